@@ -1,0 +1,15 @@
+//! The graph model that graphweft's macros and its runtime share, and the analysis that proves a graph.
+//!
+//! Pure: no dependencies, no I/O, no tokens of any language. A [`Graph`] says who leads to whom under which label;
+//! [`analyse`] either refuses it, with every reason, or gives the [`Plan`] that an engine runs by.
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod model;
+mod plan;
+mod problem;
+
+pub use analysis::analyse;
+pub use model::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
+pub use plan::{Arrival, Loop, LoopIx, Plan, Presence};
+pub use problem::{Problem, Route};
