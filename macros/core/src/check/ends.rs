@@ -1,0 +1,128 @@
+//! The beginning and the end: START leads somewhere, END is reached, and once.
+
+use std::collections::BTreeSet;
+
+use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START};
+
+use super::Inside;
+use super::spell::Spell;
+use crate::diagnostics::Diagnostics;
+use crate::ir::MentionTokens;
+
+pub(super) fn tell(spell: &Spell<'_>, inside: Inside, problems: &[Problem], diagnostics: &mut Diagnostics) {
+    let mut outputs: Vec<(EdgeIx, EdgeIx, &Route)> = Vec::new();
+    for problem in problems {
+        match problem {
+            Problem::NoStart => no_start(spell, diagnostics),
+            Problem::SeveralOutputs { first, second, when } => outputs.push((*first, *second, when)),
+            Problem::NoOutput { when } => no_output(spell, inside, when, diagnostics),
+            _ => {}
+        }
+    }
+    several_outputs(spell, inside, &outputs, diagnostics);
+}
+
+fn no_start(spell: &Spell<'_>, diagnostics: &mut Diagnostics) {
+    let mentions = &spell.flow.mentions;
+    let written = |mention: &&crate::ir::Mention| !matches!(mention.tokens, MentionTokens::Implied(_));
+    if let Some(start) = mentions.iter().filter(written).find(|mention| mention.node == START) {
+        diagnostics.error(start.blame(), "START leads nowhere").help("`START => node`");
+        return;
+    }
+    let first = mentions.iter().filter(written).find(|mention| mention.node != END);
+    let (blame, mend) = match first {
+        Some(first) => (first.blame(), format!("begin with `START => {}`", spell.name(first.node))),
+        None => (proc_macro2::Span::call_site().into(), String::from("begin with `START => node`")),
+    };
+    diagnostics.error(blame, "the workflow does not say where it begins").help(mend);
+}
+
+/// One error, whatever the number of outputs: they are mended together.
+fn several_outputs(
+    spell: &Spell<'_>,
+    inside: Inside,
+    outputs: &[(EdgeIx, EdgeIx, &Route)],
+    diagnostics: &mut Diagnostics,
+) {
+    let Some((first, second, when)) = outputs.first() else { return };
+    let implied = |edge: &EdgeIx| {
+        let written = spell.flow.edges.get(*edge).and_then(|edge| spell.flow.mentions.get(edge.to));
+        matches!(written.map(|mention| &mention.tokens), Some(MentionTokens::Implied(_)))
+    };
+    let ways: BTreeSet<EdgeIx> = outputs.iter().flat_map(|(first, second, _)| [*first, *second]).collect();
+    let all: BTreeSet<NodeIx> = ways.iter().map(|edge| spell.edge(*edge).from).collect();
+    let members: Vec<&str> = all.iter().map(|node| spell.name(*node)).collect();
+    let (one, other) = (spell.way_of(*first), spell.way_of(*second));
+    let lead = if implied(second) { "ends the workflow" } else { "lead to END" };
+    let several = match spell.route(when) {
+        Some(route) => format!("{route}, both `{one}` and `{other}` lead to END"),
+        None => format!("both `{one}` and `{other}` lead to END"),
+    };
+    let message = match inside {
+        Inside::Workflow => format!("the workflow would have two outputs: {several}"),
+        Inside::Each => format!("an item would have two outputs: {}", several.replace(" lead to END", " end its run")),
+    };
+    let message =
+        if lead == "lead to END" { message } else { message.replace(" lead to END", " are the last on their way") };
+    let blame = if implied(second) { spell.source_blame(*second) } else { spell.target_blame(*second) };
+    let error = diagnostics.error(blame, message);
+    let group = members.join(", ");
+    match inside {
+        Inside::Workflow => {
+            error.help(format!("`({group}) => END` waits for both and gives them together"));
+            if implied(second) {
+                error.help(format!("`{one} => END` makes `{one}` the output, and drops that of `{other}`"));
+            }
+        }
+        Inside::Each => {
+            error.help(format!("join them: `({group}) => join`"));
+        }
+    }
+}
+
+fn no_output(spell: &Spell<'_>, inside: Inside, when: &Route, diagnostics: &mut Diagnostics) {
+    let last =
+        when.iter().rev().find(|(node, _)| spell.flow.nodes.get(*node).is_some_and(|node| !node.arms.is_empty()));
+    let stops = stops_under(spell, when);
+    let blame = match (last, stops.first()) {
+        (Some((node, choice)), _) => spell.label_blame(*node, *choice),
+        (None, Some(stop)) => spell.node_blame(*stop),
+        (None, None) => spell.node_blame(START),
+    };
+    let subject = if inside == Inside::Each { "nothing comes out of `[..]`" } else { "END is never reached" };
+    let message = match spell.route(when) {
+        Some(route) => format!("{subject} {route}"),
+        None => subject.into(),
+    };
+    let error = diagnostics.error(blame, message);
+    match stops.as_slice() {
+        [] => error.help("lead this route to END as well"),
+        [stop] => {
+            let stop = spell.name(*stop);
+            error.help(format!("this route ends at `{stop}`: write `{stop} => END`"))
+        }
+        stops => {
+            let names: Vec<&str> = stops.iter().map(|stop| spell.name(*stop)).collect();
+            error.help(format!("this route ends at {}: write `({}) => END`", spell.names(stops), names.join(", ")))
+        }
+    };
+}
+
+/// The nodes without a way on that run under a route.
+fn stops_under(spell: &Spell<'_>, when: &Route) -> Vec<NodeIx> {
+    let mut seen = BTreeSet::from([START]);
+    let mut open = vec![START];
+    let mut stops = Vec::new();
+    while let Some(node) = open.pop() {
+        let Some(data) = spell.graph().nodes.get(node) else { continue };
+        let taken = when.iter().find(|(at, _)| *at == node).map(|(_, choice)| *choice);
+        let choices = data.choices.iter().enumerate().filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
+        let edges: Vec<EdgeIx> = choices.flat_map(|(_, choice)| choice.edges.iter().copied()).collect();
+        if edges.is_empty() && node != END && node != START {
+            stops.push(node);
+        }
+        open.extend(edges.iter().map(|edge| spell.edge(*edge).to).filter(|next| seen.insert(*next)));
+    }
+    stops.sort_unstable();
+    stops
+}

@@ -1,0 +1,138 @@
+//! Where branches meet: no node runs twice, and the turns of a loop meet nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START, Way};
+
+use super::spell::Spell;
+use crate::diagnostics::Diagnostics;
+
+/// Two edges that both come, and when.
+type Pair<'p> = (EdgeIx, EdgeIx, &'p Route);
+
+pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Diagnostics) {
+    let mut twice: BTreeMap<NodeIx, Vec<Pair<'_>>> = BTreeMap::new();
+    for problem in problems {
+        match problem {
+            Problem::RunsTwice { node, first, second, when } => {
+                twice.entry(*node).or_default().push((*first, *second, when));
+            }
+            Problem::LoopsMeet { node, each_turn, other, heads } => {
+                loops_meet(spell, *node, (*each_turn, *other), heads, diagnostics);
+            }
+            Problem::EndInSide { edge, side, back, when } => {
+                let (from, side_from, side_to) =
+                    (spell.source(*edge), spell.source(*side), spell.name(spell.edge(*side).to));
+                let head = spell.name(spell.edge(*back).to);
+                let when = spell.route(when).map(|route| format!(" {route}")).unwrap_or_default();
+                diagnostics
+                    .error(
+                        spell.target_blame(*edge),
+                        format!("`{from} => END` would come once for each turn: `{side_from} => {side_to}` leaves the loop while it goes on at `{head}`{when}"),
+                    )
+                    .help("END is reached once: lead to it from a route that ends the loop")
+                    .help(format!("without `=> END`, what `{side_to}` begins runs on the side once for each turn"));
+            }
+            _ => {}
+        }
+    }
+    for (node, pairs) in twice {
+        runs_twice(spell, node, &pairs, diagnostics);
+    }
+}
+
+/// All ways in that clash are one error, and mended together.
+fn runs_twice(spell: &Spell<'_>, node: NodeIx, pairs: &[Pair<'_>], diagnostics: &mut Diagnostics) {
+    let Some((first, second, when)) = pairs.first() else { return };
+    let name = spell.name(node);
+    let one_place = spell.find_way(*first).is_some_and(|way| match way {
+        Way::All(places) => places.iter().any(|place| place.contains(first) && place.contains(second)),
+        _ => false,
+    });
+    let route = spell.route(when).map(|route| format!("{route}, ")).unwrap_or_default();
+    if one_place {
+        let (one, other) = (spell.source(*first), spell.source(*second));
+        diagnostics
+            .error(
+                spell.source_blame(*second),
+                format!(
+                    "a place of `{} => {name}` would be filled twice: {route}both `{one}` and `{other}` lead there",
+                    spell.way_of(*first)
+                ),
+            )
+            .help(format!("give each a place of its own: `({one}, {other}, ..) => {name}`"));
+        return;
+    }
+    let (one, other) = (spell.way_of(*first), spell.way_of(*second));
+    let blame = spell.target_blame(*second);
+    let clashing: BTreeSet<EdgeIx> = pairs.iter().flat_map(|(first, second, _)| [*first, *second]).collect();
+    let mut ways: Vec<String> = Vec::new();
+    for edge in &clashing {
+        let way = spell.way_of(*edge);
+        if !ways.contains(&way) {
+            ways.push(way);
+        }
+    }
+    let error = if one == other {
+        let from = spell.source(*first);
+        diagnostics.error(blame, format!("`{name}` would run twice: {route}`{from}` leads here twice"))
+    } else {
+        diagnostics.error(blame, format!("`{name}` would run twice: {route}both `{one}` and `{other}` lead here"))
+    };
+    let all_plain = clashing.iter().all(|edge| matches!(spell.find_way(*edge), Some(Way::Plain(_))));
+    if all_plain && ways.len() > 1 {
+        let all = if ways.len() > 2 { "all" } else { "both" };
+        error.help(format!("`({}) => {name}` runs it once, when {all} have come", ways.join(", ")));
+        error.help(format!("`{} => {name}` runs it for each as it comes, until it yields an output", ways.join(" | ")));
+    } else {
+        error.help("let only one of these ways lead there, or put a node with another name at the end of one");
+    }
+}
+
+fn loops_meet(
+    spell: &Spell<'_>,
+    node: NodeIx,
+    edges: (EdgeIx, EdgeIx),
+    heads: &[NodeIx],
+    diagnostics: &mut Diagnostics,
+) {
+    let (each_turn, other) = edges;
+    let name = if node == END { "END" } else { spell.name(node) };
+    let from = spell.source(each_turn);
+    let subject = match spell.edge(other).from {
+        START => "START comes once".into(),
+        other => format!("`{}` does not", spell.name(other)),
+    };
+    diagnostics
+        .error(
+            spell.target_blame(each_turn),
+            format!("`{name}` would wait for what never matches: `{from}` comes once for each turn of the loop at {}, and {subject}", spell.names(heads)),
+        )
+        .help(format!("join them inside the loop, before the route that decides whether it goes on, or give `{from}` a route that ends the loop"));
+}
+
+/// A collecting node has no other way in than its `a | b`.
+pub(super) fn collecting(spell: &Spell<'_>, diagnostics: &mut Diagnostics) {
+    for (node, data) in spell.graph().nodes.iter().enumerate() {
+        let any = data.ways.iter().find(|way| matches!(way, Way::Any(_)));
+        let (Some(any), true) = (any, data.ways.len() > 1) else { continue };
+        let name = spell.name(node);
+        let Some(extra) = data.ways.iter().find(|way| *way != any).and_then(|way| way.edges().next()) else { continue };
+        let members = spell.way(any);
+        let error = diagnostics.error(
+            spell.target_blame(extra),
+            format!(
+                "`{name}` collects what comes from `{members}`, and `{}` leads there on its own",
+                spell.way_of(extra)
+            ),
+        );
+        match spell.find_way(extra) {
+            Some(Way::Plain(_)) => error.help(format!("`{members} | {} => {name}`", spell.source(extra))),
+            Some(Way::Any(_)) => error.help(format!("`{members} | {} => {name}`", spell.way_of(extra))),
+            _ => error.help(format!(
+                "put a node between: `{} => join`, and `{members} | join => {name}`",
+                spell.way_of(extra)
+            )),
+        };
+    }
+}

@@ -1,0 +1,47 @@
+//! Proves the graph, and tells what is wrong with it.
+
+mod ends;
+mod holes;
+mod loops;
+mod meetings;
+mod paths;
+mod spell;
+
+use graphweft_graph::{Problem, analyse};
+
+use crate::diagnostics::Diagnostics;
+use crate::ir::{Flow, NodeKind, Workflow};
+use spell::Spell;
+
+/// Proves a workflow's graph and those of its `[..]`s, and keeps the plans of those that are sound.
+pub(crate) fn check(workflow: &mut Workflow, diagnostics: &mut Diagnostics) {
+    flow(&mut workflow.flow, Inside::Workflow, diagnostics);
+}
+
+/// Where a flow stands, which decides how its errors can be mended: `[..]` has no END to lead to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Workflow,
+    Each,
+}
+
+fn flow(flow: &mut Flow, inside: Inside, diagnostics: &mut Diagnostics) {
+    for node in &mut flow.nodes {
+        if let NodeKind::Each(each) = &mut node.kind {
+            self::flow(each, Inside::Each, diagnostics);
+        }
+    }
+    match analyse(&flow.graph) {
+        Ok(plan) => flow.plan = flow.holes.is_empty().then_some(plan),
+        Err(problems) => tell(flow, inside, &holes::that_stand(flow, problems), diagnostics),
+    }
+    meetings::collecting(&Spell::new(flow), diagnostics);
+}
+
+fn tell(flow: &Flow, inside: Inside, problems: &[Problem], diagnostics: &mut Diagnostics) {
+    let spell = Spell::new(flow);
+    ends::tell(&spell, inside, problems, diagnostics);
+    paths::tell(&spell, problems, diagnostics);
+    loops::tell(&spell, problems, diagnostics);
+    meetings::tell(&spell, problems, diagnostics);
+}

@@ -1,0 +1,228 @@
+//! A workflow after parsing and lowering: every shape has become nodes, edges and arms, and every token of the user's
+//! that an error or an editor may point at is kept beside what it means.
+
+use graphweft_graph::{EdgeIx, Graph, NodeIx, Plan};
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::{Attribute, Expr, Path, Type, Visibility};
+
+use crate::diagnostics::Blame;
+use crate::names;
+use crate::options::NodeOptions;
+
+/// The place of a [`Mention`] in [`Flow::mentions`].
+pub type MentionIx = usize;
+
+/// The place of a [`Let`] in [`Workflow::lets`].
+pub type LetIx = usize;
+
+/// One invocation of `workflow!`.
+pub struct Workflow {
+    /// The path of the crate graphweft as the expansion should write it.
+    pub krate: Path,
+    /// Name, visibility, docs and attributes; `None` in expression position.
+    pub item: Option<Item>,
+    /// `(Order) -> String`; `None` where it was left out, which only expression position may do.
+    pub signature: Option<Signature>,
+    /// The `let`s, in the order in which they were written.
+    pub lets: Vec<Let>,
+    /// The graph itself.
+    pub flow: Flow,
+}
+
+/// What an item-position workflow says before its signature.
+pub struct Item {
+    /// Doc comments and other attributes.
+    pub attributes: Vec<Attribute>,
+    /// `pub` and its kin.
+    pub visibility: Visibility,
+    /// The name that it is called and used as a node by.
+    pub name: Ident,
+}
+
+/// The types that a workflow takes and gives.
+pub struct Signature {
+    /// One type for each input; none is `()`, several are a tuple.
+    pub inputs: Vec<Type>,
+    /// The type behind `->`; `None` is `()`.
+    pub output: Option<Type>,
+    /// The parentheses of the inputs.
+    pub span: Span,
+}
+
+/// `let name = ..;`
+pub struct Let {
+    /// The name that the node has in this workflow.
+    pub name: Ident,
+    /// What it stands for.
+    pub value: LetValue,
+}
+
+/// What stands behind the `=` of a `let`.
+pub enum LetValue {
+    /// `fetch(timeout = "5s")`: a node with options of its own.
+    Configured {
+        /// The node.
+        path: Path,
+        /// The options that replace the node's own.
+        options: NodeOptions,
+    },
+    /// `BatchProcessor { size: 10 }`, or any expression where the type is written.
+    Value {
+        /// The type of the node.
+        ty: Type,
+        /// How it is made.
+        value: Expr,
+    },
+}
+
+/// A graph with its tokens: a workflow's, or that of the inside of `[..]`.
+pub struct Flow {
+    /// The shape. The ids are the nodes' own indices.
+    pub graph: Graph<NodeIx>,
+    /// What the analysis found; `None` where the graph was refused or never came so far.
+    pub plan: Option<Plan>,
+    /// One for each node of `graph`: START, END, and the nodes in the order in which they were first written.
+    pub nodes: Vec<FlowNode>,
+    /// One for each edge of `graph`.
+    pub edges: Vec<FlowEdge>,
+    /// Every place at which a node was written.
+    pub mentions: Vec<Mention>,
+    /// Whether this is a workflow without `->`. It gives `()` and is over when nothing moves any more: START leads to
+    /// END by an implied edge whose value nobody looks at, so that END is reached once whatever happens, and a written
+    /// `=> END` makes no edge (an arm that leads to END alone has no targets).
+    pub unit_output: bool,
+    /// Nodes of which not all edges are known, because what was written there could not be read. Empty in a sound
+    /// flow.
+    pub holes: BTreeSet<NodeIx>,
+}
+
+/// A node of a [`Flow`].
+pub struct FlowNode {
+    /// What the node is called in messages and in the graph: its `let` name or the last segment of its path, and for
+    /// `[search => summarise]` that text.
+    pub name: String,
+    /// What runs there.
+    pub kind: NodeKind,
+    /// The arms of its route maps, one for each choice in the graph; empty for a node that is not routed.
+    pub arms: Vec<Arm>,
+}
+
+/// What runs at a node.
+pub enum NodeKind {
+    /// The workflow's input.
+    Start,
+    /// The workflow's output.
+    End,
+    /// A `#[node]`, a nested workflow, or a type that implements `Node`, by its path.
+    Path(Path),
+    /// One that a `let` names.
+    Let(LetIx),
+    /// `[..]`: a flow of its own, run for each item.
+    Each(Box<Flow>),
+}
+
+/// One arm of a route map.
+pub struct Arm {
+    /// `low | medium`: at least one.
+    pub labels: Vec<Label>,
+    /// Where the arm leads, each with the place where that target was written. Empty where it leads to END alone in a
+    /// workflow without output.
+    pub targets: Vec<(EdgeIx, MentionIx)>,
+    /// The `:` behind the labels; glue of this arm stands here.
+    pub span: Span,
+}
+
+/// A label as it was written.
+pub enum Label {
+    /// `ok`, `Redo`: a variant.
+    Name(Ident),
+    /// `true`, `42`, `0..=9`, `"yes"`: a literal or a range, which is a pattern already.
+    Literal {
+        /// The pattern.
+        pattern: TokenStream,
+        /// How messages and the graph's picture spell it.
+        text: String,
+        /// Where it stands.
+        span: Span,
+    },
+    /// `_`
+    Default(Span),
+}
+
+/// An edge with its tokens.
+pub struct FlowEdge {
+    /// Where its source was written.
+    pub from: MentionIx,
+    /// Where its target was written (for an edge in several arms, the first of them).
+    pub to: MentionIx,
+    /// The `=>` or the `:` that made it; glue stands here.
+    pub arrow: Span,
+}
+
+/// A node's name as it was written at one place.
+pub struct Mention {
+    /// Which node is meant.
+    pub node: NodeIx,
+    /// The user's own tokens.
+    pub tokens: MentionTokens,
+}
+
+/// The tokens of a [`Mention`].
+pub enum MentionTokens {
+    /// `START` or `END`.
+    Boundary(Ident),
+    /// `charge`, `billing::charge`, or the name of a `let`.
+    Path(Path),
+    /// `[..]`: the brackets.
+    Each(Span),
+    /// END where nobody wrote it, at the span of the terminal node that leads there; or the START of a `[..]`, at the
+    /// brackets.
+    Implied(Span),
+}
+
+impl Label {
+    /// How messages and the graph's picture spell it.
+    pub fn text(&self) -> String {
+        match self {
+            Label::Name(name) => name.to_string(),
+            Label::Literal { text, .. } => text.clone(),
+            Label::Default(_) => "_".into(),
+        }
+    }
+
+    /// Where it stands.
+    pub fn span(&self) -> Span {
+        match self {
+            Label::Name(name) => name.span(),
+            Label::Literal { span, .. } | Label::Default(span) => *span,
+        }
+    }
+
+    /// What two labels that mean the same have in common: a variant's name in snake_case.
+    pub fn key(&self) -> String {
+        match self {
+            Label::Name(name) => names::snake_case(&name.to_string()),
+            label => label.text(),
+        }
+    }
+}
+
+impl Arm {
+    /// The labels as they were written: `low | medium`.
+    pub fn text(&self) -> String {
+        self.labels.iter().map(Label::text).collect::<Vec<_>>().join(" | ")
+    }
+}
+
+impl Mention {
+    /// The user's tokens, for an error to point at.
+    pub fn blame(&self) -> Blame {
+        match &self.tokens {
+            MentionTokens::Boundary(name) => Blame::from(name),
+            MentionTokens::Path(path) => Blame::from(path),
+            MentionTokens::Each(span) | MentionTokens::Implied(span) => Blame::from(*span),
+        }
+    }
+}

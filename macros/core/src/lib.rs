@@ -1,0 +1,23 @@
+//! The library behind graphweft's macros: `parse -> lower -> check -> emit`, each a module and a plain function.
+#![forbid(unsafe_code)]
+
+mod ast;
+mod check;
+mod derive_route;
+pub mod diagnostics;
+mod emit;
+mod expand;
+pub mod ir;
+mod lower;
+pub mod names;
+mod node_fn;
+pub mod options;
+mod parse;
+mod read;
+mod value;
+
+pub use derive_route::derive_route;
+pub use expand::expand_workflow;
+pub use node_fn::node;
+pub use read::workflow;
+pub use value::value;

@@ -1,0 +1,185 @@
+//! The tables of a flow while it is being written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphweft_graph::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
+use proc_macro2::Span;
+
+use super::value::Origin;
+use crate::ir::{Arm, Flow, FlowEdge, FlowNode, Mention, MentionIx, MentionTokens, NodeKind};
+
+/// A node with what is known of it so far.
+struct Draft {
+    name: String,
+    kind: NodeKind,
+    arms: Vec<Arm>,
+    /// The edges that are taken whatever is chosen.
+    plain: Vec<EdgeIx>,
+    ways: Vec<Way>,
+}
+
+/// Collects nodes, edges and ways in; [`finish`](Builder::finish) makes the choices.
+pub(super) struct Builder {
+    drafts: Vec<Draft>,
+    by_key: BTreeMap<String, NodeIx>,
+    ends: Vec<Edge>,
+    edges: Vec<FlowEdge>,
+    mentions: Vec<Mention>,
+    holes: BTreeSet<NodeIx>,
+    unit_output: bool,
+}
+
+impl Builder {
+    pub(super) fn new(unit_output: bool) -> Self {
+        let draft =
+            |name: &str, kind| Draft { name: name.into(), kind, arms: Vec::new(), plain: Vec::new(), ways: Vec::new() };
+        Builder {
+            drafts: vec![draft("START", NodeKind::Start), draft("END", NodeKind::End)],
+            by_key: BTreeMap::new(),
+            ends: Vec::new(),
+            edges: Vec::new(),
+            mentions: Vec::new(),
+            holes: BTreeSet::new(),
+            unit_output,
+        }
+    }
+
+    /// The node of that key, which is made where there is none.
+    pub(super) fn node(&mut self, key: &str, name: &str, kind: impl FnOnce() -> NodeKind) -> NodeIx {
+        if let Some(known) = self.by_key.get(key) {
+            return *known;
+        }
+        let node = self.add_node(name.into(), kind());
+        self.by_key.insert(key.into(), node);
+        node
+    }
+
+    pub(super) fn add_node(&mut self, name: String, kind: NodeKind) -> NodeIx {
+        self.drafts.push(Draft { name, kind, arms: Vec::new(), plain: Vec::new(), ways: Vec::new() });
+        self.drafts.len() - 1
+    }
+
+    pub(super) fn mention(&mut self, node: NodeIx, tokens: MentionTokens) -> MentionIx {
+        self.mentions.push(Mention { node, tokens });
+        self.mentions.len() - 1
+    }
+
+    pub(super) fn mentions(&self) -> &[Mention] {
+        &self.mentions
+    }
+
+    pub(super) fn name(&self, node: NodeIx) -> &str {
+        self.drafts.get(node).map_or("", |draft| &draft.name)
+    }
+
+    pub(super) fn arms(&self, node: NodeIx) -> &[Arm] {
+        self.drafts.get(node).map_or(&[], |draft| &draft.arms)
+    }
+
+    /// Adds an arm to a node's routes, and gives its place.
+    pub(super) fn add_arm(&mut self, node: NodeIx, arm: Arm) -> usize {
+        let Some(draft) = self.drafts.get_mut(node) else { return 0 };
+        draft.arms.push(arm);
+        draft.arms.len() - 1
+    }
+
+    pub(super) fn hole(&mut self, node: NodeIx) {
+        self.holes.insert(node);
+    }
+
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.ends
+    }
+
+    pub(super) fn node_count(&self) -> usize {
+        self.drafts.len()
+    }
+
+    /// Adds an edge without a way in.
+    pub(super) fn edge(&mut self, from: Origin, to: MentionIx, arrow: Span) -> EdgeIx {
+        let target = self.target(to);
+        self.ends.push(Edge { from: from.node, to: target });
+        self.edges.push(FlowEdge { from: from.mention, to, arrow });
+        let edge = self.ends.len() - 1;
+        if let Some(draft) = self.drafts.get_mut(from.node) {
+            match from.arm {
+                Some(arm) => draft.arms.get_mut(arm).into_iter().for_each(|arm| arm.targets.push((edge, to))),
+                None => draft.plain.push(edge),
+            }
+        }
+        edge
+    }
+
+    /// Adds an edge with a plain way in. Arms of one node that lead to the same target share one edge.
+    pub(super) fn plain_edge(&mut self, from: Origin, to: MentionIx, arrow: Span) {
+        let target = self.target(to);
+        if let Some(arm) = from.arm
+            && let Some(shared) = self.shared_edge(from.node, arm, target)
+        {
+            let arms = self.drafts.get_mut(from.node).map(|draft| &mut draft.arms);
+            if let Some(arm) = arms.and_then(|arms| arms.get_mut(arm)) {
+                arm.targets.push((shared, to));
+            }
+            return;
+        }
+        let edge = self.edge(from, to, arrow);
+        self.way(target, Way::Plain(edge));
+    }
+
+    /// The edge by which another arm of the node leads to the target, and this one does not yet.
+    fn shared_edge(&self, node: NodeIx, arm: usize, target: NodeIx) -> Option<EdgeIx> {
+        let arms = self.arms(node);
+        let leads = |edge: &EdgeIx| self.ends.get(*edge).is_some_and(|ends| ends.to == target);
+        let own: Vec<EdgeIx> = arms.get(arm)?.targets.iter().map(|(edge, _)| *edge).collect();
+        let edges = arms.iter().flat_map(|arm| &arm.targets).map(|(edge, _)| *edge);
+        edges.into_iter().find(|edge| leads(edge) && !own.contains(edge))
+    }
+
+    pub(super) fn way(&mut self, node: NodeIx, way: Way) {
+        if let Some(draft) = self.drafts.get_mut(node) {
+            draft.ways.push(way);
+        }
+    }
+
+    fn target(&self, mention: MentionIx) -> NodeIx {
+        self.mentions.get(mention).map_or(END, |mention| mention.node)
+    }
+
+    /// Nodes at which everything stops, as far as that can be known.
+    pub(super) fn terminals(&self) -> Vec<NodeIx> {
+        let stops = |(node, draft): &(NodeIx, &Draft)| {
+            ![START, END].contains(node)
+                && !self.holes.contains(node)
+                && draft.arms.is_empty()
+                && draft.plain.is_empty()
+        };
+        self.drafts.iter().enumerate().filter(stops).map(|(node, _)| node).collect()
+    }
+
+    pub(super) fn finish(self) -> Flow {
+        let mut graph = Graph { nodes: Vec::new(), edges: self.ends };
+        let mut nodes = Vec::new();
+        for (id, draft) in self.drafts.into_iter().enumerate() {
+            let choice = |arm: &[(EdgeIx, MentionIx)]| {
+                let all: BTreeSet<EdgeIx> =
+                    arm.iter().map(|(edge, _)| *edge).chain(draft.plain.iter().copied()).collect();
+                Choice { edges: all.into_iter().collect() }
+            };
+            let choices = match draft.arms.as_slice() {
+                [] => vec![choice(&[])],
+                arms => arms.iter().map(|arm| choice(&arm.targets)).collect(),
+            };
+            graph.nodes.push(NodeData { id, choices, ways: draft.ways });
+            nodes.push(FlowNode { name: draft.name, kind: draft.kind, arms: draft.arms });
+        }
+        Flow {
+            graph,
+            plan: None,
+            nodes,
+            edges: self.edges,
+            mentions: self.mentions,
+            unit_output: self.unit_output,
+            holes: self.holes,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! START and END where nobody wrote them, and what only they are asked.
+
+use graphweft_graph::{END, START};
+use proc_macro2::Span;
+
+use super::flow::{Lowering, Output};
+use super::value::Origin;
+use crate::diagnostics::{Blame, Diagnostics};
+use crate::ir::{Flow, MentionTokens, NodeKind};
+
+/// Where no END is written, the terminal nodes lead to it.
+pub(super) fn lead_to_end(lowering: &mut Lowering<'_>) {
+    let builder = &mut lowering.builder;
+    if let Output::Unit(signature) = lowering.output {
+        let start = builder.mention(START, MentionTokens::Implied(signature));
+        let end = builder.mention(END, MentionTokens::Implied(signature));
+        builder.plain_edge(Origin { node: START, mention: start, arm: None }, end, signature);
+        return;
+    }
+    if builder.mentions().iter().any(|mention| mention.node == END) {
+        return;
+    }
+    for node in builder.terminals() {
+        let written = builder.mentions().iter().enumerate().rev().find(|(_, mention)| mention.node == node);
+        let Some((from, mention)) = written else { continue };
+        let span = last_span(mention.blame());
+        let end = builder.mention(END, MentionTokens::Implied(span));
+        builder.plain_edge(Origin { node, mention: from, arm: None }, end, span);
+    }
+}
+
+fn last_span(blame: Blame) -> Span {
+    blame.last
+}
+
+/// A routed START needs the type that it is routed by.
+pub(super) fn refuse_routed_start(flow: &Flow, diagnostics: &mut Diagnostics) {
+    let is_routed = flow.nodes.iter().any(|node| matches!(node.kind, NodeKind::Start) && !node.arms.is_empty());
+    let mut mentions = flow.mentions.iter().filter(|mention| mention.node == START);
+    if let (true, Some(start)) = (is_routed, mentions.next()) {
+        diagnostics
+            .error(start.blame(), "START is routed, and the type of the input is not written")
+            .help("give the workflow a signature: `(Order) -> Receipt { START => <..>; }`");
+    }
+}

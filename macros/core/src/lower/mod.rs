@@ -1,0 +1,33 @@
+//! Shapes become nodes, edges and arms.
+
+mod builder;
+mod ends;
+mod flow;
+mod names;
+mod routes;
+mod value;
+
+use crate::ast::Program;
+use crate::diagnostics::Diagnostics;
+use crate::ir::Workflow;
+use flow::{Output, lower_flow};
+use names::Names;
+
+/// Makes the graph of a program, of everything in it that can be read.
+pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow {
+    let Program { krate, item, signature, lets, statements, incomplete } = program;
+    let output = match &signature {
+        Some(signature) if signature.output.is_none() => Output::Unit(signature.span),
+        _ => Output::Value,
+    };
+    let mut names = Names::new(&lets, diagnostics);
+    let mut flow = lower_flow(&statements, output, &mut names, diagnostics);
+    names.unused(&lets, incomplete, diagnostics);
+    if incomplete {
+        flow.holes.insert(graphweft_graph::START);
+    }
+    if signature.is_none() {
+        ends::refuse_routed_start(&flow, diagnostics);
+    }
+    Workflow { krate, item, signature, lets, flow }
+}

@@ -1,0 +1,340 @@
+//! Route maps, and what leads from one shape into the next.
+
+use std::collections::BTreeSet;
+
+use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
+use proc_macro2::Span;
+
+use super::flow::{ArmEnds, Lowering, Pass};
+use super::value::{Feed, Last, Origin, Source, Value};
+use crate::ast::OneOf;
+use crate::diagnostics::Blame;
+use crate::ir::{Arm, Label, MentionIx};
+
+impl Lowering<'_> {
+    /// `a => <ok: b, err: c>`
+    pub(super) fn one_of(&mut self, map: &OneOf, feed: &Feed) -> Value {
+        let router = self.router(feed, map.blame);
+        if let (Some(router), true) = (router, map.incomplete) {
+            self.builder.hole(router.node);
+        }
+        let mut value = Value { broken: map.incomplete, last: Last::Routes, ..Value::broken(map.blame) };
+        for arm in &map.arms {
+            let feed = match router {
+                Some(router) => {
+                    self.check_labels(router.node, &arm.labels);
+                    let labels = arm.labels.iter().map(copy).collect();
+                    let at = self.builder.add_arm(router.node, Arm { labels, targets: Vec::new(), span: arm.colon });
+                    let origin = Origin { arm: Some(at), ..router };
+                    let blame = arm.labels.first().map_or(arm.colon, Label::span);
+                    Feed::From(Value::of(Source::One(origin), blame.into()), arm.colon)
+                }
+                None => Feed::Broken,
+            };
+            let worth = self.chain(&arm.chain, feed);
+            value.broken |= worth.broken;
+            for source in worth.sources {
+                self.keep(&mut value.sources, source, router);
+            }
+        }
+        value
+    }
+
+    /// Keeps what an arm is worth, unless it is there already or goes back to the beginning of a loop.
+    fn keep(&mut self, sources: &mut Vec<Source>, source: Source, router: Option<Origin>) {
+        let Source::One(origin) = source else {
+            sources.push(source);
+            return;
+        };
+        if let Some(router) = router {
+            let arm = (router.node, origin.node);
+            match &mut self.pass {
+                Pass::Sketch(arms) => {
+                    arms.insert(arm);
+                }
+                Pass::Final(going_back) if going_back.contains(&arm) => return,
+                Pass::Final(_) => {}
+            }
+        }
+        let known =
+            |known: &Source| matches!(known, Source::One(one) if one.node == origin.node && one.arm == origin.arm);
+        if !sources.iter().any(known) {
+            sources.push(source);
+        }
+    }
+
+    /// The one node whose label a route map goes by.
+    fn router(&mut self, feed: &Feed, map: Blame) -> Option<Origin> {
+        let wanted = "a route map goes by the label of one node";
+        let feed = self.single_value(feed.clone(), map, wanted, "<..>");
+        match &feed {
+            Feed::Nothing => {
+                self.diagnostics
+                    .error(map, "a route map stands behind the node whose label it goes by")
+                    .help("`node => <ok: a, err: b>`");
+                None
+            }
+            Feed::Broken => None,
+            Feed::From(value, arrow) => match value.sources.as_slice() {
+                [] => {
+                    self.nothing_flows(value, *arrow);
+                    None
+                }
+                [Source::One(origin)] if origin.arm.is_none() => Some(*origin),
+                [Source::One(_)] => {
+                    self.diagnostics
+                        .error(map, "two labels in a row, and one node gives one label")
+                        .help("put a node between that looks at what the first label carries: `ok: node => <..>`");
+                    None
+                }
+                _ => {
+                    let names = self.spell(value);
+                    self.diagnostics
+                        .error(map, format!("{wanted}, but {names} lead here"))
+                        .help("put a node between that takes whichever comes: `.. => node => <..>`");
+                    None
+                }
+            },
+        }
+    }
+
+    /// Refuses a group or a `|` where one value is needed.
+    pub(super) fn single_value(&mut self, feed: Feed, blame: Blame, wanted: &str, shape: &str) -> Feed {
+        let Feed::From(value, _) = &feed else { return feed };
+        let problem = value.sources.iter().find(|source| !matches!(source, Source::One(_)));
+        match problem {
+            None => return feed,
+            Some(Source::Any(_)) => {
+                let names = self.spell(value);
+                self.diagnostics
+                    .error(blame, format!("{wanted}, but {names} lead here one by one"))
+                    .help(format!("put a collecting node between: `a | b => collect => {shape}`"));
+            }
+            Some(_) => {
+                let names = self.spell(value);
+                self.diagnostics.error(blame, format!("{wanted}, but the group {names} leads here")).help(format!(
+                    "put a node between that joins them: `{} => join => {shape}`",
+                    names.replace('`', "")
+                ));
+            }
+        }
+        self.missing_target(value);
+        Feed::Broken
+    }
+
+    fn missing_target(&mut self, value: &Value) {
+        value.nodes().into_iter().for_each(|node| self.builder.hole(node));
+    }
+
+    /// Makes the edges from what leads to a node.
+    pub(super) fn lead(&mut self, feed: Feed, to: MentionIx) {
+        let (value, arrow) = match feed {
+            Feed::Nothing => return,
+            Feed::Broken => return self.hole_at(to),
+            Feed::From(value, arrow) => (value, arrow),
+        };
+        if value.broken {
+            self.hole_at(to);
+        } else if value.sources.is_empty() {
+            self.nothing_flows(&value, arrow);
+            self.hole_at(to);
+        }
+        for source in &value.sources {
+            match source {
+                Source::One(origin) => self.builder.plain_edge(*origin, to, arrow),
+                Source::Group(places) => self.join(places, to, arrow),
+                Source::Any(origins) => self.collect(&value, origins, to, arrow),
+            }
+        }
+    }
+
+    fn hole_at(&mut self, mention: MentionIx) {
+        if let Some(mention) = self.builder.mentions().get(mention) {
+            let node = mention.node;
+            self.builder.hole(node);
+        }
+    }
+
+    fn nothing_flows(&mut self, value: &Value, arrow: Span) {
+        if value.broken {
+            return;
+        }
+        match value.last {
+            Last::End => {
+                self.diagnostics.error(arrow, "nothing leads on from END").help("END is the workflow's output")
+            }
+            _ => self
+                .diagnostics
+                .error(
+                    arrow,
+                    "nothing flows on here: every arm before it ends at END or goes back to the beginning of its loop",
+                )
+                .help("lead one arm to another node, or leave out what stands behind the route map"),
+        };
+    }
+
+    /// `(a, b) => d`
+    fn join(&mut self, places: &[Value], to: MentionIx, arrow: Span) {
+        let mut ways: Vec<Vec<EdgeIx>> = Vec::new();
+        let mut sound = true;
+        for place in places {
+            let mut edges = Vec::new();
+            sound &= self.sound_place(place);
+            for source in &place.sources {
+                if let Source::One(origin) = source {
+                    edges.push((*origin, arrow));
+                }
+            }
+            let edges = edges.into_iter().map(|(origin, arrow)| self.origin_edge(origin, to, arrow, sound));
+            ways.push(edges.collect::<Vec<_>>().into_iter().flatten().collect());
+        }
+        if !sound {
+            places.iter().for_each(|place| self.missing_target(place));
+            return self.hole_at(to);
+        }
+        if let Some(mention) = self.builder.mentions().get(to) {
+            let node = mention.node;
+            self.builder.way(node, Way::All(ways));
+        }
+    }
+
+    fn origin_edge(&mut self, origin: Origin, to: MentionIx, arrow: Span, sound: bool) -> Option<EdgeIx> {
+        sound.then(|| self.builder.edge(origin, to, arrow))
+    }
+
+    /// Whether a place of a join is worth one value; tells why not.
+    fn sound_place(&mut self, place: &Value) -> bool {
+        if place.broken {
+            return false;
+        }
+        if place.sources.is_empty() {
+            let message = match place.last {
+                Last::End => "this branch ends at END, and there is nothing to join",
+                _ => {
+                    "this branch gives nothing to join: every arm ends at END or goes back to the beginning of its loop"
+                }
+            };
+            self.diagnostics
+                .error(place.blame, message)
+                .help("leave it out of the group, and give it a statement of its own");
+            return false;
+        }
+        let deeper = place.sources.iter().any(|source| !matches!(source, Source::One(_)));
+        if deeper {
+            self.diagnostics
+                .error(place.blame, "a place of a group holds one value, and this one is a group itself")
+                .help("put a node in it that joins the inner one: `((a, b) => join, c)`");
+        }
+        !deeper
+    }
+
+    /// `a | b => d`
+    fn collect(&mut self, value: &Value, origins: &[Origin], to: MentionIx, arrow: Span) {
+        let Some(mention) = self.builder.mentions().get(to) else { return };
+        let node = mention.node;
+        if value.broken {
+            return;
+        }
+        if node == END {
+            let names = self.spell(value).replace('`', "");
+            self.diagnostics
+                .error(arrow, "END takes one output, and these come one by one")
+                .help(format!("put a collecting node between: `{names} => collect => END`"));
+            return self.missing_target(value);
+        }
+        let edges = origins.iter().map(|origin| self.builder.edge(*origin, to, arrow)).collect();
+        self.builder.way(node, Way::Any(edges));
+    }
+
+    /// What leads somewhere, for a message: `(b, c)` for a group, `b` and `c` for two ways.
+    fn spell(&self, value: &Value) -> String {
+        let name = |origin: &Origin| self.builder.name(origin.node).to_string();
+        let place =
+            |place: &Value| place.nodes().iter().map(|node| self.builder.name(*node)).collect::<Vec<_>>().join(" | ");
+        let ways: Vec<String> = value
+            .sources
+            .iter()
+            .map(|source| match source {
+                Source::One(origin) => format!("`{}`", name(origin)),
+                Source::Group(places) => format!("`({})`", places.iter().map(place).collect::<Vec<_>>().join(", ")),
+                Source::Any(origins) => format!("`{}`", origins.iter().map(name).collect::<Vec<_>>().join(" | ")),
+            })
+            .collect();
+        ways.join(" and ")
+    }
+
+    /// Refuses what is already routed, and whatever stands behind the default.
+    fn check_labels(&mut self, router: NodeIx, labels: &[Label]) {
+        let name = self.builder.name(router).to_string();
+        for (nth, label) in labels.iter().enumerate() {
+            let routed = self.builder.arms(router).iter().flat_map(|arm| &arm.labels);
+            let (mut twice, mut behind_default) = (None, None);
+            for earlier in routed.chain(labels.iter().take(nth)) {
+                if earlier.key() == label.key() {
+                    twice = Some(earlier.text());
+                } else if let Label::Default(span) = earlier {
+                    behind_default = Some(*span);
+                }
+            }
+            match (label, twice) {
+                (Label::Default(span), Some(_)) => {
+                    self.diagnostics
+                        .error(*span, format!("`{name}` has two defaults"))
+                        .help("`_` takes whatever no other label takes: keep one, as the last arm");
+                }
+                (label, Some(earlier)) => {
+                    let text = label.text();
+                    let message = if text == earlier {
+                        format!("`{name}` is already routed for label `{text}`")
+                    } else {
+                        format!("`{name}` is already routed for label `{text}`, which was written `{earlier}`")
+                    };
+                    self.diagnostics
+                        .error(label.span(), message)
+                        .help(format!("for several targets write `{text}: (a, b)`"));
+                }
+                _ => {}
+            }
+            // A default beside other labels in one arm is told where it is read.
+            let in_this_arm = labels.iter().any(|label| matches!(label, Label::Default(_)));
+            if let (Some(default), false) = (behind_default, in_this_arm) {
+                self.diagnostics
+                    .error(default, format!("`_` stands before other labels of `{name}`, which would never be taken"))
+                    .help("move it to the end of the last route map");
+            }
+        }
+    }
+}
+
+/// The arms that lead back to a node which every path to their router has passed: they begin the next turn of a loop.
+pub(super) fn that_go_back(sketch: Lowering<'_>) -> BTreeSet<ArmEnds> {
+    let Pass::Sketch(arms) = sketch.pass else { return BTreeSet::new() };
+    let mut successors = vec![Vec::new(); sketch.builder.node_count()];
+    for edge in sketch.builder.edges() {
+        if let Some(targets) = successors.get_mut(edge.from) {
+            targets.push(edge.to);
+        }
+    }
+    let reaches = |router: NodeIx, without: Option<NodeIx>| {
+        let mut seen: BTreeSet<NodeIx> = without.into_iter().chain([START]).collect();
+        let mut open = vec![START];
+        while let Some(node) = open.pop() {
+            if node == router {
+                return true;
+            }
+            open.extend(successors.get(node).into_iter().flatten().copied().filter(|next| seen.insert(*next)));
+        }
+        false
+    };
+    arms.into_iter().filter(|(router, target)| reaches(*router, None) && !reaches(*router, Some(*target))).collect()
+}
+
+fn copy(label: &Label) -> Label {
+    match label {
+        Label::Name(name) => Label::Name(name.clone()),
+        Label::Literal { pattern, text, span } => {
+            Label::Literal { pattern: pattern.clone(), text: text.clone(), span: *span }
+        }
+        Label::Default(span) => Label::Default(*span),
+    }
+}

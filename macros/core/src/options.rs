@@ -1,0 +1,48 @@
+//! The options of a node, as `#[node(..)]` and `let name = node(..)` write them.
+
+mod duration;
+mod parse;
+
+pub use parse::{parse_let_options, parse_node_attribute};
+
+use proc_macro2::Span;
+use std::time::Duration;
+use syn::{Expr, LitStr, Path};
+
+/// Every option that was written; `None` and `false` where it was not.
+#[derive(Default)]
+pub struct NodeOptions {
+    /// `name = "charge_card"`: what the node is called in paths, events and the graph.
+    pub name: Option<LitStr>,
+    /// `retry(..)`
+    pub retry: Option<RetryOptions>,
+    /// `timeout = "10s"`, for each attempt.
+    pub timeout: Option<Duration>,
+    /// `max_parallel = 4`, at least 1.
+    pub max_parallel: Option<u32>,
+    /// `at_most_once`
+    pub at_most_once: Option<Span>,
+    /// `blocking`
+    pub blocking: Option<Span>,
+    /// `wait_for_output`
+    pub wait_for_output: Option<Span>,
+    /// `crate = path`
+    pub krate: Option<Path>,
+}
+
+/// `retry(max_attempts = 3, initial_delay = "200ms", ..)`; what is not written keeps the runtime's default.
+#[derive(Default)]
+pub struct RetryOptions {
+    /// `max_attempts = 3`, at least 1.
+    pub max_attempts: Option<u32>,
+    /// `initial_delay = "200ms"`
+    pub initial_delay: Option<Duration>,
+    /// `max_delay = "60s"`
+    pub max_delay: Option<Duration>,
+    /// `backoff_factor = 2.0`, finite and greater than zero.
+    pub backoff_factor: Option<f64>,
+    /// `jitter = 0.5`, finite and not negative.
+    pub jitter: Option<f64>,
+    /// `when = CardError::is_transient`: a path or closure that takes `&Error` and gives `bool`.
+    pub when: Option<Expr>,
+}

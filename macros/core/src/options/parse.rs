@@ -1,0 +1,420 @@
+//! `#[node(timeout = "10s", retry(max_attempts = 3))]`: option by option, so that a broken one costs only itself.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::ToTokens;
+use syn::parse::{Parse, ParseStream, Parser as _};
+use syn::{Expr, Lit, LitStr, Path, Token, UnOp, token};
+
+use super::duration::{self, NoDuration};
+use super::{NodeOptions, RetryOptions};
+use crate::diagnostics::{Blame, Diagnostics};
+use crate::names;
+
+const OF_A_NODE: [&str; 8] =
+    ["name", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "wait_for_output", "crate"];
+
+const OF_RETRY: [&str; 6] = ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
+
+/// Reads what stands in `#[node(..)]`.
+pub fn parse_node_attribute(args: TokenStream) -> (NodeOptions, Diagnostics) {
+    read(args, false)
+}
+
+/// Reads what stands in `let name = node(..)`: a node's options, without those that shape its function.
+pub fn parse_let_options(args: TokenStream) -> (NodeOptions, Diagnostics) {
+    read(args, true)
+}
+
+fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
+    let mut options = NodeOptions::default();
+    let mut reader = Reader::default();
+    reader.each(args, "node", &OF_A_NODE, |reader, option| {
+        if of_a_let && ["blocking", "wait_for_output", "crate"].contains(&option.text.as_str()) {
+            reader
+                .diagnostics
+                .error(&option.name, format!("`{}` belongs to the node itself and cannot be set here", option.text))
+                .help("write it in the node's own `#[node(..)]`");
+            return;
+        }
+        reader.node_option(&mut options, option);
+    });
+    let Reader { mut diagnostics, retry_word } = reader;
+    if let (Some(_), Some(word), Some(retry)) = (options.at_most_once, retry_word, &options.retry)
+        && retry.max_attempts != Some(1)
+    {
+        diagnostics
+            .error(word, "a node that runs at most once cannot be tried again")
+            .help("leave out `retry` or `at_most_once`");
+    }
+    (options, diagnostics)
+}
+
+/// One option as it was written.
+struct Written {
+    name: Ident,
+    /// The name without `r#`.
+    text: String,
+    value: Value,
+}
+
+enum Value {
+    /// `blocking`
+    None,
+    /// `= "10s"`
+    Is(Expr),
+    /// `(..)`
+    List(TokenStream),
+}
+
+impl Parse for Written {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let name: Ident = input.call(syn::ext::IdentExt::parse_any)?;
+        let value = if input.peek(token::Paren) {
+            let inside;
+            syn::parenthesized!(inside in input);
+            Value::List(inside.parse()?)
+        } else if input.peek(Token![=]) {
+            let equals: Token![=] = input.parse()?;
+            if input.is_empty() || input.peek(Token![,]) {
+                return Err(syn::Error::new(equals.span, format!("the value of `{name}` is missing")));
+            }
+            Value::Is(input.parse()?)
+        } else {
+            Value::None
+        };
+        let text = names::plain(&name.to_string()).to_string();
+        Ok(Written { name, text, value })
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    diagnostics: Diagnostics,
+    retry_word: Option<Span>,
+}
+
+impl Reader {
+    /// Reads options one by one; each known one once.
+    fn each(&mut self, args: TokenStream, whose: &str, known: &[&str], mut take: impl FnMut(&mut Self, &Written)) {
+        let mut seen: Vec<String> = Vec::new();
+        let mut rest = args;
+        while !rest.is_empty() {
+            let blame = rest.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+            let parsed =
+                (|input: ParseStream<'_>| Ok((input.parse::<Written>(), input.parse::<TokenStream>()?))).parse2(rest);
+            let Ok((option, behind)) = parsed else { return };
+            rest = match option {
+                Ok(option) => {
+                    if !known.contains(&option.text.as_str()) {
+                        self.unknown(&option, whose, known);
+                    } else if seen.contains(&option.text) {
+                        self.diagnostics.error(&option.name, format!("`{}` is set twice", option.text));
+                    } else {
+                        seen.push(option.text.clone());
+                        take(self, &option);
+                    }
+                    self.separated(behind)
+                }
+                Err(error) => {
+                    let starts_option =
+                        matches!(behind.clone().into_iter().next(), Some(proc_macro2::TokenTree::Punct(_)));
+                    if error.to_string().starts_with("expected ident") && !starts_option {
+                        self.diagnostics
+                            .error(blame, "an option is expected here")
+                            .help(format!("the options of a {whose} are {}", listed(known)));
+                    } else {
+                        self.diagnostics.syntax(&error);
+                    }
+                    behind_comma(behind)
+                }
+            };
+        }
+    }
+
+    fn separated(&mut self, behind: TokenStream) -> TokenStream {
+        let comma = (|input: ParseStream<'_>| {
+            let sound = input.parse::<Option<Token![,]>>()?.is_some() || input.is_empty();
+            Ok((sound, input.span(), input.parse::<TokenStream>()?))
+        })
+        .parse2(behind);
+        match comma {
+            Ok((true, _, rest)) => rest,
+            Ok((false, span, rest)) => {
+                self.diagnostics.error(span, "a `,` is missing between the options");
+                let starts_option = matches!(rest.clone().into_iter().next(), Some(proc_macro2::TokenTree::Ident(_)));
+                if starts_option { rest } else { behind_comma(rest) }
+            }
+            Err(_) => TokenStream::new(),
+        }
+    }
+
+    fn unknown(&mut self, option: &Written, whose: &str, known: &[&str]) {
+        let elsewhere = whose == "node" && OF_RETRY.contains(&option.text.as_str());
+        let near = names::nearest(&option.text, known.iter().copied());
+        let message = format!("a {whose} has no option `{}`", option.text);
+        let mend = match (elsewhere, near) {
+            (true, _) => format!("it belongs into `retry({} = ..)`", option.text),
+            (_, Some(near)) => format!("there is one with a similar name: `{near}`"),
+            _ => format!("the options of a {whose} are {}", listed(known)),
+        };
+        self.diagnostics.error(&option.name, message).help(mend);
+    }
+
+    fn node_option(&mut self, options: &mut NodeOptions, option: &Written) {
+        match option.text.as_str() {
+            "name" => options.name = self.name(option),
+            "retry" => {
+                self.retry_word = Some(option.name.span());
+                options.retry = self.retry(option);
+            }
+            "timeout" => {
+                options.timeout = self.duration(option, "10s").filter(|timeout| {
+                    self.longer_than_zero(
+                        option,
+                        timeout.is_zero(),
+                        "every attempt would fail at once: leave `timeout` out for none",
+                    )
+                });
+            }
+            "max_parallel" => options.max_parallel = self.count(option, "4"),
+            "at_most_once" => options.at_most_once = self.flag(option),
+            "blocking" => options.blocking = self.flag(option),
+            "wait_for_output" => options.wait_for_output = self.flag(option),
+            _ => options.krate = self.path(option),
+        }
+    }
+
+    fn retry(&mut self, option: &Written) -> Option<RetryOptions> {
+        let mut retry = RetryOptions::default();
+        let args = match &option.value {
+            Value::List(args) => args.clone(),
+            Value::None => TokenStream::new(),
+            Value::Is(value) => {
+                self.diagnostics
+                    .error(Blame::tokens(value), "what `retry` is told stands in parentheses")
+                    .help("`retry(max_attempts = 3, initial_delay = \"200ms\")`");
+                return None;
+            }
+        };
+        let mut max_delay_word = None;
+        self.each(args, "retry", &OF_RETRY, |reader, option| match option.text.as_str() {
+            "max_attempts" => retry.max_attempts = reader.count(option, "3"),
+            "initial_delay" => retry.initial_delay = reader.duration(option, "200ms"),
+            "max_delay" => {
+                max_delay_word = Some(option.name.span());
+                retry.max_delay = reader.duration(option, "60s").filter(|delay| {
+                    reader.longer_than_zero(
+                        option,
+                        delay.is_zero(),
+                        "for no delay at all write `initial_delay = \"0s\"`",
+                    )
+                });
+            }
+            "backoff_factor" => {
+                retry.backoff_factor = reader.factor(option, "2.0", "greater than zero", |factor| factor > 0.0);
+            }
+            "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
+            _ => retry.when = reader.predicate(option),
+        });
+        if let (Some(word), Some(initial), Some(max)) = (max_delay_word, retry.initial_delay, retry.max_delay)
+            && max < initial
+        {
+            self.diagnostics
+                .error(word, "`max_delay` is shorter than `initial_delay`")
+                .help("the delays begin at `initial_delay` and grow up to `max_delay`");
+        }
+        Some(retry)
+    }
+
+    /// The value behind `=`, or an error that shows how the option is written.
+    fn value<'o>(&mut self, option: &'o Written, example: &str) -> Option<&'o Expr> {
+        if let Value::Is(value) = &option.value {
+            return Some(value);
+        }
+        let name = &option.text;
+        self.diagnostics.error(&option.name, format!("`{name}` needs a value")).help(format!("`{name} = {example}`"));
+        None
+    }
+
+    fn flag(&mut self, option: &Written) -> Option<Span> {
+        let blame = match &option.value {
+            Value::None => return Some(option.name.span()),
+            Value::Is(value) => Blame::tokens(value),
+            Value::List(_) => Blame::from(&option.name),
+        };
+        let name = &option.text;
+        self.diagnostics
+            .error(blame, format!("`{name}` takes no value"))
+            .help(format!("write `{name}` alone, or leave it out"));
+        None
+    }
+
+    fn name(&mut self, option: &Written) -> Option<LitStr> {
+        let value = self.value(option, "\"charge_card\"")?;
+        let Some(text) = string(value) else {
+            self.diagnostics
+                .error(Blame::tokens(value), "a node's name is text in quotes")
+                .help("`name = \"charge_card\"`");
+            return None;
+        };
+        let name = text.value();
+        let fits = |letter: char| letter.is_alphanumeric() || ['_', '-', '.'].contains(&letter);
+        if name.is_empty() || !name.chars().all(fits) {
+            let message = if name.is_empty() {
+                "a node's name is empty"
+            } else {
+                "a node's name has letters that mean something in paths"
+            };
+            self.diagnostics.error(text.span(), message).help(
+                "use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
+            );
+            return None;
+        }
+        Some(text.clone())
+    }
+
+    fn path(&mut self, option: &Written) -> Option<Path> {
+        let value = self.value(option, "::graphweft")?;
+        if let Expr::Path(path) = value {
+            return Some(path.path.clone());
+        }
+        let quoted_path = string(value).and_then(|text| text.parse::<Path>().ok());
+        let mend = match quoted_path {
+            Some(path) => format!("without quotes: `crate = {}`", crate::ast::path_text(&path)),
+            None => String::from("`crate = ::graphweft`"),
+        };
+        self.diagnostics.error(Blame::tokens(value), "`crate` is told a path").help(mend);
+        None
+    }
+
+    fn duration(&mut self, option: &Written, example: &str) -> Option<std::time::Duration> {
+        let name = &option.text;
+        let value = self.value(option, &format!("\"{example}\""))?;
+        let Some(text) = string(value) else {
+            self.diagnostics
+                .error(Blame::tokens(value), format!("`{name}` is a duration, in quotes and with its unit"))
+                .help(format!("`{name} = \"{example}\"`"));
+            return None;
+        };
+        let written = text.value();
+        let message = match duration::parse(&written) {
+            Ok(duration) => return Some(duration),
+            Err(NoDuration::Number) => format!("\"{written}\" is no duration"),
+            Err(NoDuration::Unit) => format!("\"{written}\" has no unit"),
+            Err(NoDuration::UnknownUnit(unit)) => format!("`{unit}` is no unit of time"),
+            Err(NoDuration::TooLong) => format!("\"{written}\" is too long"),
+        };
+        self.diagnostics.error(text.span(), message).help(duration::EXAMPLE);
+        None
+    }
+
+    fn longer_than_zero(&mut self, option: &Written, is_zero: bool, mend: &str) -> bool {
+        if is_zero {
+            let blame = self.blame(option);
+            self.diagnostics.error(blame, format!("`{}` is longer than zero", option.text)).help(mend);
+        }
+        !is_zero
+    }
+
+    fn blame(&self, option: &Written) -> Blame {
+        match &option.value {
+            Value::Is(value) => Blame::tokens(value),
+            _ => Blame::from(&option.name),
+        }
+    }
+
+    /// A whole number, at least 1.
+    fn count(&mut self, option: &Written, example: &str) -> Option<u32> {
+        let name = &option.text;
+        let value = self.value(option, example)?;
+        let message = match number(value) {
+            Some((negative, Lit::Int(digits))) => match digits.base10_parse::<u32>() {
+                Ok(count) if count > 0 && !negative && digits.suffix().is_empty() => return Some(count),
+                Ok(_) if !digits.suffix().is_empty() => format!("`{name}` is a number without a suffix"),
+                Ok(_) => format!("`{name}` is at least 1"),
+                Err(_) if negative => format!("`{name}` is at least 1"),
+                Err(_) => format!("`{name}` is at most {}", u32::MAX),
+            },
+            _ => format!("`{name}` is a whole number"),
+        };
+        let error = self.diagnostics.error(Blame::tokens(value), message);
+        if name == "max_attempts" {
+            error.help("the first attempt counts: `max_attempts = 1` tries once and never again");
+        } else {
+            error.help(format!("`{name} = {example}`"));
+        }
+        None
+    }
+
+    /// A number with or without a point.
+    fn factor(&mut self, option: &Written, example: &str, range: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
+        let name = &option.text;
+        let value = self.value(option, example)?;
+        let read = match number(value) {
+            Some((negative, Lit::Int(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
+            Some((negative, Lit::Float(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
+            _ => None,
+        };
+        let message = match read.map(|(negative, number)| if negative { -number } else { number }) {
+            Some(number) if number.is_finite() && fits(number) => return Some(number),
+            Some(_) => format!("`{name}` is {range}"),
+            None => format!("`{name}` is a number"),
+        };
+        self.diagnostics.error(Blame::tokens(value), message).help(format!("`{name} = {example}`"));
+        None
+    }
+
+    fn predicate(&mut self, option: &Written) -> Option<Expr> {
+        let value = self.value(option, "CardError::is_transient")?;
+        if let Expr::Path(_) | Expr::Closure(_) = value {
+            return Some(value.clone());
+        }
+        let mend = match value {
+            Expr::Call(call) => {
+                format!("without the call: `when = {}`", call.func.to_token_stream().to_string().replace(' ', ""))
+            }
+            Expr::MethodCall(call) => format!("`when = |error| error.{}()`", call.method),
+            _ => String::from("`when = CardError::is_transient` or `when = |error| error.is_transient()`"),
+        };
+        self.diagnostics
+            .error(
+                Blame::tokens(value),
+                "`when` is told a function that takes the error and gives whether to try again",
+            )
+            .help(mend);
+        None
+    }
+}
+
+fn string(value: &Expr) -> Option<&LitStr> {
+    match value {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A literal, and whether a minus stands before it.
+fn number(value: &Expr) -> Option<(bool, &Lit)> {
+    match value {
+        Expr::Lit(literal) => Some((false, &literal.lit)),
+        Expr::Unary(minus) if matches!(minus.op, UnOp::Neg(_)) => match &*minus.expr {
+            Expr::Lit(literal) => Some((true, &literal.lit)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn listed(known: &[&str]) -> String {
+    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    quoted.join(", ")
+}
+
+/// What stands behind the next comma.
+fn behind_comma(tokens: TokenStream) -> TokenStream {
+    let is_comma = |token: &proc_macro2::TokenTree| matches!(token, proc_macro2::TokenTree::Punct(punct) if punct.as_char() == ',');
+    tokens.into_iter().skip_while(|token| !is_comma(token)).skip(1).collect()
+}

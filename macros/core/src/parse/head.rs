@@ -1,0 +1,236 @@
+//! What stands before the statements: docs, attributes, visibility, name and signature.
+
+use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
+use quote::ToTokens as _;
+use syn::parse::Parser as _;
+use syn::{Attribute, Path, Type, Visibility};
+
+use super::tokens::Tokens;
+use super::{Parser, leading};
+use crate::diagnostics::Blame;
+use crate::ir::{Item, Signature};
+
+/// The head of an invocation.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) item: Option<Item>,
+    pub(super) signature: Option<Signature>,
+    /// The `{ .. }` behind a signature.
+    pub(super) body: Option<Group>,
+    /// Whether there is a head at all; bare statements have none.
+    pub(super) is_item: bool,
+}
+
+impl Parser<'_> {
+    /// `@crate path ;`, which the wrapper puts in front of the user's tokens.
+    pub(super) fn krate(&mut self, tokens: &mut Tokens) -> Path {
+        let default = || syn::parse_quote!(::graphweft);
+        let prefixed = tokens.peek_punct('@') && tokens.ident_after(1).is_some_and(|word| word == "crate");
+        if !prefixed {
+            return default();
+        }
+        tokens.next();
+        tokens.next();
+        let path = syn::parse2(tokens.take_statement());
+        tokens.eat_punct(';');
+        path.unwrap_or_else(|_| default())
+    }
+
+    pub(super) fn head(&mut self, tokens: &mut Tokens) -> Head {
+        let start = attribute_tokens(tokens);
+        let attributes = self.attributes(start.clone());
+        let visibility = self.visibility(tokens);
+        let mut superfluous = None;
+        while ["async", "fn"].iter().any(|word| tokens.peek_word(word)) {
+            superfluous = superfluous.or(tokens.next());
+        }
+        if let Some(word) = &superfluous {
+            self.diagnostics
+                .error(word, format!("a workflow is written without `{word}`"))
+                .help("`pub checkout(Order) -> Receipt { .. }`");
+        }
+        let surely = !start.is_empty() || !matches!(visibility, Visibility::Inherited) || superfluous.is_some();
+        let name = match tokens.peek_ident() {
+            Some(name) if surely || begins_item(tokens) => Some(name.clone()),
+            _ => None,
+        };
+        if let Some(name) = name {
+            tokens.next();
+            let (signature, body) = self.signature(tokens, &name);
+            return Head { item: Some(Item { attributes, visibility, name }), signature, body, is_item: true };
+        }
+        if surely && superfluous.is_none() && tokens.peek_group(Delimiter::Parenthesis).is_none() {
+            self.diagnostics
+                .error(tokens.span(), "a workflow needs a name here")
+                .help("`pub checkout(Order) -> Receipt { .. }`");
+            let body = tokens.eat_group(Delimiter::Brace);
+            return Head { is_item: body.is_some(), body, ..Head::default() };
+        }
+        if surely || begins_signature(tokens) {
+            if surely {
+                let blame = tokens.span();
+                self.diagnostics
+                    .error(blame, "a workflow with attributes or a visibility needs a name")
+                    .help("`pub checkout(Order) -> Receipt { .. }`");
+            }
+            let nobody = Ident::new("workflow", tokens.span());
+            let (signature, body) = self.signature(tokens, &nobody);
+            return Head { item: None, signature, body, is_item: true };
+        }
+        Head::default()
+    }
+
+    /// `(Order, Other) -> Out { .. }`
+    fn signature(&mut self, tokens: &mut Tokens, name: &Ident) -> (Option<Signature>, Option<Group>) {
+        if let Some(angle) = tokens.eat_punct('<') {
+            self.diagnostics
+                .error(angle, format!("workflow `{name}` has generics, and a workflow can have none"))
+                .help("write the types out");
+            while !tokens.is_empty() && tokens.peek_group(Delimiter::Parenthesis).is_none() {
+                tokens.next();
+            }
+        }
+        let mut signature = match tokens.eat_group(Delimiter::Parenthesis) {
+            Some(inputs) => Signature { inputs: self.inputs(&inputs), output: None, span: inputs.span() },
+            None => {
+                self.diagnostics.error(name, format!("workflow `{name}` does not say what it takes")).help(format!(
+                    "write its input behind the name: `{name}(Order)`, or `{name}()` where it takes none"
+                ));
+                Signature { inputs: Vec::new(), output: None, span: name.span() }
+            }
+        };
+        if let Some(arrow) = tokens.eat_pair('-', '>') {
+            match leading::<Type>(tokens.rest()) {
+                Ok((output, rest)) => {
+                    self.no_impl(&output);
+                    signature.output = Some(output);
+                    *tokens = Tokens::new(rest, Some(tokens.span()));
+                }
+                Err(error) => {
+                    let blame = if tokens.is_empty() { error.span() } else { arrow };
+                    self.diagnostics.error(blame, "a type is missing behind `->`");
+                    return (Some(signature), None);
+                }
+            }
+        } else if let Some(arrow) = tokens.eat_pair('=', '>') {
+            self.diagnostics
+                .error(arrow, "what a workflow gives stands behind `->`")
+                .help(format!("`{name}(..) -> Receipt {{ .. }}`"));
+            if let Ok((output, rest)) = leading::<Type>(tokens.rest()) {
+                signature.output = Some(output);
+                *tokens = Tokens::new(rest, None);
+            }
+        }
+        let body = self.body(tokens, name);
+        (Some(signature), body)
+    }
+
+    fn body(&mut self, tokens: &mut Tokens, name: &Ident) -> Option<Group> {
+        let Some(body) = tokens.eat_group(Delimiter::Brace) else {
+            self.diagnostics
+                .error(tokens.span(), format!("the graph of `{name}` is missing"))
+                .help("write it behind the signature: `{ START => first => second; }`");
+            return None;
+        };
+        if let Some(extra) = tokens.peek() {
+            self.diagnostics
+                .error(extra, format!("nothing may stand behind the graph of `{name}`"))
+                .help("each workflow has a `workflow!` of its own");
+        }
+        Some(body)
+    }
+
+    fn inputs(&mut self, group: &Group) -> Vec<Type> {
+        let mut inputs = Vec::new();
+        let mut tokens = Tokens::inside(group);
+        while !tokens.is_empty() {
+            let named = tokens.ident_after(0).is_some()
+                && matches!(tokens.peek_after(1), Some(TokenTree::Punct(colon))
+                    if colon.as_char() == ':' && colon.spacing() == Spacing::Alone);
+            if named {
+                self.diagnostics
+                    .error(tokens.span(), "the inputs of a workflow have types and no names")
+                    .help("write the type alone, `checkout(Order)`");
+                tokens.next();
+                tokens.next();
+            }
+            let end = tokens.span();
+            match leading::<Type>(tokens.rest()) {
+                Ok((input, rest)) => {
+                    self.no_impl(&input);
+                    inputs.push(input);
+                    tokens = Tokens::new(rest, Some(group.span_close()));
+                    if !tokens.is_empty() && tokens.eat_punct(',').is_none() {
+                        self.diagnostics.error(tokens.span(), "a `,` is missing between the inputs");
+                        break;
+                    }
+                }
+                Err(_) => {
+                    self.diagnostics.error(end, "not a type").help("a workflow's inputs are types: `checkout(Order)`");
+                    break;
+                }
+            }
+        }
+        inputs
+    }
+
+    fn no_impl(&mut self, ty: &Type) {
+        if let Type::ImplTrait(_) = ty {
+            self.diagnostics
+                .error(Blame::tokens(ty), "a workflow cannot take or give an `impl Trait`")
+                .help("name the type: it is written to the run's record");
+        }
+    }
+
+    fn attributes(&mut self, tokens: TokenStream) -> Vec<Attribute> {
+        Attribute::parse_outer.parse2(tokens).unwrap_or_else(|error| {
+            self.diagnostics.syntax(&error);
+            Vec::new()
+        })
+    }
+
+    fn visibility(&mut self, tokens: &mut Tokens) -> Visibility {
+        if !tokens.peek_word("pub") {
+            return Visibility::Inherited;
+        }
+        let mut written: TokenStream = tokens.next().into_iter().collect();
+        let restricts = tokens.peek_group(Delimiter::Parenthesis).is_some_and(|group| {
+            let first = group.stream().into_iter().next();
+            matches!(first, Some(TokenTree::Ident(word)) if ["crate", "self", "super", "in"].iter().any(|one| word == one))
+        });
+        if restricts {
+            written.extend(tokens.next());
+        }
+        syn::parse2(written.into_token_stream()).unwrap_or(Visibility::Inherited)
+    }
+}
+
+/// The `#[..]`s at the beginning.
+fn attribute_tokens(tokens: &mut Tokens) -> TokenStream {
+    let mut taken = Vec::new();
+    while tokens.peek_punct('#') && tokens.group_after(1, Delimiter::Bracket).is_some() {
+        taken.extend(tokens.next());
+        taken.extend(tokens.next());
+    }
+    taken.into_iter().collect()
+}
+
+/// Whether `name` with what follows is the head of an item, and not the first node of a bare statement.
+fn begins_item(tokens: &Tokens) -> bool {
+    if tokens.peek_word("START") || tokens.peek_word("END") || tokens.peek_word("let") {
+        return false;
+    }
+    if tokens.group_after(1, Delimiter::Parenthesis).is_some() {
+        let next = tokens.peek_after(2);
+        let goes_on = matches!(next, Some(TokenTree::Punct(punct)) if ['=', '|', ';'].contains(&punct.as_char()));
+        return !goes_on;
+    }
+    tokens.group_after(1, Delimiter::Brace).is_some() && tokens.peek_after(2).is_none()
+}
+
+/// Whether `( .. )` is the signature of an unnamed workflow, and not a group.
+fn begins_signature(tokens: &Tokens) -> bool {
+    tokens.peek_group(Delimiter::Parenthesis).is_some()
+        && (tokens.group_after(1, Delimiter::Brace).is_some()
+            || matches!(tokens.peek_after(1), Some(TokenTree::Punct(punct)) if punct.as_char() == '-'))
+}

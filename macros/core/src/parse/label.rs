@@ -1,0 +1,126 @@
+//! `ok`, `low | medium`, `0..=9`, `"yes"`, `_`.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+
+use super::tokens::Tokens;
+use super::{Parser, quoted};
+use crate::ir::Label;
+
+impl Parser<'_> {
+    /// The labels of one arm; `None`, with the reason told, where there is none to be read.
+    pub(super) fn labels(&mut self, tokens: &mut Tokens) -> Option<Vec<Label>> {
+        let mut labels = vec![self.label(tokens)?];
+        while tokens.eat_punct('|').is_some() {
+            labels.push(self.label(tokens)?);
+        }
+        if labels.len() > 1 {
+            for label in &labels {
+                if let Label::Default(span) = label {
+                    self.diagnostics
+                        .error(*span, "`_` takes whatever is left, and so it stands alone")
+                        .help("leave out the labels beside it, or `_`");
+                }
+            }
+        }
+        Some(labels)
+    }
+
+    fn label(&mut self, tokens: &mut Tokens) -> Option<Label> {
+        match tokens.peek() {
+            Some(TokenTree::Ident(name)) => {
+                let name = name.clone();
+                if name == "true" || name == "false" {
+                    return self.literal(tokens);
+                }
+                tokens.next();
+                if name == "_" {
+                    return Some(Label::Default(name.span()));
+                }
+                Some(self.variant(name, tokens))
+            }
+            Some(TokenTree::Literal(_)) => self.literal(tokens),
+            Some(TokenTree::Punct(punct)) if ['-', '.'].contains(&punct.as_char()) => self.literal(tokens),
+            _ => {
+                self.no_label(tokens);
+                None
+            }
+        }
+    }
+
+    /// What is written beyond the variant's name is told and skipped: `Verdict::Good`, `Ok(receipt)`.
+    fn variant(&mut self, mut name: proc_macro2::Ident, tokens: &mut Tokens) -> Label {
+        let first = name.span();
+        let mut qualified = false;
+        while tokens.peek_path_separator() && tokens.ident_after(2).is_some() {
+            tokens.next();
+            tokens.next();
+            if let Some(TokenTree::Ident(last)) = tokens.next() {
+                name = last;
+            }
+            qualified = true;
+        }
+        if qualified {
+            self.diagnostics.error(first, "a label is the variant's name alone").help(format!("write `{name}`"));
+        }
+        let payload = tokens.eat_group(Delimiter::Parenthesis).or_else(|| tokens.eat_group(Delimiter::Brace));
+        if let Some(payload) = payload {
+            self.diagnostics
+                .error(payload.span(), format!("label `{name}` is written without what it carries"))
+                .help("the node that it leads to takes the payload");
+        }
+        Label::Name(name)
+    }
+
+    /// A literal, or a range of literals that may be open at either end.
+    fn literal(&mut self, tokens: &mut Tokens) -> Option<Label> {
+        let span = tokens.span();
+        let mut pattern = Vec::new();
+        let low = bound(tokens, &mut pattern);
+        let dots = tokens.peek_pair('.', '.');
+        if dots {
+            pattern.extend([tokens.next(), tokens.next()].into_iter().flatten());
+            if tokens.peek_punct('=') {
+                pattern.extend(tokens.next());
+            }
+            let high = bound(tokens, &mut pattern);
+            if !low && !high {
+                self.diagnostics.error(span, "a range without ends").help("for whatever is left write `_`");
+                return None;
+            }
+        }
+        if !low && !dots {
+            self.no_label(tokens);
+            return None;
+        }
+        Some(Label::Literal { text: spelled(&pattern), pattern: pattern.into_iter().collect::<TokenStream>(), span })
+    }
+
+    fn no_label(&mut self, tokens: &Tokens) {
+        let span: Span = tokens.span();
+        let text = tokens.peek().map(quoted);
+        let message = match text.as_deref() {
+            Some(text) => format!("a label is expected here, not `{text}`"),
+            None => String::from("a label is expected here"),
+        };
+        self.diagnostics.error(span, message).help("a route map reads `<ok: a, err: b>`");
+    }
+}
+
+/// Reads `7` or `-7`; says whether it did.
+fn bound(tokens: &mut Tokens, into: &mut Vec<TokenTree>) -> bool {
+    let negative = tokens.peek_punct('-');
+    let at = usize::from(negative);
+    let is_value = match tokens.peek_after(at) {
+        Some(TokenTree::Literal(_)) => true,
+        Some(TokenTree::Ident(word)) => !negative && (word == "true" || word == "false"),
+        _ => false,
+    };
+    if is_value {
+        into.extend((0..=at).filter_map(|_| tokens.next()));
+    }
+    is_value
+}
+
+fn spelled(pattern: &[TokenTree]) -> String {
+    pattern.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,68 @@
+//! Tokens to [`Program`]: whatever can be read is kept, and everything that cannot is told.
+
+mod head;
+mod label;
+mod let_;
+mod shape;
+mod statement;
+mod tokens;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::parse::{Parse, ParseStream, Parser as _};
+
+use crate::ast::Program;
+use crate::diagnostics::Diagnostics;
+use crate::ir::Let;
+use tokens::Tokens;
+
+/// Reads an invocation of `workflow!`. `None` only where there is nothing to read.
+pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Program> {
+    let mut tokens = Tokens::new(input, None);
+    let mut parser = Parser { diagnostics, lets: Vec::new(), depth: 0, incomplete: false };
+    let krate = parser.krate(&mut tokens);
+    if tokens.is_empty() {
+        parser
+            .diagnostics
+            .error(tokens.span(), "an empty workflow")
+            .help("write its statements, `START => first => second`");
+        return None;
+    }
+    let head = parser.head(&mut tokens);
+    let statements = match head.body {
+        Some(body) => parser.statements(&mut Tokens::inside(&body)),
+        None if head.is_item => Vec::new(),
+        None => parser.statements(&mut tokens),
+    };
+    let Parser { lets, incomplete, .. } = parser;
+    Some(Program { krate, item: head.item, signature: head.signature, lets, statements, incomplete })
+}
+
+/// The state of one parse.
+struct Parser<'d> {
+    diagnostics: &'d mut Diagnostics,
+    lets: Vec<Let>,
+    /// How many shapes we are in.
+    depth: usize,
+    /// Set where something was lost that leaves no [`Missing`](crate::ast::Shape::Missing) behind.
+    incomplete: bool,
+}
+
+/// Reads one `T` from the beginning of some tokens, and gives what stands behind it.
+fn leading<T: Parse>(tokens: TokenStream) -> syn::Result<(T, TokenStream)> {
+    let parse = |input: ParseStream<'_>| Ok((input.parse::<T>()?, input.parse::<TokenStream>()?));
+    parse.parse2(tokens)
+}
+
+/// A token as an error quotes it: a group by its first delimiter.
+fn quoted(token: &TokenTree) -> String {
+    use proc_macro2::Delimiter;
+    match token {
+        TokenTree::Group(group) => match group.delimiter() {
+            Delimiter::Parenthesis => "(".into(),
+            Delimiter::Brace => "{".into(),
+            Delimiter::Bracket => "[".into(),
+            Delimiter::None => String::new(),
+        },
+        token => token.to_string(),
+    }
+}

@@ -1,0 +1,343 @@
+//! `a`, `(a, b)`, `<ok: a, err: b>` and `[a]`.
+
+use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
+use syn::{Ident, Path};
+
+use super::tokens::Tokens;
+use super::{Parser, quoted};
+use crate::ast::{All, ArmShape, Chain, Each, OneOf, Shape};
+use crate::diagnostics::Blame;
+
+/// How deep shapes may stand in each other: deeper than anyone writes, and far from the end of our stack.
+const DEEPEST: usize = 64;
+
+impl Parser<'_> {
+    /// The next shape; `None`, with nothing told and nothing read, where none begins.
+    pub(super) fn shape(&mut self, tokens: &mut Tokens) -> Option<Shape> {
+        if self.depth >= DEEPEST {
+            return self.too_deep(tokens);
+        }
+        self.depth += 1;
+        let shape = self.shape_within_depth(tokens);
+        self.depth -= 1;
+        shape
+    }
+
+    fn shape_within_depth(&mut self, tokens: &mut Tokens) -> Option<Shape> {
+        match tokens.peek()? {
+            TokenTree::Ident(_) => Some(self.node(tokens)),
+            TokenTree::Punct(_) if tokens.peek_path_separator() => Some(self.node(tokens)),
+            TokenTree::Punct(_) => {
+                let open = tokens.eat_punct('<')?;
+                Some(self.angled(open, tokens))
+            }
+            TokenTree::Group(group) => {
+                let group = group.clone();
+                tokens.next();
+                match group.delimiter() {
+                    Delimiter::Parenthesis => Some(self.all(&group)),
+                    Delimiter::Bracket => Some(self.each(&group)),
+                    Delimiter::Brace => Some(self.braced(&group)),
+                    Delimiter::None => None,
+                }
+            }
+            TokenTree::Literal(_) => None,
+        }
+    }
+
+    fn too_deep(&mut self, tokens: &mut Tokens) -> Option<Shape> {
+        let token = tokens.next()?;
+        self.diagnostics
+            .error(&token, "shapes stand too deep in each other here")
+            .help("give the inner part a statement of its own, or make it a workflow: a workflow is a node");
+        tokens.take_statement();
+        Some(Shape::Missing)
+    }
+
+    /// `charge`, `billing::charge`, `::shop::billing::charge`
+    fn node(&mut self, tokens: &mut Tokens) -> Shape {
+        let mut written = Vec::new();
+        let mut sound = true;
+        let mut separator = None;
+        if tokens.peek_path_separator() {
+            separator = Some(tokens.span());
+            written.extend([tokens.next(), tokens.next()].into_iter().flatten());
+        }
+        while let Some(name) = tokens.peek_ident() {
+            sound &= self.usable(name);
+            written.extend(tokens.next());
+            separator = None;
+            if !tokens.peek_path_separator() {
+                break;
+            }
+            separator = Some(tokens.span());
+            written.extend([tokens.next(), tokens.next()].into_iter().flatten());
+        }
+        if let Some(separator) = separator {
+            if tokens.peek_punct('<') {
+                self.generics(tokens);
+            } else {
+                self.diagnostics.error(separator, "the path stops here").help("write the node's name behind `::`");
+            }
+            return Shape::Missing;
+        }
+        self.options_in_place(&written, tokens);
+        match syn::parse::Parser::parse2(Path::parse_mod_style, written.into_iter().collect::<TokenStream>()) {
+            Ok(path) if sound => Shape::Node(path),
+            _ => Shape::Missing,
+        }
+    }
+
+    /// Whether a word can be part of a node's path; tells why not.
+    fn usable(&mut self, name: &Ident) -> bool {
+        if ["crate", "self", "super"].iter().any(|word| name == word) {
+            return true;
+        }
+        if name == "_" {
+            self.diagnostics.error(name, "`_` is a label and not a node").help("name the node that runs here");
+            return false;
+        }
+        // `$crate` is one identifier that no parser of Rust takes back.
+        if name.to_string().starts_with('$') || syn::parse2::<Ident>(quote::quote!(#name)).is_ok() {
+            return true;
+        }
+        let mut help = String::from("a node is named by the path of a `#[node]` function");
+        if name == "let" {
+            help = String::from("a `let` stands where a statement begins; is a `;` missing before it?");
+        }
+        self.diagnostics.error(name, format!("`{name}` is a keyword and not a node")).help(help);
+        false
+    }
+
+    fn generics(&mut self, tokens: &mut Tokens) {
+        let open = tokens.span();
+        let mut deep = 0;
+        while !tokens.is_empty() && !tokens.peek_punct(';') {
+            deep += i32::from(tokens.peek_punct('<'));
+            deep -= i32::from(tokens.peek_punct('>'));
+            tokens.next();
+            if deep == 0 {
+                break;
+            }
+        }
+        self.diagnostics
+            .error(open, "a node is named without generics")
+            .help("give the type a name in a `let`: `let batch: Batch<Item> = Batch::new();`");
+    }
+
+    /// `fetch(timeout = "5s")` within a chain. A group that holds no option is the next statement's, whose `;` is
+    /// missing.
+    fn options_in_place(&mut self, path: &[TokenTree], tokens: &mut Tokens) {
+        let Some(group) = tokens.peek_group(Delimiter::Parenthesis) else { return };
+        let mut inside = group.stream().into_iter();
+        let looks_like_options = match (inside.next(), inside.next(), inside.next()) {
+            (None, ..) => true,
+            (Some(TokenTree::Ident(_)), Some(TokenTree::Punct(equals)), after) => {
+                let arrow = matches!(after, Some(TokenTree::Punct(angle)) if angle.as_char() == '>');
+                equals.as_char() == '=' && !arrow
+            }
+            _ => false,
+        };
+        if !looks_like_options {
+            return;
+        }
+        let blame = Blame { first: group.span(), last: group.span() };
+        let options = group.to_string();
+        let path: TokenStream = path.iter().cloned().collect();
+        let name = match path.clone().into_iter().last() {
+            Some(name) => name.to_string(),
+            None => return,
+        };
+        let path = path.to_string().replace(' ', "");
+        self.diagnostics
+            .error(blame, format!("`{name}` is named without parentheses in a graph"))
+            .help(format!("options are given by a `let` before it is used: `let {name} = {path}{options};`"));
+        tokens.next();
+    }
+
+    /// `(a, b)`; `(a)` is `a`.
+    fn all(&mut self, group: &Group) -> Shape {
+        let mut tokens = Tokens::inside(group);
+        let mut places = Vec::new();
+        if tokens.is_empty() {
+            self.diagnostics.error(group.span(), "an empty group").help("write what runs at once: `(a, b)`");
+            return Shape::Missing;
+        }
+        while !tokens.is_empty() {
+            let before = tokens.position();
+            let place = self.chain(&mut tokens);
+            if place.is_none() {
+                let blame = tokens.span();
+                self.diagnostics.error(blame, "a node is expected here").help("a group reads `(a, b)`");
+            }
+            places.push(place.unwrap_or(Chain { first: Shape::Missing, links: Vec::new() }));
+            if tokens.eat_punct(',').is_some() || tokens.is_empty() {
+                continue;
+            }
+            if tokens.peek_punct('|') {
+                self.bar_in_group(&mut tokens);
+                places.push(Chain { first: Shape::Missing, links: Vec::new() });
+            } else if tokens.position() != before {
+                self.not_in_list(&tokens, "group", "(a, b)");
+            }
+            while !tokens.is_empty() && tokens.eat_punct(',').is_none() {
+                tokens.next();
+            }
+        }
+        match <[Chain; 1]>::try_from(places) {
+            Ok([only]) if only.is_single() => only.first,
+            Ok(only) => Shape::All(All { places: only.into(), span: group.span() }),
+            Err(places) => Shape::All(All { places, span: group.span() }),
+        }
+    }
+
+    fn bar_in_group(&mut self, tokens: &mut Tokens) {
+        self.diagnostics
+            .error(tokens.span(), "`|` stands only where a statement begins")
+            .help("`a | b => d;` is a statement of its own, in which `d` runs for each that arrives");
+    }
+
+    pub(super) fn not_in_list(&mut self, tokens: &Tokens, list: &str, example: &str) {
+        let Some(token) = tokens.peek() else { return };
+        if let TokenTree::Ident(_) | TokenTree::Group(_) = token {
+            let message = format!("`,` or `=>` is missing before `{}`", quoted(token));
+            self.diagnostics.error(token, message).help(format!("a {list} reads `{example}`"));
+            return;
+        }
+        self.diagnostics
+            .error(token, format!("`{}` is not expected here", quoted(token)))
+            .help(format!("a {list} reads `{example}`"));
+    }
+
+    /// `[a => b]`
+    fn each(&mut self, group: &Group) -> Shape {
+        let mut tokens = Tokens::inside(group);
+        if tokens.is_empty() {
+            self.diagnostics.error(group.span(), "an empty `[]`").help("write what runs for every item: `[node]`");
+            return Shape::Missing;
+        }
+        let outside = std::mem::replace(&mut self.incomplete, false);
+        let lets = self.lets.len();
+        let statements = self.statements(&mut tokens);
+        for private in self.lets.get(lets..).unwrap_or_default() {
+            self.diagnostics
+                .error(&private.name, "a `let` stands outside `[..]`")
+                .help("move it to the workflow's own statements: what it names can be used in here");
+        }
+        let incomplete = std::mem::replace(&mut self.incomplete, outside);
+        Shape::Each(Each { statements, span: group.span(), incomplete })
+    }
+
+    fn angled(&mut self, open: Span, tokens: &mut Tokens) -> Shape {
+        let (arms, lost) = self.arms(tokens, Closing::Angle);
+        let close = tokens.eat_punct('>');
+        if close.is_none() {
+            self.diagnostics.error(open, "this `<` is never closed").help("a route map reads `<ok: a, err: b>`");
+        }
+        let blame = Blame { first: open, last: close.unwrap_or(open) };
+        self.one_of(arms, blame, lost || close.is_none())
+    }
+
+    fn braced(&mut self, group: &Group) -> Shape {
+        let (arms, lost) = self.arms(&mut Tokens::inside(group), Closing::Brace);
+        self.one_of(arms, group.span().into(), lost)
+    }
+
+    fn one_of(&mut self, arms: Vec<ArmShape>, blame: Blame, incomplete: bool) -> Shape {
+        if arms.is_empty() {
+            if !incomplete {
+                self.diagnostics
+                    .error(blame, "an empty route map")
+                    .help("write an arm for every label: `<ok: a, err: b>`");
+            }
+            return Shape::Missing;
+        }
+        Shape::OneOf(OneOf { arms, blame, incomplete })
+    }
+
+    /// The arms, and whether one of them was lost.
+    fn arms(&mut self, tokens: &mut Tokens, closing: Closing) -> (Vec<ArmShape>, bool) {
+        let mut arms = Vec::new();
+        let mut lost = false;
+        while !closing.is_at(tokens) {
+            match self.arm(tokens, closing) {
+                Some(arm) => arms.push(arm),
+                None => lost = true,
+            }
+            if tokens.eat_punct(',').is_some() || closing.is_at(tokens) {
+                continue;
+            }
+            if arms.len() + usize::from(lost) > 0 && !lost {
+                self.not_in_list(tokens, "route map", "<ok: a, err: b>");
+            }
+            lost = true;
+            skip_arm(tokens, closing);
+        }
+        (arms, lost)
+    }
+
+    fn arm(&mut self, tokens: &mut Tokens, closing: Closing) -> Option<ArmShape> {
+        let labels = self.labels(tokens)?;
+        let colon = if tokens.peek_path_separator() {
+            self.diagnostics.error(tokens.span(), "a label is followed by `:`, not by `::`");
+            return None;
+        } else if let Some(colon) = tokens.eat_punct(':') {
+            colon
+        } else if let Some(arrow) = tokens.eat_pair('=', '>') {
+            self.diagnostics.error(arrow, "a label is followed by `:`").help("`<ok: a, err: b>`");
+            arrow
+        } else {
+            let label = labels.last().map(|label| label.text()).unwrap_or_default();
+            self.diagnostics
+                .error(
+                    labels.last().map_or_else(|| tokens.span(), |label| label.span()),
+                    format!("`{label}` leads nowhere"),
+                )
+                .help(format!("an arm is a label and a node: `{label}: node`"));
+            return None;
+        };
+        let chain = self.chain(tokens).unwrap_or_else(|| {
+            let at_end = closing.is_at(tokens) || tokens.peek_punct(',') || tokens.peek_punct(';');
+            let blame = if at_end { colon } else { tokens.span() };
+            self.diagnostics.error(blame, "a node is missing behind this label").help("`label: node`, or `label: END`");
+            Chain { first: Shape::Missing, links: Vec::new() }
+        });
+        Some(ArmShape { labels, colon, chain })
+    }
+}
+
+/// What ends a route map.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    Angle,
+    Brace,
+}
+
+impl Closing {
+    /// A `;` ends an angled map too: it can only stand there where `>` was forgotten.
+    fn is_at(self, tokens: &Tokens) -> bool {
+        tokens.is_empty() || self == Closing::Angle && (tokens.peek_punct('>') || tokens.peek_punct(';'))
+    }
+}
+
+/// Steps to the next `,` of this route map, and over it, or to its end.
+fn skip_arm(tokens: &mut Tokens, closing: Closing) {
+    let mut deep = 0_usize;
+    while !tokens.is_empty() {
+        if deep == 0 && closing.is_at(tokens) || closing == Closing::Angle && tokens.peek_punct(';') {
+            return;
+        }
+        if deep == 0 && tokens.eat_punct(',').is_some() {
+            return;
+        }
+        if tokens.eat_pair('=', '>').is_some() || tokens.eat_pair('-', '>').is_some() {
+            continue;
+        }
+        if tokens.peek_punct('<') {
+            deep += 1;
+        } else if tokens.peek_punct('>') {
+            deep = deep.saturating_sub(1);
+        }
+        tokens.next();
+    }
+}

@@ -1,0 +1,210 @@
+//! Statements, one by one: a broken one costs itself and nothing behind its `;`.
+
+use proc_macro2::{Delimiter, Span, TokenTree};
+
+use super::tokens::Tokens;
+use super::{Parser, quoted};
+use crate::ast::{Chain, Link, Shape, path_text};
+use crate::diagnostics::Blame;
+
+impl Parser<'_> {
+    /// `a => b; let c = d(); c => e`
+    pub(super) fn statements(&mut self, tokens: &mut Tokens) -> Vec<Chain> {
+        let mut statements = Vec::new();
+        while !tokens.is_empty() {
+            if tokens.eat_punct(';').is_some() {
+                continue;
+            }
+            if tokens.peek_punct('#') {
+                self.misplaced_attribute(tokens);
+                continue;
+            }
+            if tokens.peek_word("let") {
+                self.let_statement(tokens);
+            } else {
+                let before = tokens.position();
+                let chain = self.statement(tokens);
+                if tokens.position() == before {
+                    self.incomplete = true;
+                    self.unexpected(tokens);
+                    tokens.take_statement();
+                    continue;
+                }
+                statements.push(chain);
+            }
+            self.end_of_statement(tokens);
+        }
+        statements
+    }
+
+    /// A chain where `a | b` may stand.
+    fn statement(&mut self, tokens: &mut Tokens) -> Chain {
+        let first = self.shape(tokens).unwrap_or(Shape::Missing);
+        let first = if tokens.peek_punct('|') { self.members(first, tokens) } else { first };
+        self.links(first, tokens)
+    }
+
+    /// `a => b => c`
+    pub(super) fn chain(&mut self, tokens: &mut Tokens) -> Option<Chain> {
+        let first = self.shape(tokens)?;
+        Some(self.links(first, tokens))
+    }
+
+    fn links(&mut self, first: Shape, tokens: &mut Tokens) -> Chain {
+        let mut chain = Chain { first, links: Vec::new() };
+        loop {
+            if tokens.peek_punct('|') && !chain.is_single() {
+                self.misplaced_any(&chain, tokens);
+                chain.links.push(Link { arrow: tokens.span(), shape: Shape::Missing });
+            }
+            let arrow = match self.arrow(tokens) {
+                Some(arrow) => arrow,
+                None if tokens.peek_punct('<') => self.missing_arrow(tokens, &chain),
+                None if tokens.peek_group(Delimiter::Bracket).is_some() => self.missing_arrow(tokens, &chain),
+                None if tokens.peek_group(Delimiter::Brace).is_some() => self.missing_arrow(tokens, &chain),
+                None => return chain,
+            };
+            let shape = self.shape(tokens).unwrap_or_else(|| {
+                self.nothing_behind(arrow, tokens);
+                Shape::Missing
+            });
+            chain.links.push(Link { arrow, shape });
+        }
+    }
+
+    fn arrow(&mut self, tokens: &mut Tokens) -> Option<Span> {
+        if let Some(arrow) = tokens.eat_pair('=', '>') {
+            return Some(arrow);
+        }
+        let thin = tokens.eat_pair('-', '>')?;
+        self.diagnostics.error(thin, "an edge is written `=>`");
+        Some(thin)
+    }
+
+    fn missing_arrow(&mut self, tokens: &Tokens, before: &Chain) -> Span {
+        let shape = tokens.peek().map(quoted).unwrap_or_default();
+        let last = before.links.last().map_or(&before.first, |link| &link.shape).text();
+        self.diagnostics
+            .error(tokens.span(), format!("`=>` is missing between `{last}` and `{shape}`"))
+            .help(format!("`{last} => {shape} .. `").replace(" `", "`"));
+        tokens.span()
+    }
+
+    fn nothing_behind(&mut self, arrow: Span, tokens: &Tokens) {
+        match tokens.peek() {
+            Some(token) if !closes(token) => {
+                self.diagnostics.error(token, format!("a node is expected behind `=>`, not `{}`", quoted(token)));
+            }
+            _ => {
+                self.diagnostics.error(arrow, "this `=>` leads nowhere").help("write a node behind it, or `END`");
+            }
+        }
+    }
+
+    /// `a | b`, where a statement begins.
+    fn members(&mut self, first: Shape, tokens: &mut Tokens) -> Shape {
+        let mut members = Vec::new();
+        let mut sound = true;
+        let mut shape = Some(first);
+        loop {
+            match shape {
+                Some(Shape::Node(path)) => members.push(path),
+                Some(Shape::Missing) => sound = false,
+                Some(other) => {
+                    self.diagnostics
+                        .error(tokens.span(), format!("`|` stands between nodes, and `{}` is none", other.text()))
+                        .help(format!(
+                            "lead it to a node first, and name that node here: `{} => node; node | ..`",
+                            other.text()
+                        ));
+                    sound = false;
+                }
+                None => {
+                    self.diagnostics.error(tokens.span(), "a node is missing behind `|`");
+                    sound = false;
+                }
+            }
+            if tokens.eat_punct('|').is_none() {
+                break;
+            }
+            shape = self.shape(tokens);
+        }
+        if sound {
+            return Shape::Any(members);
+        }
+        // The names keep their mentions, as a group that nothing can be made of.
+        let places = members.into_iter().map(|path| Chain { first: Shape::Node(path), links: Vec::new() });
+        let mut places: Vec<Chain> = places.collect();
+        places.push(Chain { first: Shape::Missing, links: Vec::new() });
+        Shape::All(crate::ast::All { places, span: tokens.span() })
+    }
+
+    fn misplaced_any(&mut self, chain: &Chain, tokens: &mut Tokens) {
+        let bar = tokens.span();
+        let last = chain.links.last().map_or(&chain.first, |link| &link.shape).text();
+        let mut names = vec![last];
+        while tokens.eat_punct('|').is_some() {
+            match self.shape(tokens) {
+                Some(Shape::Node(path)) => names.push(path_text(&path)),
+                Some(other) => names.push(other.text()),
+                None => break,
+            }
+        }
+        self.diagnostics
+            .error(bar, "`|` stands only where a statement begins")
+            .help(format!("end the statement before it, and begin the next one with `{} => ..`", names.join(" | ")));
+    }
+
+    fn misplaced_attribute(&mut self, tokens: &mut Tokens) {
+        let hash = tokens.span();
+        tokens.next();
+        tokens.eat_punct('!');
+        let bracket = tokens.eat_group(Delimiter::Bracket);
+        let last = bracket.as_ref().map_or(hash, |group| group.span());
+        let is_doc = bracket.is_some_and(|group| group.stream().to_string().starts_with("doc"));
+        let message = if is_doc { "a doc comment documents nothing here" } else { "an attribute means nothing here" };
+        let help = if is_doc { "write `//`" } else { "attributes stand before the workflow's name" };
+        self.diagnostics.error(Blame { first: hash, last }, message).help(help);
+    }
+
+    /// Behind a statement stands `;` or nothing. Where something else does, it is told, and reading goes on with it if
+    /// it can begin a statement.
+    fn end_of_statement(&mut self, tokens: &mut Tokens) {
+        let Some(next) = tokens.peek() else { return };
+        if tokens.peek_punct(';') {
+            return;
+        }
+        let begins_statement =
+            matches!(next, TokenTree::Ident(_)) || tokens.peek_group(Delimiter::Parenthesis).is_some();
+        if begins_statement {
+            let what = quoted(next);
+            self.diagnostics
+                .error(next, format!("`;` is missing before `{what}`"))
+                .help("statements are separated by `;`, and the nodes of a statement by `=>`");
+        } else if tokens.peek_punct(',') {
+            self.diagnostics.error(next, "statements are separated by `;`, not by `,`");
+            tokens.next();
+        } else {
+            self.incomplete = true;
+            self.unexpected(tokens);
+            tokens.take_statement();
+        }
+    }
+
+    fn unexpected(&mut self, tokens: &Tokens) {
+        let Some(token) = tokens.peek() else { return };
+        if tokens.peek_pair('=', '>') {
+            self.diagnostics.error(token, "a node is missing before `=>`").help("write `node => ..`");
+            return;
+        }
+        let text = quoted(token);
+        self.diagnostics
+            .error(token, format!("`{text}` is not expected here"))
+            .help("a statement reads `node => node`, `node => (a, b)`, `node => <ok: a, err: b>` or `node => [a]`");
+    }
+}
+
+/// Whether a token ends a chain, so that what is missing is missing before it.
+fn closes(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(punct) if [';', ',', '>', '=', '|'].contains(&punct.as_char()))
+}
