@@ -5,7 +5,7 @@
 use super::nest::Nest;
 use super::net::Net;
 use super::pairs::{EdgeSet, Pairs};
-use crate::model::{END, EdgeIx, NodeIx};
+use crate::model::{END, EdgeIx, NodeIx, START};
 use crate::plan::LoopIx;
 use crate::problem::Problem;
 
@@ -30,47 +30,57 @@ pub(super) fn find(
     if sides.is_empty() {
         return Vec::new();
     }
-    let behind = all_behind(net, sides.iter().map(|(side, _)| net.edges[*side].to));
-    let mut on_side = vec![false; net.choices.len()];
+    let behind = reached(net, sides.iter().map(|(side, _)| net.edges[*side].to), |_| true);
+    let leads_back = net.nodes().any(|node| inside[node] && behind[node]);
+    let foreign = if leads_back {
+        // All of the loop around is behind the sides; what is not of this loop's turns is what comes before it.
+        let before = reached(net, [START].into_iter(), |edge| !inside[net.edges[edge].from]);
+        net.nodes().map(|node| before[node] && !inside[node]).collect()
+    } else {
+        net.nodes().map(|node| !inside[node] && !behind[node]).collect::<Vec<bool>>()
+    };
+    let comes_from_elsewhere = |node: NodeIx| {
+        let entered = if inside[node] { nest.knots[knot].heads.as_slice() } else { std::slice::from_ref(&node) };
+        let mut into = entered.iter().flat_map(|node| &net.into[*node]);
+        into.find(|edge| foreign[net.edges[**edge].from]).copied()
+    };
+
+    let mut seen = vec![false; net.choices.len()];
     let mut found = Vec::new();
     let mut end_found = false;
     for (side, back) in sides {
         let mut open = vec![side];
         while let Some(edge) = open.pop() {
             let node = net.edges[edge].to;
-            if inside[node] || on_side[node] {
-                continue;
-            }
             if node == END {
                 if !std::mem::replace(&mut end_found, true) {
                     let when = pairs.route(net, nest, side, back);
                     problems.push(Problem::EndInSide { edge, side, back, when });
                 }
-                continue;
-            }
-            on_side[node] = true;
-            let foreign = |edge: &&EdgeIx| !inside[net.edges[**edge].from] && !behind[net.edges[**edge].from];
-            if let Some(other) = net.into[node].iter().find(foreign) {
-                let heads = nest.knots[knot].heads.clone();
-                problems.push(Problem::LoopsMeet { node, each_turn: edge, other: *other, heads });
-            } else {
-                found.push(node);
-                open.extend(net.out[node].iter().rev());
+            } else if !std::mem::replace(&mut seen[node], true) {
+                if let Some(other) = comes_from_elsewhere(node) {
+                    let heads = nest.knots[knot].heads.clone();
+                    problems.push(Problem::LoopsMeet { node, each_turn: edge, other, heads });
+                } else if !inside[node] {
+                    found.push(node);
+                    open.extend(net.out[node].iter().rev());
+                }
             }
         }
     }
     found
 }
 
-fn all_behind(net: &Net<'_>, nodes: impl Iterator<Item = NodeIx>) -> Vec<bool> {
-    let mut behind = vec![false; net.choices.len()];
-    let mut open: Vec<NodeIx> = nodes.collect();
+/// All that can be reached from some nodes over edges that pass, these nodes included.
+fn reached(net: &Net<'_>, from: impl Iterator<Item = NodeIx>, passes: impl Fn(EdgeIx) -> bool) -> Vec<bool> {
+    let mut reached = vec![false; net.choices.len()];
+    let mut open: Vec<NodeIx> = from.collect();
     while let Some(node) = open.pop() {
-        if !std::mem::replace(&mut behind[node], true) {
-            open.extend(net.out[node].iter().map(|edge| net.edges[*edge].to));
+        if !std::mem::replace(&mut reached[node], true) {
+            open.extend(net.out[node].iter().filter(|edge| passes(**edge)).map(|edge| net.edges[*edge].to));
         }
     }
-    behind
+    reached
 }
 
 /// Makes nodes, and the loops that they stand in, part of a loop. What stands in a loop on the side already stays there.
