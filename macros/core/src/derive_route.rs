@@ -1,0 +1,152 @@
+//! `#[derive(Route)]`: a twin enum whose variants are spelled as labels are, each with one field.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use syn::{Data, DeriveInput, Field, Fields, Path, Variant};
+
+use crate::diagnostics::Diagnostics;
+use crate::emit::options::default_crate;
+use crate::names::{plain, snake_case};
+
+/// Expands `#[derive(Route)]`.
+pub fn derive_route(input: TokenStream) -> TokenStream {
+    let mut diagnostics = Diagnostics::default();
+    let input: DeriveInput = match syn::parse2(input) {
+        Ok(input) => input,
+        Err(error) => return error.to_compile_error(),
+    };
+    let krate = crate_path(&input, &mut diagnostics);
+    let variants: Vec<&Variant> = match &input.data {
+        Data::Enum(data) => data.variants.iter().collect(),
+        _ => {
+            diagnostics.error(input.ident.span(), "only an enum has labels to route by").help(
+                "derive `Route` for an enum; a struct goes along a plain edge, and a field of it is routed by a node",
+            );
+            Vec::new()
+        }
+    };
+    refuse_meeting_labels(&variants, &mut diagnostics);
+    if diagnostics.has_errors() {
+        let errors = diagnostics.into_compile_errors();
+        return quote!(const _: () = { #errors };);
+    }
+    twin(&input, &variants, &krate)
+}
+
+fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream {
+    let DeriveInput { ident: name, vis, generics, .. } = input;
+    let twin = format_ident!("{}Labels", plain(&name.to_string()), span = name.span());
+    let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
+    let labels: Vec<Ident> = variants.iter().map(|variant| label(&variant.ident)).collect();
+    let texts: Vec<String> = labels.iter().map(|label| plain(&label.to_string()).to_owned()).collect();
+    let payloads = variants.iter().map(|variant| payload(variant));
+    let split = variants.iter().zip(&labels).map(|(variant, label)| {
+        let (pattern, value) = (pattern(name, variant), value(variant));
+        quote!(#pattern => #twin::#label(#value))
+    });
+    let whole = variants.iter().zip(&labels).map(|(variant, label)| {
+        let (pattern, value) = (pattern(name, variant), value(variant));
+        quote!(#twin::#label(#value) => #pattern)
+    });
+    quote! {
+        #[allow(clippy::all, clippy::pedantic, reason = "generated")]
+        const _: () = {
+            #[allow(non_camel_case_types, missing_docs, dead_code, unreachable_pub, reason = "variants are labels")]
+            #vis enum #twin #generics #where_clause { #(#labels(#payloads)),* }
+
+            impl #impl_generics #krate::Route for #name #ty_generics #where_clause {
+                type Labels = #twin #ty_generics;
+                const LABELS: &'static [&'static str] = &[#(#texts),*];
+
+                fn split(self) -> Self::Labels {
+                    match self { #(#split),* }
+                }
+
+                fn whole(labels: Self::Labels) -> Self {
+                    match labels { #(#whole),* }
+                }
+            }
+        };
+    }
+}
+
+/// The label of a variant, as an identifier: in snake_case, raw where that is a keyword.
+pub fn label(variant: &Ident) -> Ident {
+    label_ident(&snake_case(&variant.to_string()), variant.span())
+}
+
+/// An identifier for a label that is spelled in snake_case.
+pub fn label_ident(text: &str, span: proc_macro2::Span) -> Ident {
+    match text {
+        "self" | "super" | "crate" | "_" => format_ident!("{text}_", span = span),
+        _ if syn::parse_str::<Ident>(text).is_ok() => Ident::new(text, span),
+        _ => Ident::new_raw(text, span),
+    }
+}
+
+fn payload(variant: &Variant) -> TokenStream {
+    let types: Vec<_> = variant.fields.iter().map(|field| &field.ty).collect();
+    match types.as_slice() {
+        [] => quote!(()),
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    }
+}
+
+fn names(fields: &Fields) -> Vec<Ident> {
+    (0..fields.len()).map(|at| format_ident!("__{at}")).collect()
+}
+
+fn pattern(name: &Ident, variant: &Variant) -> TokenStream {
+    let (ident, fields) = (&variant.ident, names(&variant.fields));
+    match &variant.fields {
+        Fields::Unit => quote!(#name::#ident),
+        Fields::Unnamed(_) => quote!(#name::#ident(#(#fields),*)),
+        Fields::Named(named) => {
+            let keys = named.named.iter().map(|Field { ident, .. }| ident);
+            quote!(#name::#ident { #(#keys: #fields),* })
+        }
+    }
+}
+
+fn value(variant: &Variant) -> TokenStream {
+    let fields = names(&variant.fields);
+    match fields.as_slice() {
+        [] => quote!(()),
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    }
+}
+
+fn refuse_meeting_labels(variants: &[&Variant], diagnostics: &mut Diagnostics) {
+    for (at, variant) in variants.iter().enumerate() {
+        let text = snake_case(&variant.ident.to_string());
+        if let Some(first) = variants[..at].iter().find(|first| snake_case(&first.ident.to_string()) == text) {
+            diagnostics
+                .error(
+                    variant.ident.span(),
+                    format!("`{}` and `{}` have the same label, `{text}`", first.ident, variant.ident),
+                )
+                .help("rename one of them");
+        }
+    }
+}
+
+/// `#[route(crate = path)]`
+fn crate_path(input: &DeriveInput, diagnostics: &mut Diagnostics) -> Path {
+    let mut krate = None;
+    for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("route")) {
+        let read = attribute.parse_nested_meta(|meta| {
+            if meta.path.is_ident("crate") {
+                krate = Some(meta.value()?.parse()?);
+                Ok(())
+            } else {
+                Err(meta.error("unknown option"))
+            }
+        });
+        if let Err(error) = read {
+            diagnostics.error(error.span(), "`#[route(..)]` takes no options but `crate = path`").help("leave it out");
+        }
+    }
+    krate.unwrap_or_else(default_crate)
+}

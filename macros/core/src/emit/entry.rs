@@ -1,0 +1,121 @@
+//! The entries of the table: a node with its ways in and out.
+
+use graphweft_graph::NodeIx;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
+use syn::spanned::Spanned;
+
+use super::flow::definition;
+use super::mention::{Emission, as_type, glue, literal, out};
+use super::options::override_options;
+use crate::ir::{LetValue, NodeKind};
+use crate::options::NodeOptions;
+
+impl Emission<'_> {
+    /// The entry of a node.
+    pub fn entry(&self, node: NodeIx) -> TokenStream {
+        let Some(data) = self.flow.nodes.get(node) else { return TokenStream::new() };
+        let (name, joins, exit) = (&data.name, self.joins(node), self.exit(node));
+        match &data.kind {
+            NodeKind::Start | NodeKind::End => TokenStream::new(),
+            NodeKind::Path(path) => {
+                let span = glue(path.span());
+                let (alias, value) = instance(node, path);
+                let make = if self.collects(node) { quote!(collecting_entry) } else { quote!(entry) };
+                quote_spanned! {span=>
+                    {
+                        #alias
+                        __gw::#make(
+                            __gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None,
+                            __gw::Explain::default(),
+                        )
+                    }
+                }
+            }
+            NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
+                Some((_, LetValue::Configured { path, options })) => {
+                    self.configured(node, path, options, &joins, &exit)
+                }
+                Some((variable, LetValue::Value { ty, .. })) => {
+                    let words = quote! {
+                        __gw::Explain {
+                            when: ::core::option::Option::None,
+                            words: ::core::option::Option::Some(
+                                |__error: &<#ty as __gw::Node>::Error| (&&&&&__gw::Words(__error)).words()
+                            ),
+                        }
+                    };
+                    let make = self.maker(node);
+                    quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
+                }
+                None => TokenStream::new(),
+            },
+            NodeKind::Each(flow) => {
+                let inside = Emission { lets: self.lets, flow };
+                let (first, last) = inside.ends_of_each();
+                let definition = definition(&inside, &quote!(#name), "");
+                let out = out();
+                quote! {
+                    __gw::each_entry::<#first, #last>(
+                        #name,
+                        {
+                            type __Input = <#first as __gw::Node>::Input;
+                            let #out = __gw::gives::<<#last as __gw::Node>::Output>();
+                            #definition
+                        },
+                        #joins,
+                        #exit,
+                    )
+                }
+            }
+        }
+    }
+
+    fn maker(&self, node: NodeIx) -> TokenStream {
+        if self.collects(node) { quote!(__gw::collecting_entry) } else { quote!(__gw::entry) }
+    }
+
+    fn configured(
+        &self,
+        node: NodeIx,
+        path: &Path,
+        options: &NodeOptions,
+        joins: &TokenStream,
+        exit: &TokenStream,
+    ) -> TokenStream {
+        let written = self.flow.nodes.get(node).map_or("", |node| &node.name);
+        let name = options.name.as_ref().map_or_else(|| quote!(#written), |name| quote!(#name));
+        let (alias, value) = instance(node, path);
+        let make = self.maker(node);
+        let ty = as_type(path);
+        let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref());
+        let when = match when {
+            Some(when) => quote! {
+                ::core::option::Option::Some(
+                    |__error: &<#ty as __gw::Node>::Error| __gw::when::<<#ty as __gw::Node>::Error>(#when, __error)
+                )
+            },
+            None => quote!(::core::option::Option::None),
+        };
+        let options = override_options(options, &quote!(__gw::Node::options(&#value)));
+        quote! {
+            {
+                #alias
+                #make(
+                    __gw::Name::Given(#name), #value, #joins, #exit, ::core::option::Option::Some(#options),
+                    __gw::Explain { when: #when, words: ::core::option::Option::None },
+                )
+            }
+        }
+    }
+}
+
+/// The value of a node that is named by a path: an alias of its type, and a literal of that alias, so that a path which
+/// leads nowhere is reported as a type only.
+fn instance(node: NodeIx, path: &Path) -> (TokenStream, TokenStream) {
+    let span = glue(path.span());
+    let alias = format_ident!("__Node{node}", span = span);
+    let literal = literal(quote!(#alias), span);
+    (quote_spanned!(span=> type #alias = #path;), literal)
+}

@@ -1,0 +1,235 @@
+//! How a node goes on: its plain edges, or a function that matches on its label.
+
+use graphweft_graph::{END, EdgeIx, NodeIx, START};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+
+use super::labels::{Routing, aliased, by_alias};
+use super::mention::{Emission, glue, out};
+use crate::ir::{Label, MentionIx};
+
+impl Emission<'_> {
+    /// The `Exit` of a node.
+    pub fn exit(&self, node: NodeIx) -> TokenStream {
+        let exit = self.exit_of_values(node);
+        if node == START && self.flow.unit_output { quote!(__gw::and_unit(#exit)) } else { exit }
+    }
+
+    /// The same without the implied edge by which a workflow without output reaches END.
+    fn exit_of_values(&self, node: NodeIx) -> TokenStream {
+        if self.flow.nodes.get(node).is_some_and(|node| !node.arms.is_empty()) {
+            return self.routed(node);
+        }
+        let choices = self.flow.graph.nodes.get(node).map_or(&[][..], |node| &node.choices);
+        let edges: Vec<EdgeIx> = choices.iter().flat_map(|choice| choice.edges.iter().copied()).collect();
+        let span =
+            glue(edges.first().and_then(|edge| self.flow.edges.get(*edge)).map_or_else(Span::call_site, |e| e.arrow));
+        let typed: Vec<TokenStream> =
+            edges.iter().filter(|edge| self.carries(**edge)).map(|edge| self.plain_edge(*edge)).collect();
+        match typed.as_slice() {
+            [] => quote!(__gw::exit_none()),
+            [one] => quote_spanned!(span=> __gw::exit_one(#one)),
+            several => {
+                let source =
+                    edges.first().and_then(|edge| self.flow.edges.get(*edge)).map(|edge| self.source(edge.from));
+                quote_spanned!(span=> __gw::exit_many(#source, [#(#several),*]))
+            }
+        }
+    }
+
+    /// Whether a value goes along an edge, and its types can be checked.
+    fn carries(&self, edge: EdgeIx) -> bool {
+        let to_end = self.flow.graph.edges.get(edge).is_none_or(|edge| edge.to == END);
+        !self.is_unknown(edge) && !(to_end && self.flow.unit_output)
+    }
+
+    /// An edge that is taken whatever the label.
+    fn plain_edge(&self, edge: EdgeIx) -> TokenStream {
+        let Some(data) = self.flow.edges.get(edge) else { return TokenStream::new() };
+        let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
+        let (span, source) = (glue(data.arrow), self.whole_source(data.from));
+        if self.feeds_place(edge) {
+            return quote_spanned!(span=> __gw::place_edge(#source));
+        }
+        if to == END {
+            let out = out();
+            return quote_spanned!(span=> __gw::end_edge(#source, #out));
+        }
+        let target = self.target(data.to);
+        match self.inside(to) {
+            Some(_) => quote_spanned!(span=> __gw::each_edge(#source, #target, 0)),
+            None => quote_spanned!(span=> __gw::edge(#source, #target, 0)),
+        }
+    }
+
+    fn routed(&self, node: NodeIx) -> TokenStream {
+        let span = glue(self.map_span(node));
+        let source = self.source_type(node);
+        let routing = self.routing(node);
+        let plain = self.plain_edges(node);
+        let whole = Ident::new("__whole", span);
+        let copies: Vec<TokenStream> = plain
+            .iter()
+            .map(|edge| {
+                let (name, typed) = (plain_token(*edge, span), self.plain_edge(*edge));
+                quote_spanned!(span=> let #name = #typed.token(__gw::copied(&#whole));)
+            })
+            .collect();
+        let value = Ident::new("__value", span);
+        let by_value = self.match_value(node, routing, &value);
+        let (output, error) = (quote!(<#source as __gw::Node>::Output), quote!(<#source as __gw::Node>::Error));
+        if !routing.sees_errors() {
+            return quote_spanned! {span=>
+                __gw::exit_value(move |#whole: #output| { #(#copies)* let #value = #whole; #by_value })
+            };
+        }
+        let by_result = if routing == Routing::Result {
+            let by = by_alias(node, span);
+            quote_spanned!(span=> let #value = <#by as __gw::ByName<#source>>::split(#whole); #by_value)
+        } else {
+            let failed = self.error_arm(node).map(|(arm, _)| {
+                let problem = quote_spanned!(span=> __error);
+                self.emit_arm(node, arm, &problem)
+            });
+            quote_spanned! {span=>
+                match #whole {
+                    ::core::result::Result::Err(__error) => #failed,
+                    ::core::result::Result::Ok(#value) => { #by_value }
+                }
+            }
+        };
+        quote_spanned! {span=>
+            __gw::exit_whole(
+                move |#whole: ::core::result::Result<#output, #error>| { #(#copies)* #by_result },
+                __gw::FaultProbe::<#error>::FROM_FAULT,
+            )
+        }
+    }
+
+    /// The `match` on the value, or on the `Result` as a twin enum.
+    fn match_value(&self, node: NodeIx, routing: Routing, value: &Ident) -> TokenStream {
+        let span = value.span();
+        let source = self.source_type(node);
+        let payload = Ident::new("__payload", span);
+        let default = |rest: TokenStream| match routing {
+            Routing::Result => {
+                let by = by_alias(node, span);
+                quote_spanned!(span=> <#by as __gw::ByName<#source>>::whole(#rest))
+            }
+            _ => quote_spanned!(span=> <<#source as __gw::Node>::Output as __gw::Route>::whole(#rest)),
+        };
+        let arms: Vec<TokenStream> = self
+            .matched_labels(node)
+            .map(|(arm, label)| match (label, routing) {
+                (Label::Name(name), _) => {
+                    let pattern = aliased(node, name);
+                    let body = self.emit_arm(node, arm, &quote!(#payload));
+                    quote_spanned!(span=> #pattern(#payload) => #body)
+                }
+                (Label::Literal { pattern, .. }, _) => {
+                    let body = self.emit_arm(node, arm, &quote!(#value));
+                    quote_spanned!(span=> #pattern => #body)
+                }
+                (Label::Default(_), Routing::Default { .. }) => self.emit_arm(node, arm, &quote!(#value)),
+                (Label::Default(_), Routing::Literals { .. }) => {
+                    let body = self.emit_arm(node, arm, &quote!(#value));
+                    quote_spanned!(span=> _ => #body)
+                }
+                (Label::Default(_), _) => {
+                    let body = self.emit_arm(node, arm, &default(quote!(#payload)));
+                    quote_spanned!(span=> #payload => #body)
+                }
+            })
+            .collect();
+        let subject = match routing {
+            Routing::Names { .. } => quote_spanned!(span=> __gw::Route::split(#value)),
+            _ => quote!(#value),
+        };
+        match routing {
+            Routing::Default { .. } => quote!(#(#arms)*),
+            Routing::Literals { .. } => quote_spanned! {span=>
+                match __gw::view(&#value) {
+                    #(#arms)*
+                    #[allow(unreachable_patterns, reason = "a missing label is reported once")]
+                    _ => __gw::unrouted(),
+                }
+            },
+            _ => quote_spanned! {span=>
+                match #subject {
+                    #(#arms)*
+                    #[allow(unreachable_patterns, reason = "a missing label is reported once")]
+                    _ => __gw::unrouted(),
+                }
+            },
+        }
+    }
+
+    /// What goes out when an arm is taken: a token for each edge of its choice.
+    fn emit_arm(&self, node: NodeIx, arm: usize, payload: &TokenStream) -> TokenStream {
+        let Some(data) = self.flow.nodes.get(node).and_then(|node| node.arms.get(arm)) else {
+            return TokenStream::new();
+        };
+        let choice = self.flow.graph.nodes.get(node).and_then(|node| node.choices.get(arm));
+        let edges = choice.map_or(&[][..], |choice| &choice.edges);
+        let edges: Vec<EdgeIx> = edges.iter().filter(|edge| self.carries(**edge)).copied().collect();
+        let span = glue(data.span);
+        let given = Ident::new("__given", span);
+        let target = |edge: EdgeIx| data.targets.iter().find(|(one, _)| *one == edge).map(|(_, mention)| *mention);
+        let last = edges.iter().rev().find(|edge| target(**edge).is_some()).copied();
+        let tokens: Vec<TokenStream> = edges
+            .iter()
+            .map(|edge| match target(*edge) {
+                None => {
+                    let name = plain_token(*edge, glue(self.map_span(node)));
+                    quote!(#name)
+                }
+                Some(mention) => {
+                    let given =
+                        if Some(*edge) == last { quote!(#given) } else { quote_spanned!(span=> #given.again()) };
+                    self.arm_token(*edge, mention, &given, span)
+                }
+            })
+            .collect();
+        if last.is_none() {
+            let ignored = quote_spanned!(span=> let _ = #payload;);
+            return quote_spanned!(span=> { #ignored __gw::emit_many(#arm, ::std::vec![#(#tokens),*]) });
+        }
+        let source = data
+            .targets
+            .first()
+            .and_then(|(edge, _)| self.flow.edges.get(*edge))
+            .map_or_else(TokenStream::new, |edge| self.source(edge.from));
+        let emit = match tokens.as_slice() {
+            [one] => quote_spanned!(span=> __gw::emit_one(#arm, #one)),
+            several => quote_spanned!(span=> __gw::emit_many(#arm, ::std::vec![#(#several),*])),
+        };
+        quote_spanned!(span=> { let #given = __gw::give(#source, #payload); #emit })
+    }
+
+    fn arm_token(&self, edge: EdgeIx, mention: MentionIx, given: &TokenStream, span: Span) -> TokenStream {
+        let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
+        if to == END {
+            let span = glue(self.flow.mentions.get(mention).map_or(span, |mention| mention.tokens.span()));
+            let out = out();
+            return quote_spanned!(span=> #given.to_end(#out));
+        }
+        let target = self.target(mention);
+        match self.inside(to) {
+            Some(_) => quote_spanned!(span=> #given.to_each(#target, 0)),
+            None => quote_spanned!(span=> #given.to(#target, 0)),
+        }
+    }
+
+    /// The edges of a routed node that stand in no arm.
+    fn plain_edges(&self, node: NodeIx) -> Vec<EdgeIx> {
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        let choices = self.flow.graph.nodes.get(node).map_or(&[][..], |node| &node.choices);
+        let Some(first) = choices.first() else { return Vec::new() };
+        let in_arm = |edge: &EdgeIx| arms.iter().any(|arm| arm.targets.iter().any(|(one, _)| one == edge));
+        first.edges.iter().filter(|edge| !in_arm(edge) && self.carries(**edge)).copied().collect()
+    }
+}
+
+fn plain_token(edge: EdgeIx, span: Span) -> Ident {
+    format_ident!("__plain_{edge}", span = span)
+}

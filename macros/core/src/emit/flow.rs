@@ -1,0 +1,70 @@
+//! A whole graph: the expression that makes its `Definition`, or, for a graph with errors, as much as can be checked.
+
+use graphweft_graph::{END, START};
+use proc_macro2::TokenStream;
+use quote::quote;
+
+use super::mention::{Emission, as_type, out};
+use super::shape::shape;
+use crate::ir::{Let, LetValue};
+
+/// The `Definition` of a flow. `__Input` and `__out` are in scope.
+pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str) -> TokenStream {
+    let shape = shape(emission);
+    let out = out();
+    let checks = label_checks(emission);
+    let sightings = emission.sightings();
+    let (start, end) = (emission.exit(START), emission.joins(END));
+    let entries = (END + 1..emission.flow.nodes.len()).map(|node| emission.entry(node));
+    quote! {
+        #checks
+        #sightings
+        static __SHAPE: __gw::Shape = #shape;
+        __gw::define::<__Input, _>(#name, #doc, &__SHAPE, #out, #start, #end, ::std::vec![#(#entries),*])
+    }
+}
+
+/// Everything of a refused graph that rustc can still check: names, labels, the sound edges.
+pub fn checks(emission: &Emission<'_>) -> TokenStream {
+    let labels = label_checks(emission);
+    let sightings = emission.sightings();
+    let exits = (START..emission.flow.nodes.len()).filter(|node| *node != END).map(|node| {
+        let source = emission.source_type(node);
+        let exit = emission.exit(node);
+        let mention =
+            emission.flow.mentions.iter().position(|mention| mention.node == node).map(|at| emission.source(at));
+        let inside = emission.inside(node).map(|inside| {
+            let (first, last) = inside.ends_of_each();
+            let checks = checks(&inside);
+            let out = out();
+            quote! {{
+                type __Input = <#first as __gw::Node>::Input;
+                let #out = __gw::gives::<<#last as __gw::Node>::Output>();
+                #checks
+            }}
+        });
+        quote! {
+            #inside
+            let _ = #mention;
+            let _: __gw::Exit<<#source as __gw::Node>::Output, <#source as __gw::Node>::Error> = #exit;
+        }
+    });
+    quote!(#labels #sightings #(#exits)*)
+}
+
+fn label_checks(emission: &Emission<'_>) -> TokenStream {
+    (START..emission.flow.nodes.len()).map(|node| emission.label_checks(node)).collect()
+}
+
+/// The `let`s of a workflow, as lets.
+pub fn lets(lets: &[Let]) -> TokenStream {
+    lets.iter()
+        .map(|Let { name, value }| match value {
+            LetValue::Configured { path, .. } => {
+                let ty = as_type(path);
+                quote!(let #name = __gw::of::<#ty>(); let _ = &#name;)
+            }
+            LetValue::Value { ty, value } => quote!(let #name: #ty = #value;),
+        })
+        .collect()
+}

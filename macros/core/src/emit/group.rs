@@ -1,0 +1,86 @@
+//! The ways into a node that are joins.
+
+use graphweft_graph::{Arrival, EdgeIx, NodeIx, Presence, Way};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned};
+
+use super::mention::{Emission, glue, out};
+
+/// More places than this no tuple of values has.
+const MOST_PLACES: usize = 16;
+
+impl Emission<'_> {
+    /// Whether an edge feeds a place of a join that sees each of its places.
+    pub fn feeds_place(&self, edge: EdgeIx) -> bool {
+        let Some(to) = self.flow.graph.edges.get(edge).map(|edge| edge.to) else { return false };
+        let ways = self.flow.graph.nodes.get(to).map_or(&[][..], |node| &node.ways);
+        ways.iter().enumerate().any(|(way, data)| {
+            matches!(data, Way::All(_)) && data.edges().any(|one| one == edge) && self.presence(to, way).is_some()
+        })
+    }
+
+    /// Whether an edge feeds a join of a graph that was refused, of which nobody knows what it sees.
+    pub fn is_unknown(&self, edge: EdgeIx) -> bool {
+        let Some(to) = self.flow.graph.edges.get(edge).map(|edge| edge.to) else { return true };
+        self.flow.plan.is_none()
+            && self.flow.graph.nodes.get(to).is_some_and(|node| {
+                node.ways.iter().any(|way| matches!(way, Way::All(_)) && way.edges().any(|one| one == edge))
+            })
+    }
+
+    fn presence(&self, node: NodeIx, way: usize) -> Option<&[Presence]> {
+        match self.flow.plan.as_ref()?.arrivals.get(node)?.get(way)? {
+            Arrival::Places(places) => Some(places),
+            Arrival::One => None,
+        }
+    }
+
+    /// `Joins` of a node: for each way in that sees its places, how they are put together.
+    pub fn joins(&self, node: NodeIx) -> TokenStream {
+        let ways = self.flow.graph.nodes.get(node).map_or(&[][..], |node| &node.ways);
+        let joins: Vec<TokenStream> = ways
+            .iter()
+            .enumerate()
+            .filter_map(|(at, way)| match (way, self.presence(node, at)) {
+                (Way::All(places), Some(presence)) => {
+                    let join = self.join(node, places, presence);
+                    Some(quote!(__gw::join(#at, #join)))
+                }
+                _ => None,
+            })
+            .collect();
+        if joins.is_empty() { quote!(__gw::JoinTable::new()) } else { quote!(__gw::joins([#(#joins),*])) }
+    }
+
+    fn join(&self, node: NodeIx, places: &[Vec<EdgeIx>], presence: &[Presence]) -> TokenStream {
+        let edges = &self.flow.edges;
+        let first = places.iter().flatten().find_map(|edge| edges.get(*edge));
+        let span = glue(first.map_or_else(Span::call_site, |edge| edge.arrow));
+        let is_end = node == graphweft_graph::END;
+        let target = first.map_or_else(TokenStream::new, |edge| self.target(edge.to));
+        if places.len() > MOST_PLACES && !is_end {
+            return quote_spanned!(span=> __gw::group_of_many(#target));
+        }
+        let tuple = places.iter().zip(presence).map(|(place, presence)| {
+            let source = place.first().and_then(|edge| edges.get(*edge)).map(|edge| self.whole_source(edge.from));
+            match presence {
+                Presence::Always => quote_spanned!(span=> __gw::always(#source)),
+                Presence::MayBeSkipped => quote_spanned!(span=> __gw::may_be_skipped(#source)),
+            }
+        });
+        let shared = places.iter().flat_map(|place| {
+            let first = place.first().and_then(|edge| edges.get(*edge));
+            place.iter().skip(1).filter_map(move |edge| {
+                let (first, second) = (self.whole_source(first?.from), self.whole_source(edges.get(*edge)?.from));
+                Some(quote_spanned!(span=> __gw::share_place(#first, #second);))
+            })
+        });
+        let tuple = quote_spanned!(span=> (#(#tuple,)*));
+        if is_end {
+            let out = out();
+            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).end(#out) })
+        } else {
+            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).join(#target) })
+        }
+    }
+}

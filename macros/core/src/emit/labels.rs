@@ -1,0 +1,198 @@
+//! The labels of a route map as patterns, which rustc holds against the type that they are of.
+
+use graphweft_graph::{NodeIx, START};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+
+use super::mention::{Emission, glue};
+use crate::derive_route::label_ident;
+use crate::ir::{Arm, Label};
+use crate::names::snake_case;
+
+/// What the labels of a route map are labels of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// `ok`, `err`, `_`: of the `Result` that the node returns.
+    Result,
+    /// Of the value, by name.
+    Names {
+        /// `err` stands beside them: it is taken out first.
+        error_first: bool,
+    },
+    /// Of the value, by literals and ranges.
+    Literals {
+        /// `err` stands beside them: it is taken out first.
+        error_first: bool,
+    },
+    /// There is nothing but `_`, perhaps beside `err`.
+    Default {
+        /// `err` stands beside it: it is taken out first.
+        error_first: bool,
+    },
+}
+
+impl Routing {
+    /// Whether the map sees the node's errors.
+    pub fn sees_errors(self) -> bool {
+        match self {
+            Routing::Result => true,
+            Routing::Names { error_first } | Routing::Literals { error_first } | Routing::Default { error_first } => {
+                error_first
+            }
+        }
+    }
+}
+
+fn is_error(label: &Label) -> bool {
+    matches!(label, Label::Name(name) if snake_case(&name.to_string()) == "err")
+}
+
+impl Emission<'_> {
+    /// How the route map of a node is to be read.
+    pub fn routing(&self, node: NodeIx) -> Routing {
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        let mut literal = false;
+        for label in arms.iter().flat_map(|arm| &arm.labels) {
+            literal |= matches!(label, Label::Literal { .. });
+        }
+        let names = self.label_names(node);
+        let has = |name: &str| names.iter().any(|one| one == name);
+        let others = names.iter().any(|name| name != "err");
+        let error_first = node != START && has("err");
+        match () {
+            () if node != START && has("ok") => Routing::Result,
+            () if literal => Routing::Literals { error_first },
+            () if node == START && !names.is_empty() => Routing::Names { error_first: false },
+            () if others => Routing::Names { error_first },
+            () if arms.iter().flat_map(|arm| &arm.labels).any(|label| matches!(label, Label::Default(_))) => {
+                Routing::Default { error_first }
+            }
+            () => Routing::Result,
+        }
+    }
+
+    /// The types and functions by which rustc checks the labels of a node: each exists, and none is missing.
+    pub fn label_checks(&self, node: NodeIx) -> TokenStream {
+        let Some(data) = self.flow.nodes.get(node).filter(|node| !node.arms.is_empty()) else {
+            return TokenStream::new();
+        };
+        let span = glue(self.map_span(node));
+        let source = self.source_type(node);
+        let (alias, check) = (labels_alias(node, span), format_ident!("__labels_{node}", span = span));
+        let routing = self.routing(node);
+        let error = self.error_check(node, routing);
+        let patterns = data.arms.iter().flat_map(|arm| &arm.labels);
+        let patterns =
+            patterns.filter(|label| routing == Routing::Result || !is_error(label)).map(|label| match label {
+                Label::Name(name) => {
+                    let variant = variant(name);
+                    quote_spanned!(span=> #alias::#variant(_) => {})
+                }
+                Label::Literal { pattern, .. } => quote_spanned!(span=> #pattern => {}),
+                Label::Default(at) => {
+                    let at = glue(*at);
+                    quote_spanned!(at=> _ => {})
+                }
+            });
+        // The last arm keeps rustc from offering `todo!()` in the user's sight.
+        let no_offer = quote_spanned!(span=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
+        let check = match routing {
+            Routing::Default { .. } => TokenStream::new(),
+            Routing::Literals { .. } => quote_spanned! {span=>
+                #[allow(dead_code, reason = "a check")]
+                fn #check(__value: &<#source as __gw::Node>::Output) {
+                    match __gw::view(__value) { #(#patterns)* #no_offer }
+                }
+            },
+            _ => quote_spanned! {span=>
+                #[allow(dead_code, reason = "a check")]
+                fn #check(__value: #alias) {
+                    match __value { #(#patterns)* #no_offer }
+                }
+            },
+        };
+        let alias = self.labels_type(node, routing, &alias, span);
+        quote!(#alias #check #error)
+    }
+
+    fn labels_type(&self, node: NodeIx, routing: Routing, alias: &Ident, span: Span) -> TokenStream {
+        let source = self.source_type(node);
+        match routing {
+            Routing::Result => {
+                let by = by_alias(node, span);
+                quote_spanned! {span=>
+                    type #by = __gw::By<{ __gw::Probe::<<#source as __gw::Node>::Error>::OCCURS }>;
+                    type #alias = <#by as __gw::ByName<#source>>::Labels;
+                }
+            }
+            Routing::Names { .. } => quote_spanned!(span=> type #alias = __gw::LabelsOf<#source>;),
+            _ => TokenStream::new(),
+        }
+    }
+
+    /// A routed error travels, so it is a value; and it can occur.
+    fn error_check(&self, node: NodeIx, routing: Routing) -> TokenStream {
+        if !routing.sees_errors() || node == START {
+            return TokenStream::new();
+        }
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        let label = arms.iter().flat_map(|arm| &arm.labels).find_map(|label| match label {
+            Label::Name(name) if is_error(label) => Some(name.span()),
+            _ => None,
+        });
+        let span = glue(label.unwrap_or_else(|| self.map_span(node)));
+        let source = self.source_type(node);
+        let travels =
+            quote_spanned!(span=> const _: () = __gw::error_travels::<#source, <#source as __gw::Node>::Error>(););
+        if routing == Routing::Result {
+            return travels;
+        }
+        quote_spanned! {span=>
+            #travels
+            const _: () = __gw::can_fail(__gw::Probe::<<#source as __gw::Node>::Error>::OCCURS);
+        }
+    }
+
+    /// Where a complaint about the route map as a whole stands.
+    pub fn map_span(&self, node: NodeIx) -> Span {
+        let data = self.flow.nodes.get(node);
+        data.and_then(|data| data.arms.first()).map_or_else(Span::call_site, |arm| arm.span)
+    }
+
+    /// The arm that `err` stands in.
+    pub fn error_arm(&self, node: NodeIx) -> Option<(usize, &Arm)> {
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        arms.iter().enumerate().find(|(_, arm)| arm.labels.iter().any(is_error))
+    }
+
+    /// The labels that are matched on, each with the place of its arm; without `err` where that is taken out first.
+    pub fn matched_labels(&self, node: NodeIx) -> impl Iterator<Item = (usize, &Label)> {
+        let routing = self.routing(node);
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        arms.iter()
+            .enumerate()
+            .flat_map(|(at, arm)| arm.labels.iter().map(move |label| (at, label)))
+            .filter(move |(_, label)| routing == Routing::Result || node == START || !is_error(label))
+    }
+}
+
+/// The alias of the enum that holds a node's labels.
+pub fn labels_alias(node: NodeIx, span: Span) -> Ident {
+    format_ident!("__Labels{node}", span = span)
+}
+
+/// The alias of the choice between a node's `Result` and its value.
+pub fn by_alias(node: NodeIx, span: Span) -> Ident {
+    format_ident!("__By{node}", span = span)
+}
+
+/// The variant of a label, where the user wrote it.
+pub fn variant(name: &Ident) -> Ident {
+    label_ident(&snake_case(&name.to_string()), name.span())
+}
+
+/// What `quote!` needs to name the alias and nothing else.
+pub fn aliased(node: NodeIx, name: &Ident) -> TokenStream {
+    let (alias, variant) = (labels_alias(node, glue(name.span())), variant(name));
+    quote!(#alias::#variant)
+}

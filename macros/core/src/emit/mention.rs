@@ -1,0 +1,185 @@
+//! How a node is written in the expansion. The user's own tokens keep their spans, so that an editor finds the node
+//! behind them; glue stands where they stand, out of the user's sight.
+
+use graphweft_graph::{NodeIx, Way};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+use syn::Path;
+use syn::spanned::Spanned;
+
+use crate::ir::{Flow, Label, Let, LetValue, MentionIx, MentionTokens, NodeKind};
+use crate::names::snake_case;
+
+/// What the passes of emission share: the lets of the workflow, and the flow that is being written.
+#[derive(Clone, Copy)]
+pub struct Emission<'a> {
+    /// The lets of the whole workflow.
+    pub lets: &'a [Let],
+    /// The flow: the workflow's own, or that of the inside of `[..]`.
+    pub flow: &'a Flow,
+}
+
+/// The variable that holds the type of the output.
+pub fn out() -> Ident {
+    Ident::new("__out", Span::mixed_site())
+}
+
+/// A place in the user's sight where glue stands, which no name of the user's can see.
+pub fn glue(span: Span) -> Span {
+    Span::mixed_site().located_at(span)
+}
+
+impl<'a> Emission<'a> {
+    /// Whether a node is the target of `a | b => node`.
+    pub fn collects(&self, node: NodeIx) -> bool {
+        self.flow.graph.nodes.get(node).is_some_and(|data| data.ways.iter().any(|way| matches!(way, Way::Any(_))))
+    }
+
+    /// Whether the errors of a node are routed, by `err` or by `_` beside `ok`.
+    pub fn routes_errors(&self, node: NodeIx) -> bool {
+        node != graphweft_graph::START && self.names_result(node)
+    }
+
+    /// Whether the route map of a node names `ok` or `err`.
+    pub fn names_result(&self, node: NodeIx) -> bool {
+        self.label_names(node).iter().any(|name| name == "ok" || name == "err")
+    }
+
+    /// The labels of a node that are names, in snake_case.
+    pub fn label_names(&self, node: NodeIx) -> Vec<String> {
+        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
+        arms.iter()
+            .flat_map(|arm| &arm.labels)
+            .filter_map(|label| match label {
+                Label::Name(name) => Some(snake_case(&name.to_string())),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The flow inside `[..]`, for a node that is one.
+    pub fn inside(&self, node: NodeIx) -> Option<Emission<'a>> {
+        match self.flow.nodes.get(node).map(|node| &node.kind) {
+            Some(NodeKind::Each(flow)) => Some(Emission { lets: self.lets, flow }),
+            _ => None,
+        }
+    }
+
+    /// The type that implements `Node`.
+    pub fn node_type(&self, node: NodeIx) -> TokenStream {
+        match self.flow.nodes.get(node).map(|node| &node.kind) {
+            Some(NodeKind::Path(path)) => as_type(path),
+            Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
+                Some(LetValue::Configured { path, .. }) => as_type(path),
+                Some(LetValue::Value { ty, .. }) => quote!(#ty),
+                None => quote!(()),
+            },
+            Some(NodeKind::Each(flow)) => {
+                let (first, last) = Emission { lets: self.lets, flow }.ends_of_each();
+                quote!(__gw::Each<#first, #last>)
+            }
+            Some(NodeKind::Start) => quote!(__gw::StartOf<__Input>),
+            Some(NodeKind::End) => quote!(__gw::END),
+            None => quote!(()),
+        }
+    }
+
+    /// The type of a node as the source of an edge.
+    pub fn source_type(&self, node: NodeIx) -> TokenStream {
+        let ty = self.node_type(node);
+        if self.collects(node) { quote!(__gw::Collected<#ty>) } else { ty }
+    }
+
+    /// The first node inside `[..]`, and a last one.
+    pub fn ends_of_each(&self) -> (TokenStream, TokenStream) {
+        let edges = &self.flow.graph.edges;
+        let first = edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| self.node_type(edge.to));
+        let last = edges.iter().find(|edge| edge.to == graphweft_graph::END).map(|edge| self.source_type(edge.from));
+        (first.unwrap_or_else(|| quote!(())), last.unwrap_or_else(|| quote!(())))
+    }
+
+    /// A node as the target of an edge.
+    pub fn target(&self, at: MentionIx) -> TokenStream {
+        self.mention(at, |node| self.node_type(node), false)
+    }
+
+    /// A node as the source of an edge that carries its output.
+    pub fn source(&self, at: MentionIx) -> TokenStream {
+        self.mention(
+            at,
+            |node| self.source_type(node),
+            self.flow.mentions.get(at).is_some_and(|m| self.collects(m.node)),
+        )
+    }
+
+    /// A node as the source of a plain edge beside routes: it carries the whole `Result` where errors are routed.
+    pub fn whole_source(&self, at: MentionIx) -> TokenStream {
+        let routed = self.flow.mentions.get(at).is_some_and(|mention| self.routes_errors(mention.node));
+        if !routed {
+            return self.source(at);
+        }
+        let whole = |node| {
+            let ty = self.source_type(node);
+            quote!(__gw::Whole<#ty>)
+        };
+        self.mention(at, whole, true)
+    }
+
+    fn mention(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream, by_type: bool) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        let span = glue(mention.tokens.span());
+        let ty = match &mention.tokens {
+            MentionTokens::Path(path) if is_path && !by_type => as_type(path),
+            _ => ty(mention.node),
+        };
+        quote_spanned!(span=> __gw::of::<#ty>())
+    }
+
+    /// Every name as it was written, so that an editor knows what stands behind it.
+    pub fn sightings(&self) -> TokenStream {
+        self.flow
+            .mentions
+            .iter()
+            .map(|mention| match &mention.tokens {
+                MentionTokens::Boundary(name) => {
+                    let boundary = literal(quote!(__gw::#name), name.span());
+                    quote!(let _ = #boundary;)
+                }
+                MentionTokens::Path(path) => match self.flow.nodes.get(mention.node).map(|node| &node.kind) {
+                    Some(NodeKind::Let(_)) => quote!(let _ = &#path;),
+                    _ => TokenStream::new(),
+                },
+                MentionTokens::Each(_) | MentionTokens::Implied(_) => TokenStream::new(),
+            })
+            .collect()
+    }
+}
+
+/// A path in a place where only a type can stand: a bare one among generic arguments could be a constant, and a plain
+/// function would then be called one.
+pub fn as_type(path: &Path) -> TokenStream {
+    let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
+    parens.set_span(glue(path.span()));
+    TokenTree::Group(parens).into()
+}
+
+/// `charge {}`, with braces that stand where the name does.
+pub fn literal(path: TokenStream, span: Span) -> TokenStream {
+    let mut braces = Group::new(Delimiter::Brace, TokenStream::new());
+    braces.set_span(glue(path.clone().into_iter().last().map_or(span, |token| token.span())));
+    let mut tokens = path;
+    tokens.extend([TokenTree::Group(braces)]);
+    tokens
+}
+
+impl MentionTokens {
+    /// Where the mention stands.
+    pub fn span(&self) -> Span {
+        match self {
+            MentionTokens::Boundary(name) => name.span(),
+            MentionTokens::Path(path) => path.segments.last().map_or_else(Span::call_site, |last| last.ident.span()),
+            MentionTokens::Each(span) | MentionTokens::Implied(span) => *span,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Options as the runtime takes them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use std::time::Duration;
+use syn::{Path, parse_quote};
+
+use crate::options::{NodeOptions, RetryOptions};
+
+/// The path by which an expansion names the runtime where nothing else was said.
+pub fn default_crate() -> Path {
+    parse_quote!(::graphweft)
+}
+
+/// The expression that makes a `NodeOptions`; `None` where nothing was written that needs one.
+pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
+    let silent = options.retry.is_none()
+        && options.timeout.is_none()
+        && options.max_parallel.is_none()
+        && options.at_most_once.is_none();
+    if silent {
+        return None;
+    }
+    let retry = option(options.retry.as_ref().map(|retry| retry_policy(retry, krate)));
+    let timeout = option(options.timeout.map(duration));
+    let max_parallel = option(options.max_parallel.map(|most| quote!(#most)));
+    let at_most_once = options.at_most_once.is_some();
+    Some(quote!(#krate::__::node_options(#retry, #timeout, #max_parallel, #at_most_once)))
+}
+
+/// The expression that puts what was written over the options of a node.
+pub fn override_options(options: &NodeOptions, own: &TokenStream) -> TokenStream {
+    let krate = parse_quote!(__gw);
+    let retry = option(options.retry.as_ref().map(|retry| retry_in(retry, &krate)));
+    let timeout = option(options.timeout.map(duration));
+    let max_parallel = option(options.max_parallel.map(|most| quote!(#most)));
+    let at_most_once = options.at_most_once.is_some();
+    quote!(__gw::override_options(#own, #retry, #timeout, #max_parallel, #at_most_once))
+}
+
+fn retry_policy(retry: &RetryOptions, krate: &Path) -> TokenStream {
+    retry_in(retry, &parse_quote!(#krate::__))
+}
+
+fn retry_in(retry: &RetryOptions, krate: &Path) -> TokenStream {
+    let max_attempts = option(retry.max_attempts.map(|most| quote!(#most)));
+    let initial_delay = option(retry.initial_delay.map(duration));
+    let max_delay = option(retry.max_delay.map(duration));
+    let backoff_factor = option(retry.backoff_factor.map(|factor| quote!(#factor)));
+    let jitter = option(retry.jitter.map(|jitter| quote!(#jitter)));
+    quote!(#krate::retry_policy(#max_attempts, #initial_delay, #max_delay, #backoff_factor, #jitter))
+}
+
+fn option(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn duration(value: Duration) -> TokenStream {
+    let (seconds, nanos) = (value.as_secs(), value.subsec_nanos());
+    quote!(::core::time::Duration::new(#seconds, #nanos))
+}

@@ -1,0 +1,93 @@
+//! The graph as numbers and names.
+
+use graphweft_graph::{Graph, NodeIx, Way};
+use proc_macro2::{Literal, TokenStream};
+use quote::quote;
+
+use super::mention::Emission;
+use crate::ir::{Arm, Label};
+
+/// `Shape { .. }`, as `runtime` reads it.
+pub fn shape(emission: &Emission<'_>) -> TokenStream {
+    let names = emission.flow.nodes.iter().map(|node| &node.name);
+    let numbers = numbers(&emission.flow.graph).into_iter().map(|number| Literal::u32_unsuffixed(number as u32));
+    let labels = emission.flow.nodes.iter().map(|node| {
+        let texts = node.arms.iter().map(label_text);
+        quote!(&[#(#texts),*])
+    });
+    quote!(__gw::Shape { names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*] })
+}
+
+/// `low | medium`, as the picture of the graph and its events spell it.
+pub fn label_text(arm: &Arm) -> String {
+    let texts: Vec<String> = arm
+        .labels
+        .iter()
+        .map(|label| match label {
+            Label::Name(name) => crate::names::snake_case(&name.to_string()),
+            Label::Literal { text, .. } => text.clone(),
+            Label::Default(_) => "_".to_owned(),
+        })
+        .collect();
+    texts.join(" | ")
+}
+
+fn numbers(graph: &Graph<NodeIx>) -> Vec<usize> {
+    let mut out = vec![graph.edges.len()];
+    out.extend(graph.edges.iter().flat_map(|edge| [edge.from, edge.to]));
+    for node in &graph.nodes {
+        out.push(node.choices.len());
+        for choice in &node.choices {
+            list(&mut out, &choice.edges);
+        }
+    }
+    for node in &graph.nodes {
+        out.push(node.ways.len());
+        for way in &node.ways {
+            match way {
+                Way::Plain(edge) => out.extend([0, *edge]),
+                Way::All(places) => {
+                    out.extend([1, places.len()]);
+                    for place in places {
+                        list(&mut out, place);
+                    }
+                }
+                Way::Any(edges) => {
+                    out.push(2);
+                    list(&mut out, edges);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn list(out: &mut Vec<usize>, edges: &[usize]) {
+    out.push(edges.len());
+    out.extend(edges);
+}
+
+/// The graph as text, for the docs of a workflow.
+pub fn diagram(emission: &Emission<'_>) -> String {
+    let flow = emission.flow;
+    let mut lines = String::new();
+    for (node, data) in flow.nodes.iter().enumerate() {
+        let choices = flow.graph.nodes.get(node).map_or(&[][..], |node| &node.choices);
+        for (choice, data_choice) in choices.iter().enumerate() {
+            let label = data.arms.get(choice).map(label_text);
+            let targets: Vec<&str> = data_choice
+                .edges
+                .iter()
+                .filter_map(|edge| flow.graph.edges.get(*edge))
+                .filter_map(|edge| flow.nodes.get(edge.to))
+                .map(|node| node.name.as_str())
+                .collect();
+            if targets.is_empty() {
+                continue;
+            }
+            let arrow = label.map_or_else(|| "-->".to_owned(), |label| format!("--{label}-->"));
+            lines.push_str(&format!("{} {arrow} {}\n", data.name, targets.join(" & ")));
+        }
+    }
+    lines
+}

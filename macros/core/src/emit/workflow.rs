@@ -1,0 +1,201 @@
+//! `workflow!` as a whole: an item with a name, or an expression.
+
+use graphweft_graph::{END, START};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+
+use super::flow::{checks, definition, lets};
+use super::mention::{Emission, out};
+use crate::diagnostics::Diagnostics;
+use crate::ir::{Item, Workflow};
+use crate::node_fn::doc_text;
+
+/// The expansion of a workflow with what was found wrong with it.
+pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
+    match &workflow.item {
+        Some(item) => in_item_position(workflow, item, diagnostics),
+        None => in_expression_position(workflow, diagnostics),
+    }
+}
+
+/// The names that every expansion uses.
+fn imports(workflow: &Workflow) -> TokenStream {
+    let krate = &workflow.krate;
+    quote! {
+        #[allow(unused_imports, reason = "not every workflow needs all of them")]
+        use #krate::__ as __gw;
+        #[allow(unused_imports, reason = "not every workflow needs all of them")]
+        use #krate::__::{
+            FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _, NoWay as _, Plain as _,
+        };
+    }
+}
+
+fn input_type(workflow: &Workflow) -> Option<TokenStream> {
+    let inputs = &workflow.signature.as_ref()?.inputs;
+    Some(match inputs.as_slice() {
+        [] => quote!(()),
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    })
+}
+
+fn output_type(workflow: &Workflow) -> Option<TokenStream> {
+    let output = &workflow.signature.as_ref()?.output;
+    Some(output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty)))
+}
+
+fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics) -> TokenStream {
+    let Item { attributes, visibility, name } = item;
+    let krate = &workflow.krate;
+    let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+    let doc = doc_text(&docs);
+    let input = input_type(workflow).unwrap_or_else(|| quote!(()));
+    let output = output_type(workflow).unwrap_or_else(|| quote!(()));
+    let inputs: Vec<_> = workflow.signature.iter().flat_map(|signature| &signature.inputs).collect();
+    let parameters: Vec<_> = match inputs.len() {
+        1 => vec![format_ident!("input")],
+        several => (0..several).map(|at| format_ident!("input_{at}")).collect(),
+    };
+    let packed = match parameters.as_slice() {
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    };
+    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
+    let out = out();
+    let (imports, lets) = (imports(workflow), lets(&workflow.lets));
+    let text = name.to_string();
+    let text = crate::names::plain(&text);
+    let errors = diagnostics.into_compile_errors();
+    let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
+        let checks = checks(&emission);
+        quote!(#checks __gw::refused())
+    } else {
+        definition(&emission, &quote!(#text), &doc)
+    };
+    let diagram = (!diagnostics.has_errors()).then(|| super::shape::diagram(&emission)).map(|text| {
+        let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
+        let text = format!("{lead}\n\n```text\n{text}```");
+        quote!(#[doc = #text])
+    });
+    let span = name.span();
+    let name_type = quote_spanned!(span=> #name);
+    quote! {
+        #(#attributes)*
+        #diagram
+        #[allow(non_camel_case_types, dead_code, reason = "the workflow as a node")]
+        #visibility struct #name_type {}
+
+        #(#attributes)*
+        ///
+        /// Runs the workflow in memory. Dropping the future cancels it.
+        #[allow(dead_code, reason = "a workflow may be used by its type alone")]
+        #visibility async fn #name_type(
+            #(#parameters: #inputs),*
+        ) -> ::core::result::Result<#output, #krate::RunError> {
+            #krate::__::run_in_memory::<#name>(#packed).await
+        }
+
+        #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, reason = "generated")]
+        const _: () = {
+            #errors
+            #imports
+            type __Input = #input;
+            type __Output = #output;
+
+            impl #name {
+                /// The graph as data: nodes, edges, labels, loops and schemas.
+                #[allow(dead_code, unreachable_pub, reason = "part of every workflow")]
+                pub fn graph() -> __gw::GraphData {
+                    __gw::graph_of::<#name>()
+                }
+            }
+
+            impl __gw::Node for #name {
+                type Input = __Input;
+                type Output = __Output;
+                type Error = __gw::Failure;
+                const DOC: &'static str = #doc;
+
+                async fn run(
+                    &self, input: Self::Input, context: &__gw::Context,
+                ) -> ::core::result::Result<Self::Output, __gw::Failure> {
+                    __gw::run_inside::<Self>(input, context).await
+                }
+
+                fn explain(error: &__gw::Failure) -> ::std::vec::Vec<::std::string::String> {
+                    ::std::vec![::std::string::ToString::to_string(error)]
+                }
+
+                fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
+                    __gw::CloneProbe::<__Input>::CLONE.map(|clone| clone(input))
+                }
+
+                fn nested() -> ::core::option::Option<&'static ::std::sync::Arc<__gw::Definition>> {
+                    ::core::option::Option::Some(<Self as __gw::Workflow>::definition())
+                }
+            }
+
+            impl __gw::Workflow for #name {
+                const NAME: &'static str = #text;
+
+                fn definition() -> &'static ::std::sync::Arc<__gw::Definition> {
+                    static __DEFINITION: ::std::sync::LazyLock<::std::sync::Arc<__gw::Definition>> =
+                        ::std::sync::LazyLock::new(|| ::std::sync::Arc::new(__define()));
+                    &__DEFINITION
+                }
+            }
+
+            fn __define() -> __gw::Definition {
+                #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
+                let #out = __gw::gives::<__Output>();
+                #lets
+                #body
+            }
+        };
+    }
+}
+
+fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
+    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
+    let out = out();
+    let (imports, lets) = (imports(workflow), lets(&workflow.lets));
+    let input = input_type(workflow).unwrap_or_else(|| inferred_input(&emission));
+    let output = output_type(workflow).unwrap_or_else(|| quote!(_));
+    let errors = diagnostics.into_compile_errors();
+    let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
+        let checks = checks(&emission);
+        quote! {
+            #[allow(unused_variables, unused_must_use, reason = "a refused graph")]
+            let __checks = || { #checks };
+            __gw::broken::<__Input, _>(#out)
+        }
+    } else {
+        let definition = definition(&emission, &quote!("flow"), "");
+        quote!(__gw::flow::<__Input, _>(#out, { #definition }))
+    };
+    quote! {
+        {
+            const _: () = { #errors };
+            #imports
+            #[allow(dead_code, unused_parens, reason = "a refused graph may not mention it")]
+            type __Input = #input;
+            #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
+            let #out = __gw::gives::<#output>();
+            #lets
+            #body
+        }
+    }
+}
+
+/// What the first node behind START takes.
+fn inferred_input(emission: &Emission<'_>) -> TokenStream {
+    let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
+    match first {
+        Some(edge) => {
+            let first = emission.node_type(edge.to);
+            quote!(<#first as __gw::Node>::Input)
+        }
+        None => quote!(()),
+    }
+}

@@ -1,0 +1,22 @@
+//! `#[node]`: the function as it is, and beside it a type of the same name that implements `Node`.
+
+mod emit;
+mod signature;
+
+use proc_macro2::TokenStream;
+
+pub use emit::doc_text;
+
+use crate::options::parse_node_attribute;
+
+/// Expands `#[node(..)]` on a function.
+pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
+    let (options, mut diagnostics) = parse_node_attribute(args);
+    match signature::parse(item.clone(), &options, &mut diagnostics) {
+        Some(node) => emit::node(&node, &options, &diagnostics),
+        None => {
+            let errors = diagnostics.into_compile_errors();
+            quote::quote!(#item const _: () = { #errors };)
+        }
+    }
+}

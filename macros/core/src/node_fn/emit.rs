@@ -1,0 +1,210 @@
+//! The type beside the function, and its `impl Node`.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
+use syn::spanned::Spanned;
+
+use super::signature::{NodeFn, Parameter};
+use crate::diagnostics::Diagnostics;
+use crate::emit::options::{default_crate, node_options};
+use crate::options::NodeOptions;
+
+/// The whole expansion.
+pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> TokenStream {
+    let NodeFn { attributes, visibility, signature, body, .. } = node;
+    let name = &signature.ident;
+    let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+    let krate = options.krate.clone().unwrap_or_else(default_crate);
+    let implementation = if diagnostics.has_errors() {
+        let errors = diagnostics.into_compile_errors();
+        let broken = broken(node, &krate);
+        quote!(#errors #broken)
+    } else {
+        implementation(node, options, &krate, &docs)
+    };
+    quote! {
+        #(#attributes)* #visibility #signature #body
+
+        #(#docs)*
+        #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
+        #visibility struct #name {}
+
+        #[allow(clippy::all, clippy::pedantic, reason = "generated")]
+        const _: () = { #implementation };
+    }
+}
+
+/// A node whose attribute or signature is wrong is still a node, so that nothing else complains.
+fn broken(node: &NodeFn, krate: &Path) -> TokenStream {
+    let name = &node.signature.ident;
+    let whole = node.parameters.len() == node.signature.inputs.len() && node.signature.generics.params.is_empty();
+    let (inputs, output) = if whole {
+        let inputs = input_type(node);
+        let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
+        (inputs, returns)
+    } else {
+        (quote!(()), quote!(()))
+    };
+    let output = if output.to_string().contains("impl ") { quote!(()) } else { output };
+    quote! {
+        use #krate::__::Plain as _;
+        type __Return = #output;
+        const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
+        impl #krate::Node for #name {
+            type Input = #inputs;
+            type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+            type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+            async fn run(
+                &self, _: Self::Input, _: &#krate::Context,
+            ) -> ::core::result::Result<Self::Output, Self::Error> {
+                ::core::future::pending().await
+            }
+        }
+    }
+}
+
+fn input_type(node: &NodeFn) -> TokenStream {
+    let inputs: Vec<_> = node.inputs().collect();
+    match inputs.as_slice() {
+        [] => quote!(()),
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    }
+}
+
+fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&syn::Attribute]) -> TokenStream {
+    let name = &node.signature.ident;
+    let input = input_type(node);
+    let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
+    let run = run(node, options, krate);
+    let name_const = options
+        .name
+        .as_ref()
+        .map(|name| quote!(const NAME: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);));
+    let doc = doc_text(docs);
+    let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static str = #doc;));
+    let settings =
+        node_options(options, krate).map(|settings| quote!(fn options(&self) -> #krate::NodeOptions { #settings }));
+    let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
+        quote!(fn retry_when(&self, error: &Self::Error) -> bool { #krate::__::when::<Self::Error>(#when, error) })
+    });
+    let resources: Vec<_> = node
+        .parameters
+        .iter()
+        .filter_map(|parameter| match parameter {
+            Parameter::Resource(ty) => Some(quote!(#krate::__::need::<#ty>())),
+            _ => None,
+        })
+        .collect();
+    let resources = (!resources.is_empty())
+        .then(|| quote!(fn resources() -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }));
+    let collecting = options.wait_for_output.map(|span| {
+        quote_spanned! {span=>
+            impl #krate::Collecting for #name {
+                type Collected = <<#name as #krate::Node>::Output as #krate::__::Collects>::Collected;
+            }
+        }
+    });
+    quote! {
+        use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _};
+        use #krate::__::{NoWay as _, Plain as _};
+        type __Return = #returns;
+        const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
+        impl #krate::Node for #name {
+            type Input = #input;
+            type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+            type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+            #name_const
+            #doc_const
+            #run
+            #settings
+            #when
+            #resources
+            fn explain(error: &Self::Error) -> ::std::vec::Vec<::std::string::String> {
+                (&&&&&#krate::__::Words(error)).words()
+            }
+            fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
+                #krate::__::CloneProbe::<Self::Input>::CLONE.map(|clone| clone(input))
+            }
+        }
+        #collecting
+    }
+}
+
+/// `run`: takes the input apart, fetches what the run brings, calls the function, and splits what it returns.
+fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
+    let function = &node.signature.ident;
+    let place = local(function.span());
+    let context = Ident::new("__context", place);
+    let input = Ident::new("__input", place);
+    let names: Vec<_> = (0..node.parameters.len()).map(|at| format_ident!("__{at}", span = place)).collect();
+    let inputs: Vec<_> = node
+        .parameters
+        .iter()
+        .zip(&names)
+        .filter(|(parameter, _)| matches!(parameter, Parameter::Input(_)))
+        .map(|(_, name)| name)
+        .collect();
+    let open = match inputs.as_slice() {
+        [] => quote!(let () = #input;),
+        [one] => quote!(let #one = #input;),
+        several => quote!(let (#(#several),*) = #input;),
+    };
+    let fetch = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
+        Parameter::Resource(ty) => quote!(let #name = #krate::__::resource::<#ty>(#context).await;),
+        Parameter::State(key, ty) => {
+            let key = crate::names::plain(&key.to_string()).to_owned();
+            quote!(let #name = #krate::__::parameter::<#ty>(#context, #key).await;)
+        }
+        _ => TokenStream::new(),
+    });
+    let blocking = options.blocking.is_some();
+    let arguments = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
+        Parameter::Context if blocking => quote!(&#context),
+        Parameter::Context => quote!(#context),
+        Parameter::Resource(ty) if blocking => quote!(#krate::__::held::<#ty>(&#context)),
+        _ => quote!(#name),
+    });
+    let call = quote!(#function(#(#arguments),*));
+    let split = quote!(<__Return as #krate::__::Split<__FALLIBLE>>::split);
+    let body = match (blocking, &node.signature.asyncness) {
+        (true, _) => quote! {
+            let #context = ::core::clone::Clone::clone(#context);
+            #krate::__::blocking(move || #split(#call)).await
+        },
+        (false, Some(_)) => quote!(#split(#call.await)),
+        (false, None) => quote!(#split(#call)),
+    };
+    let span = node.signature.fn_token.span();
+    quote_spanned! {span=>
+        async fn run(
+            &self, #input: Self::Input, #context: &#krate::Context,
+        ) -> ::core::result::Result<Self::Output, Self::Error> {
+            #open
+            #(#fetch)*
+            #body
+        }
+    }
+}
+
+/// Where locals of an expansion stand: out of the user's sight, at a place that errors can point to.
+fn local(at: Span) -> Span {
+    Span::mixed_site().located_at(at)
+}
+
+/// The text of doc comments.
+pub fn doc_text(docs: &[&syn::Attribute]) -> String {
+    let lines: Vec<String> = docs
+        .iter()
+        .filter_map(|attribute| match &attribute.meta {
+            syn::Meta::NameValue(pair) => match &pair.value {
+                syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+                _ => None,
+            },
+            _ => None,
+        })
+        .map(|line| line.strip_prefix(' ').map_or_else(|| line.clone(), ToOwned::to_owned))
+        .collect();
+    lines.join("\n").trim().to_owned()
+}

@@ -1,0 +1,178 @@
+//! What a node's signature says: which parameters are its input, and which it is given by the run.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use syn::parse::Parser;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, FnArg, PatType, ReturnType, Signature, Type, Visibility};
+
+use crate::diagnostics::Diagnostics;
+use crate::options::NodeOptions;
+
+/// A function that becomes a node. Its body stays tokens.
+pub struct NodeFn {
+    /// Doc comments and other attributes.
+    pub attributes: Vec<Attribute>,
+    /// `pub` and its kin.
+    pub visibility: Visibility,
+    /// The signature, without the attributes that are ours.
+    pub signature: Signature,
+    /// `{ .. }`
+    pub body: TokenStream,
+    /// What each parameter is, in order.
+    pub parameters: Vec<Parameter>,
+}
+
+/// What a parameter is filled with.
+pub enum Parameter {
+    /// A value that an edge or a join brings.
+    Input(Type),
+    /// `ctx: &Context`
+    Context,
+    /// `#[resource] db: &Pool`
+    Resource(Type),
+    /// `#[state] name: T`
+    State(Ident, Type),
+}
+
+impl NodeFn {
+    /// The types of the inputs, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &Type> {
+        self.parameters.iter().filter_map(|parameter| match parameter {
+            Parameter::Input(ty) => Some(ty),
+            _ => None,
+        })
+    }
+
+    /// The type behind `->`; `None` is `()`.
+    pub fn returns(&self) -> Option<&Type> {
+        match &self.signature.output {
+            ReturnType::Type(_, ty) => Some(ty),
+            ReturnType::Default => None,
+        }
+    }
+}
+
+struct Function {
+    attributes: Vec<Attribute>,
+    visibility: Visibility,
+    signature: Signature,
+    body: TokenStream,
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        Ok(Function {
+            attributes: input.call(Attribute::parse_outer)?,
+            visibility: input.parse()?,
+            signature: input.parse()?,
+            body: input.parse()?,
+        })
+    }
+}
+
+/// Reads the function; `None` where it is none, with the reason.
+pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnostics) -> Option<NodeFn> {
+    let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let Ok(mut function) = Parser::parse2(Function::parse, item) else {
+        diagnostics
+            .error(start, "`#[node]` stands on a function")
+            .help("write `#[node] async fn name(input: Input) -> Output { .. }`; a type implements `Node` by hand");
+        return None;
+    };
+    refuse_kinds(&function.signature, options, diagnostics);
+    let parameters =
+        function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, diagnostics)).collect();
+    if let ReturnType::Type(_, ty) = &function.signature.output {
+        if matches!(**ty, Type::ImplTrait(_)) {
+            diagnostics
+                .error(ty.span(), "a node returns a type with a name, not `impl Trait`")
+                .help("what a node gives is recorded and read back: name the type, or box what has none");
+        }
+    }
+    Some(NodeFn {
+        attributes: function.attributes,
+        visibility: function.visibility,
+        signature: function.signature,
+        body: function.body,
+        parameters,
+    })
+}
+
+fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {
+    if !signature.generics.params.is_empty() {
+        diagnostics
+            .error(signature.generics.span(), "a node has no generics")
+            .help("an edge has one type: write the node for that type, or implement `Node` for a generic type by hand");
+    } else if let Some(clause) = &signature.generics.where_clause {
+        diagnostics.error(clause.span(), "a node has no generics, so it has no `where`").help("leave the clause out");
+    }
+    if let Some(token) = &signature.variadic {
+        diagnostics.error(token.span(), "a node has a fixed number of parameters").help("name each of them");
+    }
+    if let (Some(span), Some(token)) = (options.blocking, &signature.asyncness) {
+        let _ = token;
+        diagnostics
+            .error(span, "`blocking` is for a plain `fn`, and this is an `async fn`")
+            .help("leave `async` out to run the body on the blocking pool, or leave `blocking` out to keep it async");
+    }
+}
+
+fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Parameter> {
+    let PatType { attrs, pat, ty, .. } = match argument {
+        FnArg::Receiver(receiver) => {
+            diagnostics
+                .error(receiver.span(), "a node is a free function: it has no `self`")
+                .help("move it out of the `impl`, or implement `Node` for the type by hand");
+            return None;
+        }
+        FnArg::Typed(typed) => typed,
+    };
+    let is_resource = take(attrs, "resource");
+    let is_state = take(attrs, "state");
+    match (is_resource, is_state, &**ty) {
+        (Some(_), Some(second), _) => {
+            diagnostics
+                .error(second, "a parameter is either a `#[resource]` or `#[state]`")
+                .help("leave one of them out");
+            None
+        }
+        (Some(_), None, Type::Reference(reference)) => Some(Parameter::Resource((*reference.elem).clone())),
+        (Some(_), None, other) => {
+            diagnostics.error(other.span(), "a resource is borrowed from the engine").help("take it by `&`");
+            None
+        }
+        (None, Some(_), ty) => match &**pat {
+            syn::Pat::Ident(name) => Some(Parameter::State(name.ident.clone(), ty.clone())),
+            other => {
+                diagnostics
+                    .error(other.span(), "a `#[state]` parameter is named like the key that it reads")
+                    .help("write `#[state] name: T`");
+                None
+            }
+        },
+        (None, None, Type::Reference(reference)) if is_context(&reference.elem) => Some(Parameter::Context),
+        (None, None, Type::Reference(reference)) => {
+            diagnostics
+                .error(reference.span(), "a node owns its input: an edge cannot lend it")
+                .help("take it by value, or mark it `#[resource]` if the engine was given it at start-up");
+            None
+        }
+        (None, None, Type::ImplTrait(ty)) => {
+            diagnostics
+                .error(ty.span(), "a node has no generics, and `impl Trait` is one")
+                .help("name the type that the edge brings");
+            None
+        }
+        (None, None, ty) => Some(Parameter::Input(ty.clone())),
+    }
+}
+
+fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Span> {
+    let at = attributes.iter().position(|attribute| attribute.path().is_ident(name))?;
+    Some(attributes.remove(at).span())
+}
+
+fn is_context(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
+}

@@ -1,0 +1,29 @@
+//! The procedural macros of graphweft. Every one hands its tokens to `graphweft-macros-core`, where they can be tested
+//! without a compiler. Use them through the crate `graphweft`, where they are documented.
+#![forbid(unsafe_code)]
+
+use proc_macro::TokenStream;
+
+/// The graph of a workflow; see `graphweft::workflow!`.
+#[proc_macro]
+pub fn workflow(input: TokenStream) -> TokenStream {
+    graphweft_macros_core::expand_workflow(input.into()).into()
+}
+
+/// Makes a node of a function; see `graphweft::node`.
+#[proc_macro_attribute]
+pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
+    graphweft_macros_core::node(args.into(), item.into()).into()
+}
+
+/// Derives what a type needs to travel through a workflow; see `graphweft::value`.
+#[proc_macro_attribute]
+pub fn value(args: TokenStream, item: TokenStream) -> TokenStream {
+    graphweft_macros_core::value(args.into(), item.into()).into()
+}
+
+/// Gives an enum labels to route by; see `graphweft::Route`.
+#[proc_macro_derive(Route, attributes(route))]
+pub fn derive_route(input: TokenStream) -> TokenStream {
+    graphweft_macros_core::derive_route(input.into()).into()
+}

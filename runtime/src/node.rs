@@ -1,0 +1,123 @@
+//! What a node is, and what may travel along an edge.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::context::Context;
+use crate::options::NodeOptions;
+use crate::table::Definition;
+
+/// A value that may travel along an edge: it can be recorded, read back, described by a JSON Schema, and sent to another
+/// thread. Implemented for everything that is all of that; `#[graphweft::value]` derives what it takes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel through a workflow",
+    label = "has to be `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
+    note = "put `#[value]` on your own type (graphweft's prelude brings it), or derive the three traits"
+)]
+pub trait Value: Serialize + DeserializeOwned + JsonSchema + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {}
+
+/// One step of a workflow.
+///
+/// `#[node]` implements it for a function. By hand it is as good, and the value may carry configuration:
+///
+/// ```ignore
+/// struct BatchProcessor { size: usize }
+///
+/// impl Node for BatchProcessor {
+///     type Input = Vec<u32>;
+///     type Output = Vec<u32>;
+///     type Error = Never;
+///     async fn run(&self, input: Vec<u32>, _: &Context) -> Result<Vec<u32>, Never> { .. }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node",
+    label = "not a node",
+    note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
+)]
+pub trait Node: Send + Sync + 'static {
+    /// What the node takes: `()` for nothing, a tuple for several values.
+    type Input: Value;
+    /// What it gives.
+    type Output: Value;
+    /// How it fails; [`Never`](crate::Never) where it cannot.
+    type Error: Send + 'static;
+
+    /// Runs the node once. Called again for every attempt and for every turn of a loop; dropped at an `.await` when the
+    /// run is cancelled or the attempt's time is up, so hold no lock or half-written file across one.
+    fn run(
+        &self,
+        input: Self::Input,
+        context: &Context,
+    ) -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
+
+    /// Retries, time limit and the like. `let name = node(..)` in a workflow replaces what is written there.
+    fn options(&self) -> NodeOptions {
+        NodeOptions::default()
+    }
+
+    /// The option `name`, where one was written.
+    #[doc(hidden)]
+    const NAME: Option<&'static str> = None;
+
+    /// Doc comment of the function, for pictures and UIs.
+    #[doc(hidden)]
+    const DOC: &'static str = "";
+
+    /// Whether another attempt may follow this error (`retry(when = ..)`).
+    #[doc(hidden)]
+    fn retry_when(&self, _error: &Self::Error) -> bool {
+        true
+    }
+
+    /// A copy of an input for another attempt, where `Clone` gives one; otherwise it goes through serde.
+    #[doc(hidden)]
+    fn copy_input(_input: &Self::Input) -> Option<Self::Input> {
+        None
+    }
+
+    /// The error as text and source chain, outermost first.
+    #[doc(hidden)]
+    fn explain(_error: &Self::Error) -> Vec<String> {
+        vec![format!("an error of type `{}`", std::any::type_name::<Self::Error>())]
+    }
+
+    /// The resources that must be there before a run starts.
+    #[doc(hidden)]
+    fn resources() -> Vec<ResourceNeed> {
+        Vec::new()
+    }
+
+    /// The graph inside, for a workflow that is used as a node.
+    #[doc(hidden)]
+    fn nested() -> Option<&'static Arc<Definition>> {
+        None
+    }
+}
+
+/// A node whose output is an `Option`: `None` keeps waiting for the next arrival. The target of `a | b => node`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` takes one arrival after another, but it is not a collecting node",
+    label = "has to be marked `#[node(wait_for_output)]`",
+    note = "a collecting node returns `Option<Out>`: `None` keeps waiting, the first `Some` completes it"
+)]
+pub trait Collecting: Node<Output = Option<Self::Collected>> {
+    /// What the first `Some` holds.
+    type Collected: Value;
+}
+
+/// A `#[resource]` that a node asks for.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct ResourceNeed {
+    /// Its type.
+    pub type_id: std::any::TypeId,
+    /// The name of that type.
+    pub type_name: &'static str,
+}

@@ -1,0 +1,70 @@
+//! What can be set on a node.
+
+use std::time::Duration;
+
+/// The options of a node: how often it is tried, how long one attempt may take, how many run at once.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NodeOptions {
+    /// When and how often a failed attempt is repeated.
+    pub retry: RetryPolicy,
+    /// How long one attempt may take. `None`: as long as it likes.
+    pub timeout: Option<Duration>,
+    /// Inside `[..]`: how many items may be in this node at once. `None`: all of them.
+    pub max_parallel: Option<u32>,
+    /// The attempt is recorded before it begins, and one that was cut short is reported, never repeated.
+    pub at_most_once: bool,
+}
+
+impl Default for NodeOptions {
+    fn default() -> Self {
+        NodeOptions { retry: RetryPolicy::never(), timeout: None, max_parallel: None, at_most_once: false }
+    }
+}
+
+/// When a failed attempt is followed by another.
+///
+/// The delay before attempt `n + 1`, after attempt `n` (counted from 1) has failed, is
+/// `min(initial_delay * backoff_factor^(n - 1), max_delay) * (1 + r)` with `r` drawn evenly from `0..jitter`.
+/// Fields, defaults and formula are those of Google ADK's `RetryConfig`.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RetryPolicy {
+    /// Attempts in all, the first included. 1: no retry.
+    pub max_attempts: u32,
+    /// Before the second attempt.
+    pub initial_delay: Duration,
+    /// The longest delay, before jitter.
+    pub max_delay: Duration,
+    /// What each delay is multiplied with to give the next.
+    pub backoff_factor: f64,
+    /// 0: none; 1: a delay may grow to twice its length.
+    pub jitter: f64,
+}
+
+impl RetryPolicy {
+    /// One attempt.
+    pub fn never() -> Self {
+        RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
+    }
+
+    /// The delay after `attempt` (from 1) has failed; `random` is in `0.0..1.0`.
+    pub fn delay_after(&self, attempt: u32, random: f64) -> Duration {
+        let grown = self.initial_delay.as_secs_f64() * self.backoff_factor.powi(attempt.saturating_sub(1) as i32);
+        let capped = grown.min(self.max_delay.as_secs_f64());
+        Duration::try_from_secs_f64(capped * (1.0 + random * self.jitter)).unwrap_or(self.max_delay)
+    }
+}
+
+impl Default for RetryPolicy {
+    /// What `retry()` means: 5 attempts, delays of 1 s, 2 s, 4 s .. up to 60 s, each up to doubled by jitter.
+    fn default() -> Self {
+        RetryPolicy {
+            max_attempts: 5,
+            initial_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(60),
+            backoff_factor: 2.0,
+            jitter: 1.0,
+        }
+    }
+}

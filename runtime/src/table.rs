@@ -1,0 +1,187 @@
+//! The table that a workflow compiles to: plain data about the graph, and for each node a typed body behind a trait
+//! object. The macro fills it through `typed`; the core reads its shape, the driver calls its bodies.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use graphweft_graph::{Graph, NodeIx, Plan};
+use schemars::Schema;
+
+use crate::compile::Compiled;
+use crate::context::Context;
+use crate::fault::{Cause, Fault};
+use crate::node::ResourceNeed;
+use crate::options::NodeOptions;
+
+/// A value whose type only the two ends of its edge know.
+pub type BoxValue = Box<dyn Any + Send>;
+
+/// How the target of an edge takes what its source gives: puts `In::from(*value)` into a slot that is an `Option<In>`.
+pub type Hand = fn(value: BoxValue, slot: &mut dyn Any);
+
+/// A live token: a value, and how the target takes it. A place of a join has a hand that is never called.
+pub struct Token {
+    /// What the source gave on this edge.
+    pub value: BoxValue,
+    /// How the target takes it.
+    pub hand: Hand,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+pub use crate::core::{Arrived, Emitted, Tokens};
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub enum Finished {
+    /// With an output.
+    Emitted {
+        /// What goes on.
+        emitted: Emitted,
+        /// The output as JSON, where the run asked for it (`Context::records`).
+        output: Option<serde_json::Value>,
+    },
+    /// A collecting node wants another arrival.
+    Waiting,
+    /// With the node's own error.
+    Failed {
+        /// The error and what caused it.
+        cause: Cause,
+        /// Whether the node's `retry(when = ..)` allows another attempt after this error.
+        retryable: bool,
+        /// What goes on by the arm `err` when no attempt is left, where `err` is routed.
+        routed: Option<Emitted>,
+    },
+    /// By something that is not the node's own error.
+    Fault(Fault),
+}
+
+/// A node's body with its types erased.
+pub trait AnyNode: Send + Sync {
+    /// Converts what arrived to the node's input (boxed `N::Input`). Runs user code: `From` of an edge.
+    fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault>;
+
+    /// A copy of an input, for another attempt.
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
+
+    /// Runs one attempt on a prepared input. The future catches no panic and knows no time limit: that is the driver's.
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished>;
+
+    /// `prepare` and `run` in one, without the box between them.
+    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished>;
+
+    /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`.
+    fn route_fault(&self, fault: &Fault) -> Option<Emitted>;
+}
+
+/// The body of a node that has a graph inside: a nested workflow, or `[..]`.
+pub trait AnyScope: Send + Sync {
+    /// The graph inside.
+    fn definition(&self) -> &Arc<Definition>;
+
+    /// Whether the graph runs once, or for each item.
+    fn kind(&self) -> ScopeKind;
+
+    /// What arrives, as the boxed inputs of the graph inside: one, or one for each item.
+    fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault>;
+
+    /// A copy of one such input, for another attempt.
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
+
+    /// What the node emits, from the boxed outputs of the graph inside, in the order of the inputs. The JSON form of the
+    /// output comes with it where `records`.
+    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault>;
+
+    /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed.
+    fn route_failure(&self, failure: &crate::Failure) -> Option<Emitted>;
+}
+
+/// How often a graph inside a node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeKind {
+    /// A nested workflow: once.
+    Nested,
+    /// `[..]`: for each item, at once and in order.
+    Each,
+}
+
+/// A node of a definition.
+pub struct Entry {
+    /// Its name in paths, unique in its definition.
+    pub name: String,
+    /// Its doc comment.
+    pub doc: &'static str,
+    /// The type that implements `Node`; what `replace` finds it by.
+    pub type_id: TypeId,
+    /// Retries, time limit and the like.
+    pub options: NodeOptions,
+    /// Whether it is the target of `a | b => node`.
+    pub collects: bool,
+    /// Its body. A nested workflow has one too: that is what `replace` puts a closure into.
+    pub node: Option<Arc<dyn AnyNode>>,
+    /// The graph inside, for a nested workflow and for `[..]`.
+    pub scope: Option<Arc<dyn AnyScope>>,
+    /// What must be there before the run starts.
+    pub resources: Vec<ResourceNeed>,
+    /// The JSON Schema of its input.
+    pub input_schema: fn() -> Schema,
+    /// The JSON Schema of its output.
+    pub output_schema: fn() -> Schema,
+}
+
+/// A compiled workflow: the graph, what was proven of it, and the bodies of its nodes.
+pub struct Definition {
+    /// The name of the workflow; the root of every path.
+    pub name: String,
+    /// Its doc comment.
+    pub doc: &'static str,
+    /// The shape. Ids are the names that were written.
+    pub graph: Graph<&'static str>,
+    /// Loops and joins.
+    pub plan: Plan,
+    /// For each node and choice, how its labels were written (`"ok"`, `"low | medium"`); empty for an unrouted node.
+    pub labels: Vec<Vec<&'static str>>,
+    /// The nodes behind START and END: entry `i` is node `i + 2` of the graph.
+    pub entries: Vec<Entry>,
+    /// Routes a boxed input from START.
+    pub start: Box<dyn Fn(BoxValue) -> Emitted + Send + Sync>,
+    /// Makes the boxed output of what arrives at END.
+    pub end: Box<dyn Fn(Arrived) -> BoxValue + Send + Sync>,
+    /// Input and output as JSON.
+    pub door: Door,
+    /// What the engine makes of it at its first run: `Compiled::default()`.
+    pub compiled: Compiled,
+}
+
+/// The untyped way in and out of a workflow.
+pub struct Door {
+    /// The input from JSON; the error names the field.
+    pub read_input: fn(&serde_json::Value) -> Result<BoxValue, serde_path_to_error::Error<serde_json::Error>>,
+    /// A boxed input as JSON.
+    pub write_input: fn(&BoxValue) -> Result<serde_json::Value, serde_json::Error>,
+    /// A boxed output as JSON.
+    pub write_output: fn(&BoxValue) -> Result<serde_json::Value, serde_json::Error>,
+    /// The JSON Schema of the input.
+    pub input_schema: fn() -> Schema,
+    /// The JSON Schema of the output.
+    pub output_schema: fn() -> Schema,
+}
+
+impl Definition {
+    /// The entry of a node of the graph; `None` for START and END.
+    pub fn entry(&self, node: NodeIx) -> Option<&Entry> {
+        node.checked_sub(2).and_then(|at| self.entries.get(at))
+    }
+}
+
+impl fmt::Debug for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Definition").field("name", &self.name).finish_non_exhaustive()
+    }
+}

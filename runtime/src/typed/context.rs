@@ -1,0 +1,47 @@
+//! What a node's signature asks of the run.
+
+use std::any::TypeId;
+
+use serde::de::DeserializeOwned;
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::node::ResourceNeed;
+
+/// `#[resource] name: &T`, as something to be checked before the run starts.
+pub fn need<T: Send + Sync + 'static>() -> ResourceNeed {
+    ResourceNeed { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>() }
+}
+
+/// `#[resource] name: &T`
+pub async fn resource<T: Send + Sync + 'static>(context: &Context) -> &T {
+    match context.resource::<T>() {
+        Some(resource) => resource,
+        None => context.stop(missing::<T>()).await,
+    }
+}
+
+/// `#[resource] name: &T` in a blocking body, where it was found to be there before the body was moved.
+pub fn held<T: Send + Sync + 'static>(context: &Context) -> &T {
+    match context.resource::<T>() {
+        Some(resource) => resource,
+        None => unreachable!("{}", missing::<T>()),
+    }
+}
+
+fn missing<T>() -> Fault {
+    Fault::Context {
+        message: format!(
+            "the engine was given no resource of type `{}`: add it with `Engine::builder().resource(..)`",
+            std::any::type_name::<T>()
+        ),
+    }
+}
+
+/// `#[state] name: T`
+pub async fn parameter<T: DeserializeOwned>(context: &Context, name: &str) -> T {
+    match context.state().parameter::<T>(name) {
+        Ok(value) => value,
+        Err(fault) => context.stop(fault).await,
+    }
+}

@@ -1,0 +1,265 @@
+//! Edges: an edge carries a value that its target takes (P2).
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use super::mention::{Each, END, Mention, Of};
+use crate::node::{Node, Value};
+use crate::table::{BoxValue, Hand, Token};
+
+/// The target takes the value, by `From`.
+pub type Takes = u8;
+
+/// The target has no parameters and ignores the value.
+///
+/// The two modes are integer types because the macro passes a literal for them: where both fit, which is where a node
+/// without parameters follows one that gives `()`, rustc's fallback for integers settles it.
+pub type Ignores = i32;
+
+/// "This node can follow `A`, which gives `Out`."
+#[diagnostic::on_unimplemented(
+    message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`",
+    label = "takes `{In}`, is given `{Out}`",
+    note = "an edge converts with `From`: implement `From<{Out}>` for `{In}`, or put a node between"
+)]
+pub trait Follows<A: ?Sized, Out, In, Mode> {
+    /// Takes what the edge carries.
+    fn hand(value: Out) -> In;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, T, U: From<T>> Follows<A, T, U, Takes> for B {
+    fn hand(value: T) -> U {
+        U::from(value)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, T> Follows<A, T, (), Ignores> for B {
+    fn hand(_: T) {}
+}
+
+/// "The workflow gives what reaches END": exact, so that `T` never passes for `Option<T>`.
+#[diagnostic::on_unimplemented(
+    message = "the workflow gives `{Declared}`, but `{A}` gives `{Out}`",
+    label = "leads to END with `{Out}`",
+    note = "what reaches END is the workflow's output, unconverted"
+)]
+pub trait Ends<A: ?Sized, Out, Declared> {
+    /// Takes what reaches END.
+    fn end(value: Out) -> Declared;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, T> Ends<A, T, T> for END {
+    fn end(value: T) -> T {
+        value
+    }
+}
+
+/// "`[..]` runs for every item of what the node before it gives."
+#[diagnostic::on_unimplemented(
+    message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Self}`",
+    label = "is given `{Self}`, which is no `Vec`",
+    note = "let the node before give a `Vec`, or write the node without brackets"
+)]
+pub trait Items<A: ?Sized> {
+    /// One of them.
+    type Item;
+
+    /// All of them, in order.
+    fn items(self) -> Vec<Self::Item>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, T> Items<A> for Vec<T> {
+    type Item = T;
+
+    fn items(self) -> Vec<T> {
+        self
+    }
+}
+
+/// "What goes to several nodes is copied for each of them."
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` goes to several nodes and cannot be copied",
+    label = "leads to several nodes with `{Self}`, which is not `Clone`",
+    note = "derive `Clone` for it (`#[value]` does), or send it to one node"
+)]
+pub trait Copies {
+    /// A copy for one more edge.
+    fn copy(&self) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Clone> Copies for T {
+    fn copy(&self) -> T {
+        self.clone()
+    }
+}
+
+/// What a workflow gives: the type that END is held to, written or inferred.
+pub struct Gives<O>(PhantomData<fn() -> O>);
+
+impl<O> Clone for Gives<O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for Gives<O> {}
+
+/// The output of the workflow around.
+pub fn gives<O>() -> Gives<O> {
+    Gives(PhantomData)
+}
+
+/// A copy for an edge that is taken beside routes.
+pub fn copied<T: Copies>(value: &T) -> T {
+    value.copy()
+}
+
+/// A checked edge that carries a `T`.
+pub struct Edge<T> {
+    pub(crate) hand: Hand,
+    carries: PhantomData<fn(T)>,
+}
+
+impl<T> Edge<T> {
+    fn by(hand: Hand) -> Self {
+        Edge { hand, carries: PhantomData }
+    }
+}
+
+impl<T: Send + 'static> Edge<T> {
+    /// A live token on this edge.
+    pub fn token(&self, value: T) -> Token {
+        Token { value: Box::new(value), hand: self.hand }
+    }
+}
+
+/// Fills the target's slot by a function of the types that both ends agreed on.
+pub(crate) fn fill<T: 'static, U: 'static>(value: BoxValue, slot: &mut dyn Any, take: impl FnOnce(T) -> U) {
+    if let (Ok(value), Some(slot)) = (value.downcast::<T>(), slot.downcast_mut::<Option<U>>()) {
+        *slot = Some(take(*value));
+    }
+}
+
+fn hand<A, B, T, U, M>(value: BoxValue, slot: &mut dyn Any)
+where
+    B: Follows<A, T, U, M>,
+    T: 'static,
+    U: 'static,
+{
+    fill::<T, U>(value, slot, B::hand);
+}
+
+fn hand_end<A, T, O>(value: BoxValue, slot: &mut dyn Any)
+where
+    END: Ends<A, T, O>,
+    T: 'static,
+    O: 'static,
+{
+    fill::<T, O>(value, slot, <END as Ends<A, T, O>>::end);
+}
+
+pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
+    if let Some(slot) = slot.downcast_mut::<Option<()>>() {
+        *slot = Some(());
+    }
+}
+
+fn hand_items<A, F, V, M>(value: BoxValue, slot: &mut dyn Any)
+where
+    V: Items<A> + 'static,
+    F: Node + Follows<A, V::Item, F::Input, M>,
+{
+    fill::<V, Vec<BoxValue>>(value, slot, |items| {
+        items.items().into_iter().map(|item| Box::new(F::hand(item)) as BoxValue).collect()
+    });
+}
+
+/// `a => b`
+pub fn edge<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Node>::Output>
+where
+    A::Node: Node,
+    B::Node: Node,
+    B::Node: Follows<A::Node, <A::Node as Node>::Output, <B::Node as Node>::Input, M>,
+{
+    Edge::by(hand::<A::Node, B::Node, <A::Node as Node>::Output, <B::Node as Node>::Input, M>)
+}
+
+/// `a => [first => .. => last]`
+pub fn each_edge<A: Mention, F, L, M>(_: A, _: Of<Each<F, L>>, _: M) -> Edge<<A::Node as Node>::Output>
+where
+    A::Node: Node,
+    F: Node,
+    <A::Node as Node>::Output: Items<A::Node>,
+    F: Follows<A::Node, <<A::Node as Node>::Output as Items<A::Node>>::Item, F::Input, M>,
+{
+    Edge::by(hand_items::<A::Node, F, <A::Node as Node>::Output, M>)
+}
+
+/// `a => END`, for a workflow that gives `O`.
+pub fn end_edge<A: Mention, O: Value>(_: A, _: Gives<O>) -> Edge<<A::Node as Node>::Output>
+where
+    A::Node: Node,
+    END: Ends<A::Node, <A::Node as Node>::Output, O>,
+{
+    Edge::by(hand_end::<A::Node, <A::Node as Node>::Output, O>)
+}
+
+/// An edge into a place of a join: the join itself takes the value, so the edge has nothing to convert.
+pub fn place_edge<A: Mention>(_: A) -> Edge<<A::Node as Node>::Output>
+where
+    A::Node: Node,
+{
+    Edge::by(|_, _| {})
+}
+
+/// What a routed node gives on one of its arms.
+pub struct Given<A, P> {
+    value: P,
+    by: PhantomData<fn() -> A>,
+}
+
+/// Names the payload of an arm before its target is, so that a wrong one is blamed on the edge.
+pub fn give<A: Mention, P>(_: A, value: P) -> Given<A::Node, P> {
+    Given { value, by: PhantomData }
+}
+
+impl<A, P: Send + 'static> Given<A, P> {
+    /// `<label: b>`
+    pub fn to<B: Mention, M>(self, _: B, _: M) -> Token
+    where
+        B::Node: Node,
+        B::Node: Follows<A, P, <B::Node as Node>::Input, M>,
+    {
+        Token { value: Box::new(self.value), hand: hand::<A, B::Node, P, <B::Node as Node>::Input, M> }
+    }
+
+    /// `<label: [first => .. => last]>`
+    pub fn to_each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Token
+    where
+        P: Items<A>,
+        F: Node + Follows<A, P::Item, F::Input, M>,
+    {
+        Token { value: Box::new(self.value), hand: hand_items::<A, F, P, M> }
+    }
+
+    /// `<label: END>`
+    pub fn to_end<O: Value>(self, _: Gives<O>) -> Token
+    where
+        END: Ends<A, P, O>,
+    {
+        Token { value: Box::new(self.value), hand: hand_end::<A, P, O> }
+    }
+
+    /// The same once more, for an arm that leads to several nodes.
+    pub fn again(&self) -> Given<A, P>
+    where
+        P: Copies,
+    {
+        Given { value: self.value.copy(), by: PhantomData }
+    }
+}

@@ -1,0 +1,134 @@
+//! How a finished node goes on: along no edge, one, several, or by its label.
+
+use std::sync::Arc;
+
+use super::edge::{Copies, Edge, hand_nothing};
+use super::mention::Mention;
+use crate::fault::Fault;
+use crate::node::Node;
+use crate::table::{Emitted, Hand, Token, Tokens};
+
+/// What a node with output `T` and error `E` does with them.
+pub enum Exit<T, E> {
+    /// It leads nowhere: a branch on the side.
+    Terminal,
+    /// It has one edge.
+    One(Hand),
+    /// It has several, all of which go live.
+    Many(Arc<[Hand]>, fn(&T) -> T),
+    /// The same, and beside it the implied edge by which a workflow without output reaches END.
+    AndUnit(Box<Exit<T, E>>),
+    /// It is routed by its output; an error fails it.
+    Value(Arc<dyn Fn(T) -> Emitted + Send + Sync>),
+    /// It is routed by its output and its error; a fault becomes an error where there is a way.
+    Whole(Arc<dyn Fn(Result<T, E>) -> Emitted + Send + Sync>, Option<fn(Fault) -> E>),
+}
+
+impl<T, E> Clone for Exit<T, E> {
+    fn clone(&self) -> Self {
+        match self {
+            Exit::Terminal => Exit::Terminal,
+            Exit::One(hand) => Exit::One(*hand),
+            Exit::Many(hands, copy) => Exit::Many(hands.clone(), *copy),
+            Exit::AndUnit(exit) => Exit::AndUnit(exit.clone()),
+            Exit::Value(route) => Exit::Value(route.clone()),
+            Exit::Whole(route, fault) => Exit::Whole(route.clone(), *fault),
+        }
+    }
+}
+
+impl<T: Send + 'static, E> Exit<T, E> {
+    pub(crate) fn value(&self, value: T) -> Emitted {
+        match self {
+            Exit::Terminal => Emitted { choice: 0, tokens: Tokens::None },
+            Exit::One(hand) => emit_one(0, Token { value: Box::new(value), hand: *hand }),
+            Exit::Many(hands, copy) => {
+                let mut tokens = Vec::with_capacity(hands.len());
+                if let Some((last, others)) = hands.split_last() {
+                    tokens.extend(others.iter().map(|hand| Token { value: Box::new(copy(&value)), hand: *hand }));
+                    tokens.push(Token { value: Box::new(value), hand: *last });
+                }
+                Emitted { choice: 0, tokens: Tokens::Many(tokens) }
+            }
+            Exit::AndUnit(exit) => {
+                let Emitted { choice, tokens } = exit.value(value);
+                let unit = Token { value: Box::new(()), hand: hand_nothing };
+                let tokens = match tokens {
+                    Tokens::None => Tokens::One(unit),
+                    Tokens::One(token) => Tokens::Many(vec![token, unit]),
+                    Tokens::Many(tokens) => Tokens::Many(tokens.into_iter().chain([unit]).collect()),
+                };
+                Emitted { choice, tokens }
+            }
+            Exit::Value(route) => route(value),
+            Exit::Whole(route, _) => route(Ok(value)),
+        }
+    }
+
+    /// Where the error goes; `Err` gives it back where `err` is not routed.
+    pub(crate) fn error(&self, error: E) -> Result<Emitted, E> {
+        match self {
+            Exit::Whole(route, _) => Ok(route(Err(error))),
+            _ => Err(error),
+        }
+    }
+
+    pub(crate) fn fault(&self, fault: &Fault) -> Option<Emitted> {
+        match self {
+            Exit::Whole(route, Some(from)) => Some(route(Err(from(fault.clone())))),
+            _ => None,
+        }
+    }
+}
+
+/// No edge at all.
+pub fn exit_none<T, E>() -> Exit<T, E> {
+    Exit::Terminal
+}
+
+/// One plain edge.
+pub fn exit_one<T, E>(edge: Edge<T>) -> Exit<T, E> {
+    Exit::One(edge.hand)
+}
+
+/// Several plain edges.
+pub fn exit_many<A: Mention, T, E>(_: A, edges: impl IntoIterator<Item = Edge<T>>) -> Exit<T, E>
+where
+    A::Node: Node<Output = T>,
+    <A::Node as Node>::Output: Copies,
+{
+    Exit::Many(edges.into_iter().map(|edge| edge.hand).collect(), |value| value.copy())
+}
+
+/// Routed by the output alone.
+pub fn exit_value<T, E>(route: impl Fn(T) -> Emitted + Send + Sync + 'static) -> Exit<T, E> {
+    Exit::Value(Arc::new(route))
+}
+
+/// Routed by the output and the error.
+pub fn exit_whole<T, E>(
+    route: impl Fn(Result<T, E>) -> Emitted + Send + Sync + 'static,
+    from_fault: Option<fn(Fault) -> E>,
+) -> Exit<T, E> {
+    Exit::Whole(Arc::new(route), from_fault)
+}
+
+/// START of a workflow without output: what it leads to, and END.
+pub fn and_unit<T, E>(exit: Exit<T, E>) -> Exit<T, E> {
+    Exit::AndUnit(Box::new(exit))
+}
+
+/// The end of a `match` whose other arms are known to be all there are.
+pub fn unrouted() -> Emitted {
+    unreachable!("the labels of a route map are exhaustive, or the workflow does not compile")
+}
+
+/// What a route function gives for a choice with one edge.
+pub fn emit_one(choice: usize, token: Token) -> Emitted {
+    Emitted { choice, tokens: Tokens::One(token) }
+}
+
+/// What a route function gives for a choice with several.
+pub fn emit_many(choice: usize, tokens: Vec<Token>) -> Emitted {
+    Emitted { choice, tokens: Tokens::Many(tokens) }
+}

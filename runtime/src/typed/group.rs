@@ -1,0 +1,229 @@
+//! Joins: a join sees `Option<T>` exactly for the branches that a route may skip (P7), and nothing is converted.
+
+use std::any::Any;
+use std::marker::PhantomData;
+
+use super::edge::Gives;
+use super::mention::{END, Mention};
+use crate::node::{Node, Value};
+use crate::table::Token;
+
+/// Puts what the places of a join hold into the slot of its node's input.
+pub type JoinFn = fn(places: Vec<Option<Token>>, slot: &mut dyn Any);
+
+/// A branch that has run whenever the join fires.
+pub struct Always<A>(PhantomData<fn() -> A>);
+
+/// A branch that a route may skip.
+pub struct MayBeSkipped<A>(PhantomData<fn() -> A>);
+
+/// A place that always holds a value.
+pub fn always<A: Mention>(_: A) -> Always<A::Node> {
+    Always(PhantomData)
+}
+
+/// A place that may be empty.
+pub fn may_be_skipped<A: Mention>(_: A) -> MayBeSkipped<A::Node> {
+    MayBeSkipped(PhantomData)
+}
+
+/// One place of a join.
+pub trait Place {
+    /// The node that feeds it.
+    type Name;
+    /// What the join sees of it.
+    type Given: Send + 'static;
+    /// What is in it; `None` where a value is missing that must be there.
+    fn take(token: Option<Token>) -> Option<Self::Given>;
+}
+
+fn unpack<T: 'static>(token: Option<Token>) -> Option<T> {
+    token?.value.downcast::<T>().ok().map(|value| *value)
+}
+
+impl<A: Node> Place for Always<A> {
+    type Name = A;
+    type Given = A::Output;
+
+    fn take(token: Option<Token>) -> Option<A::Output> {
+        unpack(token)
+    }
+}
+
+impl<A: Node> Place for MayBeSkipped<A> {
+    type Name = A;
+    type Given = Option<A::Output>;
+
+    fn take(token: Option<Token>) -> Option<Option<A::Output>> {
+        Some(unpack(token))
+    }
+}
+
+/// The places of a join, as a tuple.
+pub trait Places {
+    /// The nodes, as a tuple: how messages name them.
+    type Names;
+    /// What the join sees.
+    type Given: 'static;
+    /// What is in the places.
+    fn take(places: Vec<Option<Token>>) -> Option<Self::Given>;
+}
+
+macro_rules! places {
+    ($($place:ident)*) => {
+        impl<$($place: Place),*> Places for ($($place,)*) {
+            type Names = ($($place::Name,)*);
+            type Given = ($($place::Given,)*);
+
+            fn take(places: Vec<Option<Token>>) -> Option<Self::Given> {
+                let mut places = places.into_iter();
+                Some(($($place::take(places.next()?)?,)*))
+            }
+        }
+    };
+}
+
+places!(A);
+places!(A B);
+places!(A B C);
+places!(A B C D);
+places!(A B C D E);
+places!(A B C D E F);
+places!(A B C D E F G);
+places!(A B C D E F G H);
+places!(A B C D E F G H I);
+places!(A B C D E F G H I J);
+places!(A B C D E F G H I J K);
+places!(A B C D E F G H I J K L);
+places!(A B C D E F G H I J K L M);
+places!(A B C D E F G H I J K L M N);
+places!(A B C D E F G H I J K L M N O);
+places!(A B C D E F G H I J K L M N O P);
+
+/// The join takes exactly what its places hold.
+pub struct TakesAll;
+
+/// The join has no parameters.
+pub struct IgnoresAll;
+
+/// "This node joins `Names`, which give `Given`."
+#[diagnostic::on_unimplemented(
+    message = "node `{Self}` takes `{In}`, but `{Names}` give `{Given}`",
+    label = "takes `{In}`, is given `{Given}`",
+    note = "a join takes exactly what its branches give, an `Option` for each branch that a route may skip"
+)]
+pub trait Joins<Names, Given, In, Mode> {
+    /// Takes what the places hold.
+    fn join(given: Given) -> In;
+}
+
+#[diagnostic::do_not_recommend]
+impl<B, Names, T> Joins<Names, T, T, TakesAll> for B {
+    fn join(given: T) -> T {
+        given
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<B, Names, T> Joins<Names, T, (), IgnoresAll> for B {
+    fn join(_: T) {}
+}
+
+/// "END joins `Names`, which give `Given`."
+#[diagnostic::on_unimplemented(
+    message = "the workflow gives `{Declared}`, but `{Names}` give `{Given}`",
+    label = "leads to END with `{Given}`",
+    note = "what reaches END is the workflow's output, unconverted, an `Option` for each branch that a route may skip"
+)]
+pub trait EndsAll<Names, Given, Declared> {
+    /// Takes what the places hold.
+    fn end(given: Given) -> Declared;
+}
+
+#[diagnostic::do_not_recommend]
+impl<Names, T> EndsAll<Names, T, T> for END {
+    fn end(given: T) -> T {
+        given
+    }
+}
+
+/// "These two feed one place."
+#[diagnostic::on_unimplemented(
+    message = "`{Other}` gives `{Out}`, but `{Self}` stands in the same place of the join and gives `{Expected}`",
+    label = "gives `{Out}`, and the place holds `{Expected}`"
+)]
+pub trait SharesPlace<Other, Out, Expected> {}
+
+#[diagnostic::do_not_recommend]
+impl<A, B, T> SharesPlace<B, T, T> for A {}
+
+/// "This node takes nothing."
+#[diagnostic::on_unimplemented(
+    message = "node `{Self}` joins more than 16 branches and takes `{In}`",
+    label = "joins more than 16 branches",
+    note = "a join of values has at most 16 places: put a node between, or use `[..]` for work of one kind"
+)]
+pub trait JoinsMany<In> {}
+
+#[diagnostic::do_not_recommend]
+impl<B> JoinsMany<()> for B {}
+
+/// The places of one join, named before its target is, so that what they give is known when the two are compared.
+pub struct Together<P>(PhantomData<fn() -> P>);
+
+/// `(a, b)`
+pub fn together<P: Places>(_: P) -> Together<P> {
+    Together(PhantomData)
+}
+
+impl<P: Places> Together<P> {
+    /// `(a, b) => join`
+    pub fn join<B: Mention, M>(self, _: B) -> JoinFn
+    where
+        B::Node: Node,
+        B::Node: Joins<P::Names, P::Given, <B::Node as Node>::Input, M>,
+    {
+        |places, slot| {
+            let slot = slot.downcast_mut::<Option<<B::Node as Node>::Input>>();
+            if let (Some(given), Some(slot)) = (P::take(places), slot) {
+                *slot = Some(<B::Node as Joins<_, _, _, M>>::join(given));
+            }
+        }
+    }
+
+    /// `(a, b) => END`
+    pub fn end<O: Value>(self, _: Gives<O>) -> JoinFn
+    where
+        END: EndsAll<P::Names, P::Given, O>,
+    {
+        |places, slot| {
+            if let (Some(given), Some(slot)) = (P::take(places), slot.downcast_mut::<Option<O>>()) {
+                *slot = Some(<END as EndsAll<P::Names, P::Given, O>>::end(given));
+            }
+        }
+    }
+}
+
+/// `(a, b, ..) => join` with more places than a tuple has, for a join that takes nothing.
+pub fn group_of_many<B: Mention>(_: B) -> JoinFn
+where
+    B::Node: Node,
+    B::Node: JoinsMany<<B::Node as Node>::Input>,
+{
+    nothing
+}
+
+fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {
+    if let Some(slot) = slot.downcast_mut::<Option<()>>() {
+        *slot = Some(());
+    }
+}
+
+/// Holds two feeders of one place to one type.
+pub fn share_place<A: Mention, B: Mention>(_: A, _: B)
+where
+    A::Node: Node,
+    B::Node: Node,
+    A::Node: SharesPlace<B::Node, <B::Node as Node>::Output, <A::Node as Node>::Output>,
+{
+}

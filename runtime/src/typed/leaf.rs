@@ -1,0 +1,252 @@
+//! A node's body behind [`AnyNode`].
+
+use std::any::{Any, TypeId};
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::future::{BoxFuture, FutureExt};
+
+use super::exit::Exit;
+use super::group::JoinFn;
+use super::scope::NestedScope;
+use crate::context::Context;
+use crate::fault::{Cause, Fault};
+use crate::node::{Collecting, Node};
+use crate::options::NodeOptions;
+use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished};
+
+/// For each way into a node, how a join there is put together.
+pub type JoinTable = Vec<Option<JoinFn>>;
+
+/// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
+pub trait Yields<N: Node>: Send + Sync + 'static {
+    /// What goes on.
+    type Given: Send + 'static;
+    /// `None`: nothing yet.
+    fn give(output: N::Output) -> Option<Self::Given>;
+}
+
+/// An ordinary node.
+pub struct Once;
+
+/// A collecting node.
+pub struct OnceEnough;
+
+impl<N: Node> Yields<N> for Once {
+    type Given = N::Output;
+
+    fn give(output: N::Output) -> Option<N::Output> {
+        Some(output)
+    }
+}
+
+impl<N: Collecting> Yields<N> for OnceEnough {
+    type Given = N::Collected;
+
+    fn give(output: N::Output) -> Option<N::Collected> {
+        output
+    }
+}
+
+/// A node with its ways in and out.
+pub struct Leaf<N: Node, Y: Yields<N>> {
+    node: N,
+    joins: JoinTable,
+    exit: Exit<Y::Given, N::Error>,
+    explain: Explain<N::Error>,
+    yields: PhantomData<Y>,
+}
+
+/// What a workflow may set beside the node's own methods.
+pub struct Explain<E> {
+    /// `let a = a(retry(when = ..))`
+    pub when: Option<fn(&E) -> bool>,
+    /// An error in words, where the node's own method knows only its type.
+    pub words: Option<fn(&E) -> Vec<String>>,
+}
+
+impl<E> Default for Explain<E> {
+    fn default() -> Self {
+        Explain { when: None, words: None }
+    }
+}
+
+/// What arrived, as the node's input.
+pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
+    let mut slot: Option<T> = None;
+    match arrived {
+        Arrived::One(token) => (token.hand)(token.value, &mut slot),
+        Arrived::Join { way, places } => {
+            if let Some(Some(join)) = joins.get(way) {
+                join(places, &mut slot);
+            }
+        }
+    }
+    slot.ok_or_else(|| Fault::Context {
+        message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()),
+    })
+}
+
+impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
+    async fn attempt(&self, input: N::Input, context: &Context) -> Finished {
+        let result = {
+            let mut running = pin!(self.node.run(input, context));
+            std::future::poll_fn(|waker| match running.as_mut().poll(waker) {
+                Poll::Ready(result) => Poll::Ready(Ok(result)),
+                Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
+            })
+            .await
+        };
+        match result {
+            Ok(Ok(output)) => self.finish(output, context),
+            Ok(Err(error)) => self.fail(error),
+            Err(fault) => Finished::Fault(fault),
+        }
+    }
+
+    fn finish(&self, output: N::Output, context: &Context) -> Finished {
+        let record = context.records().then(|| serde_json::to_value(&output)).transpose();
+        match (record, Y::give(output)) {
+            (Err(error), _) => Finished::Fault(Fault::Context {
+                message: format!("the output cannot be written as JSON: {error}"),
+            }),
+            (Ok(_), None) => Finished::Waiting,
+            (Ok(output), Some(given)) => Finished::Emitted { emitted: self.exit.value(given), output },
+        }
+    }
+
+    fn fail(&self, error: N::Error) -> Finished {
+        let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
+        let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
+        Finished::Failed { cause: Cause { chain, fault: None }, retryable, routed: self.exit.error(error).ok() }
+    }
+}
+
+impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
+    fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
+        Ok(Box::new(take::<N::Input>(arrived, &self.joins)?))
+    }
+
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
+        copy_input::<N>(input)
+    }
+
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished> {
+        async move {
+            match input.downcast::<N::Input>() {
+                Ok(input) => self.attempt(*input, &context).await,
+                Err(_) => Finished::Fault(wrong_input::<N>()),
+            }
+        }
+        .boxed()
+    }
+
+    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished> {
+        async move {
+            match take::<N::Input>(arrived, &self.joins) {
+                Ok(input) => self.attempt(input, &context).await,
+                Err(fault) => Finished::Fault(fault),
+            }
+        }
+        .boxed()
+    }
+
+    fn route_fault(&self, fault: &Fault) -> Option<Emitted> {
+        self.exit.fault(fault)
+    }
+}
+
+fn wrong_input<N: Node>() -> Fault {
+    Fault::Context {
+        message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()),
+    }
+}
+
+/// A copy for another attempt: by `Clone` where there is one, otherwise by way of JSON.
+fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {
+    let input = input.downcast_ref::<N::Input>().ok_or_else(wrong_input::<N>)?;
+    let copy = match N::copy_input(input) {
+        Some(copy) => copy,
+        None => serde_json::to_value(input).and_then(serde_json::from_value).map_err(|error| Fault::Context {
+            message: format!(
+                "the input cannot be kept for another attempt: `{}` is not `Clone`, and does not come back from JSON: \
+                 {error}",
+                std::any::type_name::<N::Input>()
+            ),
+        })?,
+    };
+    Ok(Box::new(copy))
+}
+
+/// What an entry is called.
+#[derive(Clone, Copy)]
+pub enum Name {
+    /// As the node says of itself (`#[node(name = ..)]`), or else as it was written.
+    Own(&'static str),
+    /// As a `let` says.
+    Given(&'static str),
+}
+
+impl Name {
+    fn of<N: Node>(self) -> String {
+        match self {
+            Name::Own(written) => N::NAME.unwrap_or(written).to_owned(),
+            Name::Given(name) => name.to_owned(),
+        }
+    }
+}
+
+/// An entry for a node; for a nested workflow, with the graph inside.
+pub fn entry<N: Node>(
+    name: Name,
+    node: N,
+    joins: JoinTable,
+    exit: Exit<N::Output, N::Error>,
+    options: Option<NodeOptions>,
+    explain: Explain<N::Error>,
+) -> Entry {
+    let options = options.unwrap_or_else(|| node.options());
+    let scope = N::nested().map(|_| Arc::new(NestedScope::<N>::new(joins.clone(), exit.clone())) as Arc<dyn AnyScope>);
+    let leaf = Leaf::<N, Once> { node, joins, exit, explain, yields: PhantomData };
+    Entry { scope, ..describe::<N>(name, options, Arc::new(leaf)) }
+}
+
+/// The same for the target of `a | b => node`.
+pub fn collecting_entry<N: Collecting>(
+    name: Name,
+    node: N,
+    joins: JoinTable,
+    exit: Exit<N::Collected, N::Error>,
+    options: Option<NodeOptions>,
+    explain: Explain<N::Error>,
+) -> Entry {
+    let options = options.unwrap_or_else(|| node.options());
+    let leaf = Leaf::<N, OnceEnough> { node, joins, exit, explain, yields: PhantomData };
+    let schema: fn() -> schemars::Schema = || schemars::schema_for!(N::Collected);
+    Entry { collects: true, output_schema: schema, ..describe::<N>(name, options, Arc::new(leaf)) }
+}
+
+fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
+    Entry {
+        name: name.of::<N>(),
+        doc: N::DOC,
+        type_id: TypeId::of::<N>(),
+        options,
+        collects: false,
+        node: Some(node),
+        scope: None,
+        resources: N::resources(),
+        input_schema: || schemars::schema_for!(N::Input),
+        output_schema: || schemars::schema_for!(N::Output),
+    }
+}
+
+/// The other way round: an error of a nested workflow as the error type of the node that it is.
+pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Option<U> {
+    let mut slot: Option<T> = Some(value);
+    let any: &mut dyn Any = &mut slot;
+    any.downcast_mut::<Option<U>>().and_then(Option::take)
+}

@@ -1,0 +1,250 @@
+//! Questions that are answered by a type, never by its tokens. An inherent constant wins over a trait's at a concrete
+//! type; a const argument computed from it keeps two impls apart.
+
+use std::error::Error;
+use std::fmt::{Debug, Display};
+use std::marker::PhantomData;
+
+use crate::fault::{Fault, Never};
+use crate::node::Node;
+use crate::route::{Ending, Route};
+
+/// Asks something of `T`.
+pub struct Probe<T>(PhantomData<T>);
+
+/// What holds for a type of which nothing else is known.
+pub trait Plain {
+    /// Whether it is a `Result`.
+    const FALLIBLE: bool = false;
+    /// Whether, as the error of a node, it can occur.
+    const OCCURS: bool = true;
+}
+
+impl<T> Plain for Probe<T> {}
+
+impl<T, E> Probe<Result<T, E>> {
+    /// A `Result`, also behind an alias.
+    pub const FALLIBLE: bool = true;
+}
+
+impl Probe<Never> {
+    /// The error of a node that cannot fail.
+    pub const OCCURS: bool = false;
+}
+
+impl Probe<std::convert::Infallible> {
+    /// The standard library's name for it.
+    pub const OCCURS: bool = false;
+}
+
+/// How a type is made from another, where it can be.
+pub trait NoWay<T> {
+    /// There is none.
+    const FROM_FAULT: Option<fn(Fault) -> T> = None;
+    /// There is none.
+    const CLONE: Option<fn(&T) -> T> = None;
+}
+
+impl<T> NoWay<T> for Probe<T> {}
+
+/// Asks whether an error can be made from a fault.
+pub struct FaultProbe<T>(PhantomData<T>);
+
+impl<T> NoWay<T> for FaultProbe<T> {}
+
+impl<T: From<Fault>> FaultProbe<T> {
+    /// A fault may flow where the error flows.
+    pub const FROM_FAULT: Option<fn(Fault) -> T> = Some(T::from);
+}
+
+/// Asks whether an input can be cloned.
+pub struct CloneProbe<T>(PhantomData<T>);
+
+impl<T> NoWay<T> for CloneProbe<T> {}
+
+impl<T: Clone> CloneProbe<T> {
+    /// Another attempt gets a clone.
+    pub const CLONE: Option<fn(&T) -> T> = Some(T::clone);
+}
+
+/// What a function returns, taken apart by whether it is a `Result`.
+pub trait Split<const FALLIBLE: bool> {
+    /// What the node gives.
+    type Output;
+    /// How it fails.
+    type Error;
+    /// One or the other.
+    fn split(self) -> Result<Self::Output, Self::Error>;
+}
+
+impl<T, E> Split<true> for Result<T, E> {
+    type Output = T;
+    type Error = E;
+
+    fn split(self) -> Result<T, E> {
+        self
+    }
+}
+
+impl<T> Split<false> for T {
+    type Output = T;
+    type Error = Never;
+
+    fn split(self) -> Result<T, Never> {
+        Ok(self)
+    }
+}
+
+/// What a collecting function gives once it has enough.
+#[diagnostic::on_unimplemented(
+    message = "a collecting node returns an `Option`, but this one gives `{Self}`",
+    label = "has to be `Option<..>`",
+    note = "`None` keeps waiting for the next arrival, the first `Some` completes the node"
+)]
+pub trait Collects {
+    /// What `Some` holds.
+    type Collected;
+}
+
+impl<T> Collects for Option<T> {
+    type Collected = T;
+}
+
+/// How `ok` and `err` are meant: of the `Result` that a node returns where it can fail, of its value otherwise.
+pub struct By<const OCCURS: bool>;
+
+/// The labels of a node whose map names `ok` or `err`.
+pub trait ByName<N: Node> {
+    /// What is matched.
+    type Labels;
+    /// What a plain edge or `_` carries.
+    type Whole;
+    /// Takes apart.
+    fn split(result: Result<N::Output, N::Error>) -> Self::Labels;
+    /// Puts together.
+    fn whole(labels: Self::Labels) -> Self::Whole;
+    /// What a plain edge carries.
+    fn plain(result: Result<N::Output, N::Error>) -> Self::Whole;
+}
+
+impl<N: Node> ByName<N> for By<true> {
+    type Labels = Ending<N::Output, N::Error>;
+    type Whole = Result<N::Output, N::Error>;
+
+    fn split(result: Result<N::Output, N::Error>) -> Self::Labels {
+        Route::split(result)
+    }
+
+    fn whole(labels: Self::Labels) -> Self::Whole {
+        Route::whole(labels)
+    }
+
+    fn plain(result: Result<N::Output, N::Error>) -> Self::Whole {
+        result
+    }
+}
+
+/// An error that cannot occur.
+#[doc(hidden)]
+pub trait Impossible {
+    /// Anything follows from it.
+    fn never<T>(self) -> T;
+}
+
+impl Impossible for Never {
+    fn never<T>(self) -> T {
+        match self {}
+    }
+}
+
+impl Impossible for std::convert::Infallible {
+    fn never<T>(self) -> T {
+        match self {}
+    }
+}
+
+impl<N: Node> ByName<N> for By<false>
+where
+    N::Output: Route,
+    N::Error: Impossible,
+{
+    type Labels = <N::Output as Route>::Labels;
+    type Whole = N::Output;
+
+    fn split(result: Result<N::Output, N::Error>) -> Self::Labels {
+        Route::split(<Self as ByName<N>>::plain(result))
+    }
+
+    fn whole(labels: Self::Labels) -> N::Output {
+        Route::whole(labels)
+    }
+
+    fn plain(result: Result<N::Output, N::Error>) -> N::Output {
+        result.unwrap_or_else(Impossible::never)
+    }
+}
+
+/// Holds a node that has `err` among its labels to be one that can fail.
+pub const fn can_fail(occurs: bool) {
+    assert!(occurs, "this node cannot fail, so it has no label `err`");
+}
+
+/// An error in words, by the best that its type offers. The macro calls `(&&&&&Words(&error)).words()`: method lookup
+/// takes the impl that needs the fewest derefs.
+pub struct Words<'a, E>(pub &'a E);
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $name:ident: $impl:tt $target:ty = |$error:ident| $words:expr;)*) => {$(
+        $(#[$doc])*
+        pub trait $name {
+            /// Outermost first.
+            fn words(&self) -> Vec<String>;
+        }
+
+        words!(@impl $impl $name, $target, $error, $words);
+    )*};
+    (@impl [$($param:ident $(: $bound:path)?)?] $name:ident, $target:ty, $error:ident, $words:expr) => {
+        impl$(<$param $(: $bound)?>)? $name for $target {
+            fn words(&self) -> Vec<String> {
+                let $error = &self.0;
+                $words
+            }
+        }
+    };
+}
+
+words! {
+    /// `std::error::Error`: its text and those of its sources.
+    FromError: [E: Error] &&&&Words<'_, E> = |error| chain(*error);
+    /// A boxed error, which is none itself.
+    FromBoxed: [] &&&Words<'_, Box<dyn Error + Send + Sync>> = |error| chain(error.as_ref());
+    /// Text, in the alternate form in which error crates print their sources.
+    FromDisplay: [E: Display] &&Words<'_, E> = |error| vec![format!("{error:#}")];
+    /// What debuggers see.
+    FromDebug: [E: Debug] &Words<'_, E> = |error| vec![format!("{error:?}")];
+    /// The rest.
+    FromAnything: [E] Words<'_, E> = |_error| vec![format!("an error of type `{}`", std::any::type_name::<E>())];
+}
+
+fn chain(error: &dyn Error) -> Vec<String> {
+    let mut words = vec![error.to_string()];
+    words.extend(std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string));
+    words
+}
+
+/// Gives the closure of `retry(when = ..)` the type of its argument.
+pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {
+    may_retry(error)
+}
+
+/// Moves a blocking body to the pool that is there for it. A panic inside goes on outside.
+pub async fn blocking<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(body).await {
+        Ok(value) => value,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+

@@ -1,0 +1,27 @@
+//! Routed edges, where the label is a pattern and rustc checks the `match` (P1).
+
+use crate::node::{Node, Value};
+use crate::route::{Literal, Route};
+
+/// The labels of what a node gives.
+pub type LabelsOf<N> = <<N as Node>::Output as Route>::Labels;
+
+/// What the literals of a node's route map are compared with.
+pub fn view<T: Literal>(value: &T) -> T::View<'_> {
+    value.view()
+}
+
+/// "An error that is routed travels along an edge."
+#[diagnostic::on_unimplemented(
+    message = "`{A}` fails with `{Self}`, which is routed and cannot travel through a workflow",
+    label = "leads on with `{Self}`, which is no value",
+    note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, or leave \
+            `err` unrouted and let it fail the run"
+)]
+pub trait Travels<A> {}
+
+#[diagnostic::do_not_recommend]
+impl<A, E: Value> Travels<A> for E {}
+
+/// Holds the error of a node whose `err` is routed to be a value.
+pub const fn error_travels<A, E: Travels<A>>() {}

@@ -1,0 +1,228 @@
+//! Nodes with a graph inside, behind [`AnyScope`], and the definitions of whole workflows.
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::edge::Gives;
+use super::exit::Exit;
+use super::group::JoinFn;
+use super::leaf::{JoinTable, cast, take};
+use super::mention::Each;
+use super::shape::Shape;
+use crate::fault::{Failure, Fault};
+use crate::node::{Node, Value};
+use crate::options::NodeOptions;
+use crate::workflow::Flow;
+use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, ScopeKind};
+
+/// A workflow that is used as a node.
+pub struct NestedScope<N: Node> {
+    joins: JoinTable,
+    exit: Exit<N::Output, N::Error>,
+}
+
+impl<N: Node> NestedScope<N> {
+    pub(crate) fn new(joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Self {
+        NestedScope { joins, exit }
+    }
+}
+
+fn mismatch<T>() -> Fault {
+    Fault::Context { message: format!("a value does not have the type `{}`", std::any::type_name::<T>()) }
+}
+
+fn open<T: 'static>(value: BoxValue) -> Result<T, Fault> {
+    value.downcast::<T>().map(|value| *value).map_err(|_| mismatch::<T>())
+}
+
+fn copy<T: Value>(input: &BoxValue, by_clone: impl Fn(&T) -> Option<T>) -> Result<BoxValue, Fault> {
+    let input = input.downcast_ref::<T>().ok_or_else(mismatch::<T>)?;
+    let copy = match by_clone(input) {
+        Some(copy) => copy,
+        None => serde_json::to_value(input)
+            .and_then(serde_json::from_value)
+            .map_err(|error| Fault::Context { message: format!("the input cannot be kept for another attempt: {error}") })?,
+    };
+    Ok(Box::new(copy))
+}
+
+fn finish<T: Value, E>(exit: &Exit<T, E>, output: T, records: bool) -> Result<Finished, Fault> {
+    let record = records
+        .then(|| serde_json::to_value(&output))
+        .transpose()
+        .map_err(|error| Fault::Context { message: format!("the output cannot be written as JSON: {error}") })?;
+    Ok(Finished::Emitted { emitted: exit.value(output), output: record })
+}
+
+impl<N: Node> AnyScope for NestedScope<N> {
+    fn definition(&self) -> &Arc<Definition> {
+        match N::nested() {
+            Some(definition) => definition,
+            None => unreachable!("only nodes with a graph inside become scopes"),
+        }
+    }
+
+    fn kind(&self) -> ScopeKind {
+        ScopeKind::Nested
+    }
+
+    fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault> {
+        Ok(vec![Box::new(take::<N::Input>(arrived, &self.joins)?)])
+    }
+
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
+        copy::<N::Input>(input, N::copy_input)
+    }
+
+    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+        let output = outputs.into_iter().next().ok_or_else(mismatch::<N::Output>)?;
+        finish(&self.exit, open::<N::Output>(output)?, records)
+    }
+
+    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
+        self.exit.error(cast::<Failure, N::Error>(failure.clone())?).ok()
+    }
+}
+
+/// `[first => .. => last]`
+pub struct EachScope<First: Node, Last: Node> {
+    definition: Arc<Definition>,
+    joins: JoinTable,
+    exit: Exit<Vec<Last::Output>, Failure>,
+    first: PhantomData<fn() -> First>,
+}
+
+impl<First: Node, Last: Node> AnyScope for EachScope<First, Last> {
+    fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+
+    fn kind(&self) -> ScopeKind {
+        ScopeKind::Each
+    }
+
+    fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault> {
+        take::<Vec<BoxValue>>(arrived, &self.joins)
+    }
+
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
+        copy::<First::Input>(input, First::copy_input)
+    }
+
+    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+        let outputs = outputs.into_iter().map(open::<Last::Output>).collect::<Result<Vec<_>, _>>()?;
+        finish(&self.exit, outputs, records)
+    }
+
+    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
+        self.exit.error(failure.clone()).ok()
+    }
+}
+
+/// An entry for `[..]`.
+pub fn each_entry<First: Node, Last: Node>(
+    name: &'static str,
+    definition: Definition,
+    joins: JoinTable,
+    exit: Exit<Vec<Last::Output>, Failure>,
+) -> Entry {
+    let resources = definition.entries.iter().flat_map(|entry| entry.resources.clone()).collect();
+    let scope = EachScope::<First, Last> { definition: Arc::new(definition), joins, exit, first: PhantomData };
+    Entry {
+        name: name.to_owned(),
+        doc: "",
+        type_id: TypeId::of::<Each<First, Last>>(),
+        options: NodeOptions::default(),
+        collects: false,
+        node: None,
+        scope: Some(Arc::new(scope)),
+        resources,
+        input_schema: || schemars::schema_for!(Vec<First::Input>),
+        output_schema: || schemars::schema_for!(Vec<Last::Output>),
+    }
+}
+
+/// Puts a definition together.
+pub fn define<I: Value, O: Value>(
+    name: &'static str,
+    doc: &'static str,
+    shape: &Shape,
+    _: Gives<O>,
+    start: Exit<I, crate::Never>,
+    end: JoinTable,
+    entries: Vec<Entry>,
+) -> Definition {
+    let graph = shape.graph();
+    let plan = Shape::plan(&graph);
+    Definition {
+        name: name.to_owned(),
+        doc,
+        plan,
+        labels: shape.labels.iter().map(|labels| labels.to_vec()).collect(),
+        entries: distinct(entries, shape.names),
+        graph,
+        start: Box::new(move |input| match input.downcast::<I>() {
+            Ok(input) => start.value(*input),
+            Err(_) => unreachable!("a workflow is entered through its own input type"),
+        }),
+        end: Box::new(move |arrived| match take::<O>(arrived, &end) {
+            Ok(output) => Box::new(output),
+            Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
+        }),
+        door: Door {
+            read_input: |json| {
+                let input: I = serde_path_to_error::deserialize(json)?;
+                Ok(Box::new(input))
+            },
+            write_input: |input| serde_json::to_value(input.downcast_ref::<I>()),
+            write_output: |output| serde_json::to_value(output.downcast_ref::<O>()),
+            input_schema: || schemars::schema_for!(I),
+            output_schema: || schemars::schema_for!(O),
+        },
+    }
+}
+
+/// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.
+fn distinct(mut entries: Vec<Entry>, written: &[&'static str]) -> Vec<Entry> {
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    for (at, entry) in entries.iter_mut().enumerate() {
+        let taken = names.iter().enumerate().any(|(other, name)| other != at && *name == entry.name);
+        if let (true, Some(written)) = (taken, written.get(at + 2)) {
+            entry.name = (*written).to_owned();
+        }
+    }
+    entries
+}
+
+/// One way in that is a join.
+pub fn join(way: usize, join: JoinFn) -> (usize, JoinFn) {
+    (way, join)
+}
+
+/// The joins among a node's ways in.
+pub fn joins(ways: impl IntoIterator<Item = (usize, JoinFn)>) -> JoinTable {
+    let mut joins = JoinTable::new();
+    for (way, join) in ways {
+        joins.resize(joins.len().max(way + 1), None);
+        joins[way] = Some(join);
+    }
+    joins
+}
+
+/// Stands for a flow whose graph was refused.
+pub fn broken<I: Value, O: Value>(_: Gives<O>) -> Flow<I, O> {
+    unreachable!("{REFUSED}")
+}
+
+/// Stands for a definition whose graph was refused.
+pub fn refused() -> Definition {
+    unreachable!("{REFUSED}")
+}
+
+const REFUSED: &str = "a workflow that was refused does not compile";
+
+/// A workflow in expression position.
+pub fn flow<I: Value, O: Value>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
+    Flow::new(Arc::new(definition))
+}
