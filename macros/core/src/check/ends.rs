@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START};
 
+use proc_macro2::Span;
+
 use super::Inside;
 use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
@@ -13,7 +15,6 @@ pub(super) fn tell(spell: &Spell<'_>, inside: Inside, problems: &[Problem], diag
     let mut outputs: Vec<(EdgeIx, EdgeIx, &Route)> = Vec::new();
     for problem in problems {
         match problem {
-            Problem::NoStart => no_start(spell, diagnostics),
             Problem::SeveralOutputs { first, second, when } => outputs.push((*first, *second, when)),
             Problem::NoOutput { when } => no_output(spell, inside, when, diagnostics),
             _ => {}
@@ -22,19 +23,37 @@ pub(super) fn tell(spell: &Spell<'_>, inside: Inside, problems: &[Problem], diag
     several_outputs(spell, inside, &outputs, diagnostics);
 }
 
-fn no_start(spell: &Spell<'_>, diagnostics: &mut Diagnostics) {
-    let mentions = &spell.flow.mentions;
-    let written = |mention: &&crate::ir::Mention| !matches!(mention.tokens, MentionTokens::Implied(_));
-    if let Some(start) = mentions.iter().filter(written).find(|mention| mention.node == START) {
-        diagnostics.error(start.blame(), "START leads nowhere").help("`START => node`");
-        return;
+/// Whether the workflow says where it begins; tells if it does not. `nowhere` is blamed where nothing is written at
+/// all.
+pub(super) fn begins(spell: &Spell<'_>, nowhere: Span, diagnostics: &mut Diagnostics) -> bool {
+    let flow = spell.flow;
+    let mut written = flow.mentions.iter().filter(|mention| !matches!(mention.tokens, MentionTokens::Implied(_)));
+    let leads = flow.graph.edges.iter().zip(&flow.edges).any(|(ends, edge)| {
+        let implied = flow.mentions.get(edge.from).is_some_and(|from| matches!(from.tokens, MentionTokens::Implied(_)));
+        ends.from == START && !implied
+    });
+    let mentions_start = written.clone().any(|mention| mention.node == START);
+    // In a workflow without output, `START => END` makes no edge.
+    if leads || mentions_start && (flow.unit_output || !flow.holes.is_empty()) {
+        return true;
     }
-    let first = mentions.iter().filter(written).find(|mention| mention.node != END);
-    let (blame, mend) = match first {
-        Some(first) => (first.blame(), format!("begin with `START => {}`", spell.name(first.node))),
-        None => (proc_macro2::Span::call_site().into(), String::from("begin with `START => node`")),
-    };
-    diagnostics.error(blame, "the workflow does not say where it begins").help(mend);
+    if flow.holes.contains(&START) {
+        return false;
+    }
+    match written.find(|mention| mention.node != END) {
+        Some(first) if first.node == START => {
+            diagnostics.error(first.blame(), "START leads nowhere").help("`START => node`");
+        }
+        Some(first) => {
+            let name = spell.name(first.node);
+            let help = format!("begin with `START => {name}`");
+            diagnostics.error(first.blame(), "the workflow does not say where it begins").help(help);
+        }
+        None => {
+            diagnostics.error(nowhere, "the workflow does not say where it begins").help("begin with `START => node`");
+        }
+    }
+    false
 }
 
 /// One error, whatever the number of outputs: they are mended together.
@@ -53,17 +72,17 @@ fn several_outputs(
     let all: BTreeSet<NodeIx> = ways.iter().map(|edge| spell.edge(*edge).from).collect();
     let members: Vec<&str> = all.iter().map(|node| spell.name(*node)).collect();
     let (one, other) = (spell.way_of(*first), spell.way_of(*second));
-    let lead = if implied(second) { "ends the workflow" } else { "lead to END" };
-    let several = match spell.route(when) {
-        Some(route) => format!("{route}, both `{one}` and `{other}` lead to END"),
-        None => format!("both `{one}` and `{other}` lead to END"),
+    let end = match inside {
+        Inside::Workflow if implied(second) => "end it",
+        Inside::Workflow => "lead to END",
+        Inside::Each => "end its run",
     };
-    let message = match inside {
-        Inside::Workflow => format!("the workflow would have two outputs: {several}"),
-        Inside::Each => format!("an item would have two outputs: {}", several.replace(" lead to END", " end its run")),
+    let subject = match inside {
+        Inside::Workflow => "the workflow would have two outputs",
+        Inside::Each => "an item would have two outputs",
     };
-    let message =
-        if lead == "lead to END" { message } else { message.replace(" lead to END", " are the last on their way") };
+    let route = spell.route(when).map(|route| format!("{route}, ")).unwrap_or_default();
+    let message = format!("{subject}: {route}both `{one}` and `{other}` {end}");
     let blame = if implied(second) { spell.source_blame(*second) } else { spell.target_blame(*second) };
     let error = diagnostics.error(blame, message);
     let group = members.join(", ");

@@ -14,6 +14,8 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
     let mut twice: BTreeMap<NodeIx, Vec<Pair<'_>>> = BTreeMap::new();
     for problem in problems {
         match problem {
+            // That a collecting node has another way in is told of its own.
+            Problem::RunsTwice { node, .. } if collects(spell, *node) => {}
             Problem::RunsTwice { node, first, second, when } => {
                 twice.entry(*node).or_default().push((*first, *second, when));
             }
@@ -109,6 +111,10 @@ fn loops_meet(
             format!("`{name}` would wait for what never matches: `{from}` comes once for each turn of the loop at {}, and {subject}", spell.names(heads)),
         )
         .help(format!("join them inside the loop, before the route that decides whether it goes on, or give `{from}` a route that ends the loop"));
+}
+
+fn collects(spell: &Spell<'_>, node: NodeIx) -> bool {
+    spell.graph().nodes.get(node).is_some_and(|node| node.ways.iter().any(|way| matches!(way, Way::Any(_))))
 }
 
 /// A collecting node has no other way in than its `a | b`.

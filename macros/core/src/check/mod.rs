@@ -8,6 +8,7 @@ mod paths;
 mod spell;
 
 use graphweft_graph::{Problem, analyse};
+use proc_macro2::Span;
 
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, NodeKind, Workflow};
@@ -15,7 +16,13 @@ use spell::Spell;
 
 /// Proves a workflow's graph and those of its `[..]`s, and keeps the plans of those that are sound.
 pub(crate) fn check(workflow: &mut Workflow, diagnostics: &mut Diagnostics) {
-    flow(&mut workflow.flow, Inside::Workflow, diagnostics);
+    let nowhere = match (&workflow.item, &workflow.signature) {
+        (Some(item), _) => item.name.span(),
+        (None, Some(signature)) => signature.span,
+        (None, None) => Span::call_site(),
+    };
+    let begins = ends::begins(&Spell::new(&workflow.flow), nowhere, diagnostics);
+    flow(&mut workflow.flow, Inside::Workflow, begins, diagnostics);
 }
 
 /// Where a flow stands, which decides how its errors can be mended: `[..]` has no END to lead to.
@@ -25,11 +32,15 @@ enum Inside {
     Each,
 }
 
-fn flow(flow: &mut Flow, inside: Inside, diagnostics: &mut Diagnostics) {
+fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnostics) {
     for node in &mut flow.nodes {
         if let NodeKind::Each(each) = &mut node.kind {
-            self::flow(each, Inside::Each, diagnostics);
+            self::flow(each, Inside::Each, true, diagnostics);
         }
+    }
+    // Without a beginning everything is unreachable, which says nothing new.
+    if !begins {
+        return;
     }
     match analyse(&flow.graph) {
         Ok(plan) => flow.plan = flow.holes.is_empty().then_some(plan),

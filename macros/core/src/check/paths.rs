@@ -6,15 +6,20 @@ use graphweft_graph::{END, NodeIx, Problem, START};
 
 use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
+use crate::ir::MentionIx;
 use crate::names;
 
 pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Diagnostics) {
     let mut lost = BTreeSet::new();
+    let twice = written_twice(spell, problems);
     for problem in problems {
         match problem {
             Problem::Unreachable { node } => {
                 lost.insert(*node);
             }
+            // Two edges from the two names of a doubled edge are doubled by it.
+            Problem::DuplicateEdge { first, second }
+                if spell.sources_of(*first, *second).is_some_and(|pair| twice.contains(&pair)) => {}
             Problem::DuplicateEdge { first, second } => {
                 let edge = spell.edge(*second);
                 let (from, to) = (spell.name(edge.from), spell.name(edge.to));
@@ -35,6 +40,15 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
         }
     }
     unreachable(spell, &lost, diagnostics);
+}
+
+/// The places where the targets of doubled edges are written.
+fn written_twice(spell: &Spell<'_>, problems: &[Problem]) -> BTreeSet<(MentionIx, MentionIx)> {
+    let pairs = problems.iter().filter_map(|problem| match problem {
+        Problem::DuplicateEdge { first, second } => spell.targets(*first, *second),
+        _ => None,
+    });
+    pairs.collect()
 }
 
 /// What is lost only because of another lost node is not told: it is found again with that one.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, Route, START, Way};
 
 use crate::diagnostics::Blame;
-use crate::ir::{Flow, Label};
+use crate::ir::{Flow, Label, MentionIx};
 
 /// Spells what stands in a flow.
 pub(super) struct Spell<'f> {
@@ -105,6 +105,16 @@ impl<'f> Spell<'f> {
     pub(super) fn source_blame(&self, edge: EdgeIx) -> Blame {
         let written = self.flow.edges.get(edge).and_then(|edge| self.flow.mentions.get(edge.from));
         written.map_or_else(|| proc_macro2::Span::call_site().into(), crate::ir::Mention::blame)
+    }
+
+    /// Where the sources of two edges are written.
+    pub(super) fn sources_of(&self, first: EdgeIx, second: EdgeIx) -> Option<(MentionIx, MentionIx)> {
+        Some((self.flow.edges.get(first)?.from, self.flow.edges.get(second)?.from))
+    }
+
+    /// Where the targets of two edges are written.
+    pub(super) fn targets(&self, first: EdgeIx, second: EdgeIx) -> Option<(MentionIx, MentionIx)> {
+        Some((self.flow.edges.get(first)?.to, self.flow.edges.get(second)?.to))
     }
 
     /// Where a node is written first.

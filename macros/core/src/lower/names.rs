@@ -38,10 +38,11 @@ impl Names {
         let mut names = Names::default();
         for (at, found) in lets.iter().enumerate() {
             let name = plain(&found.name);
-            if names.lets.contains_key(&name) {
-                diagnostics
-                    .error(&found.name, format!("two `let`s are called `{name}`"))
-                    .help("names are unique in a workflow: choose another one");
+            if let Some(first) = names.lets.get(&name) {
+                let twice = diagnostics.error(&found.name, format!("two `let`s are called `{name}`"));
+                twice.help("names are unique in a workflow: choose another one");
+                // Nobody can say which of them is meant.
+                names.used.extend([*first, at]);
             } else {
                 names.lets.insert(name, at);
             }
@@ -53,10 +54,10 @@ impl Names {
     }
 
     /// `let b = a();` where `a` is itself a `let`, and no node of that name stands behind it.
-    fn refuse_let_of_let(&self, found: &Let, lets: &[Let], diagnostics: &mut Diagnostics) {
+    fn refuse_let_of_let(&mut self, found: &Let, lets: &[Let], diagnostics: &mut Diagnostics) {
         let LetValue::Configured { path, .. } = &found.value else { return };
-        let Some(other) = path.get_ident().and_then(|name| self.lets.get(&plain(name))) else { return };
-        let Some(other) = lets.get(*other) else { return };
+        let Some(at) = path.get_ident().and_then(|name| self.lets.get(&plain(name))).copied() else { return };
+        let Some(other) = lets.get(at) else { return };
         let behind = match &other.value {
             LetValue::Configured { path, .. } => Some(path_text(path)),
             LetValue::Value { .. } => None,
@@ -65,6 +66,7 @@ impl Names {
         if behind.as_deref() == Some(name.as_str()) {
             return;
         }
+        self.used.insert(at);
         let error = diagnostics.error(path, format!("`{name}` is the name of a `let`, not of a node"));
         match behind {
             Some(node) => error.help(format!("name the node that it stands for: `let {} = {node}(..);`", found.name)),

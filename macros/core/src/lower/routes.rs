@@ -266,16 +266,16 @@ impl Lowering<'_> {
     /// Refuses what is already routed, and whatever stands behind the default.
     fn check_labels(&mut self, router: NodeIx, labels: &[Label]) {
         let name = self.builder.name(router).to_string();
+        // A default beside other labels in one arm is told where it is read.
+        let mut arms = self.builder.arms(router).iter();
+        let behind_default = arms.find_map(|arm| match arm.labels.as_slice() {
+            [Label::Default(span)] => Some(*span),
+            _ => None,
+        });
         for (nth, label) in labels.iter().enumerate() {
             let routed = self.builder.arms(router).iter().flat_map(|arm| &arm.labels);
-            let (mut twice, mut behind_default) = (None, None);
-            for earlier in routed.chain(labels.iter().take(nth)) {
-                if earlier.key() == label.key() {
-                    twice = Some(earlier.text());
-                } else if let Label::Default(span) = earlier {
-                    behind_default = Some(*span);
-                }
-            }
+            let same = routed.chain(labels.iter().take(nth)).find(|earlier| earlier.key() == label.key());
+            let twice = same.map(Label::text);
             match (label, twice) {
                 (Label::Default(span), Some(_)) => {
                     self.diagnostics
@@ -295,9 +295,7 @@ impl Lowering<'_> {
                 }
                 _ => {}
             }
-            // A default beside other labels in one arm is told where it is read.
-            let in_this_arm = labels.iter().any(|label| matches!(label, Label::Default(_)));
-            if let (Some(default), false) = (behind_default, in_this_arm) {
+            if let (Some(default), false) = (behind_default, matches!(label, Label::Default(_))) {
                 self.diagnostics
                     .error(default, format!("`_` stands before other labels of `{name}`, which would never be taken"))
                     .help("move it to the end of the last route map");

@@ -100,16 +100,23 @@ impl Parser<'_> {
             }
         };
         if let Some(arrow) = tokens.eat_pair('-', '>') {
-            match leading::<Type>(tokens.rest()) {
+            let behind = tokens.rest();
+            match leading::<Type>(behind.clone()) {
                 Ok((output, rest)) => {
                     self.no_impl(&output);
                     signature.output = Some(output);
                     *tokens = Tokens::new(rest, Some(tokens.span()));
                 }
-                Err(error) => {
-                    let blame = if tokens.is_empty() { error.span() } else { arrow };
-                    self.diagnostics.error(blame, "a type is missing behind `->`");
-                    return (Some(signature), None);
+                Err(_) => {
+                    self.diagnostics
+                        .error(arrow, "a type is missing behind `->`")
+                        .help("a workflow that gives nothing is written without `->`");
+                    self.incomplete = true;
+                    *tokens = Tokens::new(behind, Some(tokens.span()));
+                    while !tokens.is_empty() && tokens.peek_group(Delimiter::Brace).is_none() {
+                        tokens.next();
+                    }
+                    return (Some(signature), tokens.eat_group(Delimiter::Brace));
                 }
             }
         } else if let Some(arrow) = tokens.eat_pair('=', '>') {
@@ -223,9 +230,17 @@ fn begins_item(tokens: &Tokens) -> bool {
     if tokens.group_after(1, Delimiter::Parenthesis).is_some() {
         let next = tokens.peek_after(2);
         let goes_on = matches!(next, Some(TokenTree::Punct(punct)) if ['=', '|', ';'].contains(&punct.as_char()));
-        return !goes_on;
+        return !goes_on || ends_in_a_graph(tokens);
     }
     tokens.group_after(1, Delimiter::Brace).is_some() && tokens.peek_after(2).is_none()
+}
+
+/// Whether the last token is a `{ START .. }`.
+fn ends_in_a_graph(tokens: &Tokens) -> bool {
+    let last = (0..).map_while(|at| tokens.peek_after(at)).last();
+    let Some(TokenTree::Group(body)) = last else { return false };
+    let first = body.stream().into_iter().next();
+    matches!(first, Some(TokenTree::Ident(word)) if word == "START")
 }
 
 /// Whether `( .. )` is the signature of an unnamed workflow, and not a group.

@@ -29,9 +29,12 @@ pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Progra
     }
     let head = parser.head(&mut tokens);
     let statements = match head.body {
-        Some(body) => parser.statements(&mut Tokens::inside(&body)),
-        None if head.is_item => Vec::new(),
-        None => parser.statements(&mut tokens),
+        Some(body) => parser.statements(&mut Tokens::inside(&body), Place::Workflow),
+        None if head.is_item => {
+            parser.incomplete = true;
+            Vec::new()
+        }
+        None => parser.statements(&mut tokens, Place::Workflow),
     };
     let Parser { lets, incomplete, .. } = parser;
     Some(Program { krate, item: head.item, signature: head.signature, lets, statements, incomplete })
@@ -45,6 +48,14 @@ struct Parser<'d> {
     depth: usize,
     /// Set where something was lost that leaves no [`Missing`](crate::ast::Shape::Missing) behind.
     incomplete: bool,
+}
+
+/// Where statements stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Workflow,
+    /// Between `[` and `]`.
+    Each,
 }
 
 /// Reads one `T` from the beginning of some tokens, and gives what stands behind it.

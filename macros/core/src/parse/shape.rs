@@ -4,7 +4,7 @@ use proc_macro2::{Delimiter, Group, Span, TokenStream, TokenTree};
 use syn::{Ident, Path};
 
 use super::tokens::Tokens;
-use super::{Parser, quoted};
+use super::{Parser, Place, quoted};
 use crate::ast::{All, ArmShape, Chain, Each, OneOf, Shape};
 use crate::diagnostics::Blame;
 
@@ -120,6 +120,9 @@ impl Parser<'_> {
                 break;
             }
         }
+        while tokens.peek_path_separator() && tokens.ident_after(2).is_some() {
+            (0..3).for_each(|_| drop(tokens.next()));
+        }
         self.diagnostics
             .error(open, "a node is named without generics")
             .help("give the type a name in a `let`: `let batch: Batch<Item> = Batch::new();`");
@@ -218,7 +221,7 @@ impl Parser<'_> {
         }
         let outside = std::mem::replace(&mut self.incomplete, false);
         let lets = self.lets.len();
-        let statements = self.statements(&mut tokens);
+        let statements = self.statements(&mut tokens, Place::Each);
         for private in self.lets.get(lets..).unwrap_or_default() {
             self.diagnostics
                 .error(&private.name, "a `let` stands outside `[..]`")
@@ -264,7 +267,15 @@ impl Parser<'_> {
                 Some(arm) => arms.push(arm),
                 None => lost = true,
             }
-            if tokens.eat_punct(',').is_some() || closing.is_at(tokens) {
+            if tokens.eat_punct(',').is_some() {
+                continue;
+            }
+            if begins_arm_behind_semicolon(tokens) {
+                self.diagnostics.error(tokens.span(), "arms are separated by `,`, not by `;`");
+                tokens.next();
+                continue;
+            }
+            if closing.is_at(tokens) {
                 continue;
             }
             if arms.len() + usize::from(lost) > 0 && !lost {
@@ -286,6 +297,11 @@ impl Parser<'_> {
         } else if let Some(arrow) = tokens.eat_pair('=', '>') {
             self.diagnostics.error(arrow, "a label is followed by `:`").help("`<ok: a, err: b>`");
             arrow
+        } else if tokens.peek_word("if") {
+            self.diagnostics
+                .error(tokens.span(), "a route map has no guards")
+                .help("decide in the node, and let it return a label for each way");
+            return None;
         } else {
             let label = labels.last().map(|label| label.text()).unwrap_or_default();
             self.diagnostics
@@ -318,6 +334,12 @@ impl Closing {
     fn is_at(self, tokens: &Tokens) -> bool {
         tokens.is_empty() || self == Closing::Angle && (tokens.peek_punct('>') || tokens.peek_punct(';'))
     }
+}
+
+/// Whether `; label:` comes, which begins no statement.
+fn begins_arm_behind_semicolon(tokens: &Tokens) -> bool {
+    let is_colon = |at| matches!(tokens.peek_after(at), Some(TokenTree::Punct(colon)) if colon.as_char() == ':');
+    tokens.peek_punct(';') && tokens.ident_after(1).is_some() && is_colon(2) && !is_colon(3)
 }
 
 /// Steps to the next `,` of this route map, and over it, or to its end.

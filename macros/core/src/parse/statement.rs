@@ -3,14 +3,15 @@
 use proc_macro2::{Delimiter, Span, TokenTree};
 
 use super::tokens::Tokens;
-use super::{Parser, quoted};
+use super::{Parser, Place, quoted};
 use crate::ast::{Chain, Link, Shape, path_text};
 use crate::diagnostics::Blame;
 
 impl Parser<'_> {
     /// `a => b; let c = d(); c => e`
-    pub(super) fn statements(&mut self, tokens: &mut Tokens) -> Vec<Chain> {
+    pub(super) fn statements(&mut self, tokens: &mut Tokens, place: Place) -> Vec<Chain> {
         let mut statements = Vec::new();
+        let mut end = End::Sound;
         while !tokens.is_empty() {
             if tokens.eat_punct(';').is_some() {
                 continue;
@@ -23,24 +24,35 @@ impl Parser<'_> {
                 self.let_statement(tokens);
             } else {
                 let before = tokens.position();
-                let chain = self.statement(tokens);
+                let mut chain = self.statement(tokens);
                 if tokens.position() == before {
                     self.incomplete = true;
                     self.unexpected(tokens);
                     tokens.take_statement();
                     continue;
                 }
+                if end == End::Told && chain.is_single() {
+                    // That it leads nowhere is part of what was told.
+                    chain.links.push(Link { arrow: tokens.span(), shape: Shape::Missing });
+                }
                 statements.push(chain);
             }
-            self.end_of_statement(tokens);
+            end = self.end_of_statement(tokens, place);
         }
         statements
     }
 
     /// A chain where `a | b` may stand.
     fn statement(&mut self, tokens: &mut Tokens) -> Chain {
-        let first = self.shape(tokens).unwrap_or(Shape::Missing);
-        let first = if tokens.peek_punct('|') { self.members(first, tokens) } else { first };
+        let begin = tokens.span();
+        let first = self.shape(tokens).unwrap_or_else(|| {
+            if tokens.peek_pair('=', '>') {
+                self.diagnostics.error(begin, "a node is missing before `=>`").help("write `node => ..`");
+                self.incomplete = true;
+            }
+            Shape::Missing
+        });
+        let first = if tokens.peek_punct('|') { self.members(first, begin, tokens) } else { first };
         self.links(first, tokens)
     }
 
@@ -82,18 +94,24 @@ impl Parser<'_> {
     }
 
     fn missing_arrow(&mut self, tokens: &Tokens, before: &Chain) -> Span {
-        let shape = tokens.peek().map(quoted).unwrap_or_default();
+        let open = tokens.peek().map(quoted).unwrap_or_default();
+        let shape = match open.as_str() {
+            "[" => "[..]",
+            "{" => "{..}",
+            _ => "<..>",
+        };
         let last = before.links.last().map_or(&before.first, |link| &link.shape).text();
         self.diagnostics
-            .error(tokens.span(), format!("`=>` is missing between `{last}` and `{shape}`"))
-            .help(format!("`{last} => {shape} .. `").replace(" `", "`"));
+            .error(tokens.span(), format!("`=>` is missing between `{last}` and `{open}`"))
+            .help(format!("`{last} => {shape}`"));
         tokens.span()
     }
 
-    fn nothing_behind(&mut self, arrow: Span, tokens: &Tokens) {
+    fn nothing_behind(&mut self, arrow: Span, tokens: &mut Tokens) {
         match tokens.peek() {
             Some(token) if !closes(token) => {
                 self.diagnostics.error(token, format!("a node is expected behind `=>`, not `{}`", quoted(token)));
+                tokens.next();
             }
             _ => {
                 self.diagnostics.error(arrow, "this `=>` leads nowhere").help("write a node behind it, or `END`");
@@ -102,17 +120,17 @@ impl Parser<'_> {
     }
 
     /// `a | b`, where a statement begins.
-    fn members(&mut self, first: Shape, tokens: &mut Tokens) -> Shape {
+    fn members(&mut self, first: Shape, begin: Span, tokens: &mut Tokens) -> Shape {
         let mut members = Vec::new();
         let mut sound = true;
-        let mut shape = Some(first);
+        let (mut shape, mut blame) = (Some(first), begin);
         loop {
             match shape {
                 Some(Shape::Node(path)) => members.push(path),
                 Some(Shape::Missing) => sound = false,
                 Some(other) => {
                     self.diagnostics
-                        .error(tokens.span(), format!("`|` stands between nodes, and `{}` is none", other.text()))
+                        .error(blame, format!("`|` stands between nodes, and `{}` is none", other.text()))
                         .help(format!(
                             "lead it to a node first, and name that node here: `{} => node; node | ..`",
                             other.text()
@@ -120,13 +138,14 @@ impl Parser<'_> {
                     sound = false;
                 }
                 None => {
-                    self.diagnostics.error(tokens.span(), "a node is missing behind `|`");
+                    self.diagnostics.error(blame, "a node is missing behind `|`");
                     sound = false;
                 }
             }
             if tokens.eat_punct('|').is_none() {
                 break;
             }
+            blame = tokens.span();
             shape = self.shape(tokens);
         }
         if sound {
@@ -169,26 +188,32 @@ impl Parser<'_> {
 
     /// Behind a statement stands `;` or nothing. Where something else does, it is told, and reading goes on with it if
     /// it can begin a statement.
-    fn end_of_statement(&mut self, tokens: &mut Tokens) {
-        let Some(next) = tokens.peek() else { return };
+    fn end_of_statement(&mut self, tokens: &mut Tokens, place: Place) -> End {
+        let Some(next) = tokens.peek() else { return End::Sound };
         if tokens.peek_punct(';') {
-            return;
+            return End::Sound;
         }
+        // What stands behind may have been meant to hang on what stands before.
+        self.incomplete = true;
         let begins_statement =
             matches!(next, TokenTree::Ident(_)) || tokens.peek_group(Delimiter::Parenthesis).is_some();
         if begins_statement {
-            let what = quoted(next);
             self.diagnostics
-                .error(next, format!("`;` is missing before `{what}`"))
+                .error(next, format!("`;` is missing before `{}`", quoted(next)))
                 .help("statements are separated by `;`, and the nodes of a statement by `=>`");
+        } else if tokens.peek_punct(',') && place == Place::Each {
+            self.diagnostics
+                .error(next, "`[..]` has one way in and gives one value")
+                .help("several nodes at once stand behind the first: `[node => (a, b) => join]`");
+            tokens.next();
         } else if tokens.peek_punct(',') {
             self.diagnostics.error(next, "statements are separated by `;`, not by `,`");
             tokens.next();
         } else {
-            self.incomplete = true;
             self.unexpected(tokens);
             tokens.take_statement();
         }
+        End::Told
     }
 
     fn unexpected(&mut self, tokens: &Tokens) {
@@ -202,6 +227,14 @@ impl Parser<'_> {
             .error(token, format!("`{text}` is not expected here"))
             .help("a statement reads `node => node`, `node => (a, b)`, `node => <ok: a, err: b>` or `node => [a]`");
     }
+}
+
+/// How a statement ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Sound,
+    /// With an error, which may be the reason for what is wrong with the next statement.
+    Told,
 }
 
 /// Whether a token ends a chain, so that what is missing is missing before it.

@@ -1,9 +1,14 @@
 //! Reads workflows from text, and prints what became of them.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "each test file uses a part of it, and a test may panic")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "each test file uses a part of it, and a test may panic"
+)]
 
 use std::str::FromStr;
 
-use graphweft_graph::{EdgeIx, Way, END, START};
+use graphweft_graph::{END, EdgeIx, START, Way};
 use graphweft_macros_core::diagnostics::Diagnostics;
 use graphweft_macros_core::ir::{Flow, MentionTokens, NodeKind, Workflow};
 use graphweft_macros_core::workflow;
@@ -103,7 +108,8 @@ pub fn mentioned(flow: &Flow) -> Vec<String> {
         match &mention.tokens {
             MentionTokens::Boundary(name) => names.push(name.to_string()),
             MentionTokens::Path(path) => {
-                names.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>().join("::"));
+                names
+                    .push(path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>().join("::"));
             }
             MentionTokens::Each(_) | MentionTokens::Implied(_) => {}
         }

@@ -1,0 +1,167 @@
+//! Whatever is being typed, the macro reads on: nothing panics, and what is whole keeps its mentions.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use std::str::FromStr;
+
+use common::{mentioned, problems, read};
+use graphweft_macros_core::workflow;
+use proc_macro2::{Group, TokenStream, TokenTree};
+
+const SAMPLES: [&str; 9] = [
+    "/// Docs.\n pub(crate) checkout(Order, Vec<Item>) -> Result<String, E> { START => validate => <ok: charge, err: refuse> => notify; }",
+    "let mirror = fetch(timeout = \"5s\", retry(max_attempts = 3)); let batch: Batch = Batch { size: 10 }; START => (fetch, mirror) => compare => batch",
+    "START => a => <low | medium: b => c, 0..=9: (d, e), \"x\": END, -1: shop::f, _: ::g::h> => i; (d, e) => i",
+    "START => a => [b => <ok: c, err: (d, e) => f>; c => [g]] => h => END",
+    "START => (a, b, c => <x: d, y: e>) => f; a | b => g => (h, i) => END;",
+    "f(A) { START => h => {go: (x, y), done: END}; (x, y) => h; h => log }",
+    "START => draft => review => <redo: fix => draft, good: publish> => notify",
+    "(Order) -> Receipt { START => <small: auto, big: human> => done; }",
+    "START => a => <ok: b => <x: c, y: <z: d>>, err: e>=>f;",
+];
+
+/// The tokens without the one at `at`, counted through all groups, and whether there was one.
+fn without(tokens: TokenStream, at: &mut usize) -> TokenStream {
+    let mut kept = Vec::new();
+    for token in tokens {
+        if *at == 0 {
+            *at = usize::MAX;
+            continue;
+        }
+        *at -= 1;
+        kept.push(match token {
+            TokenTree::Group(group) => {
+                let inner = without(group.stream(), at);
+                TokenTree::Group(Group::new(group.delimiter(), inner))
+            }
+            token => token,
+        });
+        if *at > usize::MAX / 2 {
+            *at = usize::MAX;
+        }
+    }
+    kept.into_iter().collect()
+}
+
+/// The tokens up to the one at `left`, with the groups that are open there closed, as an editor hands them over.
+fn prefix(tokens: TokenStream, left: &mut usize) -> TokenStream {
+    let mut kept = Vec::new();
+    for token in tokens {
+        if *left == 0 {
+            break;
+        }
+        *left -= 1;
+        kept.push(match token {
+            TokenTree::Group(group) => TokenTree::Group(Group::new(group.delimiter(), prefix(group.stream(), left))),
+            token => token,
+        });
+    }
+    kept.into_iter().collect()
+}
+
+fn count(tokens: TokenStream) -> usize {
+    tokens
+        .into_iter()
+        .map(|token| match token {
+            TokenTree::Group(group) => 1 + count(group.stream()),
+            _ => 1,
+        })
+        .sum()
+}
+
+#[test]
+fn no_prefix_of_a_workflow_panics() {
+    for sample in SAMPLES {
+        let tokens = TokenStream::from_str(sample).unwrap();
+        for length in 0..=count(tokens.clone()) {
+            let (_, diagnostics) = workflow(prefix(tokens.clone(), &mut length.clone()));
+            diagnostics.into_compile_errors();
+        }
+    }
+}
+
+#[test]
+fn no_workflow_that_lacks_a_token_panics() {
+    for sample in SAMPLES {
+        let tokens = TokenStream::from_str(sample).unwrap();
+        for missing in 0..count(tokens.clone()) {
+            let (_, diagnostics) = workflow(without(tokens.clone(), &mut missing.clone()));
+            diagnostics.into_compile_errors();
+        }
+    }
+}
+
+#[test]
+fn a_broken_statement_costs_nothing_behind_its_semicolon() {
+    let intact = ["before", "middle", "behind"];
+    for sample in SAMPLES.iter().skip(1).filter(|sample| !sample.contains('{')) {
+        let broken = TokenStream::from_str(sample).unwrap();
+        for length in 0..=count(broken.clone()) {
+            let broken = prefix(broken.clone(), &mut length.clone());
+            let text = format!("START => before; {broken}; middle => behind");
+            let (workflow, _) = read(&text);
+            let names = mentioned(&workflow.unwrap().flow);
+            for name in intact {
+                assert!(names.iter().any(|one| one == name), "{name} is lost in {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prefix_keeps_the_mentions_that_are_whole() {
+    for (text, expected) in [
+        ("START => a => ", vec!["START", "a"]),
+        ("START => a => (b, )", vec!["START", "a", "b"]),
+        ("START => a => <ok: b, err: ", vec!["START", "a", "b"]),
+        ("START => a => <ok: b, er", vec!["START", "a", "b"]),
+        ("START => a => [b => ]", vec!["START", "a", "b"]),
+        ("START => a; a | b => ", vec!["START", "a", "a", "b"]),
+        ("START => a => shop::", vec!["START", "a"]),
+        ("START => a => shop::cart", vec!["START", "a", "shop::cart"]),
+    ] {
+        let (workflow, _) = read(text);
+        assert_eq!(mentioned(&workflow.unwrap().flow), expected, "{text}");
+    }
+}
+
+#[test]
+fn one_slip_is_one_error() {
+    for text in [
+        "START => a => ; b => c",
+        "START => a => b c => d",
+        "START => a b",
+        "START => a, a => b",
+        "START => \"a\"",
+        "START => a => <ok: b, err c> => d; d => e",
+        "START => a => <ok: b, err: c => d; d => e",
+        "START => a => <x: b; y: c>",
+        "START => a => <x: b y: c>",
+        "START => a::<u8>::c => b",
+        "START => a => [b, c] => e",
+        "START => a => (b | c) => e",
+        "START => a => b | c => d",
+        "START => a => <x: (b, b), y: c> => d",
+        "START => (a, b) => [c] => d",
+        "checkout(Order) => X { START => a }",
+        "checkout(Order) -> X",
+        "checkout(Order) -> ",
+        "checkout(Order) -> X { }",
+        "checkout(Order) { }",
+        "=> a => b",
+        "a => b",
+        "START",
+        "",
+    ] {
+        assert_eq!(problems(text).len(), 1, "{text}: {:#?}", problems(text));
+    }
+}
+
+#[test]
+fn shapes_that_are_too_deep_are_refused_and_not_run_into() {
+    let deep = format!("START => {}a{}", "(b, ".repeat(100), ")".repeat(100));
+    assert_eq!(problems(&deep).len(), 1);
+    let maps = format!("START => a{}", " => <x: a".repeat(500));
+    assert!(!problems(&maps).is_empty());
+}
