@@ -153,6 +153,8 @@ pub struct Definition {
     pub start: Box<dyn Fn(BoxValue) -> Emitted + Send + Sync>,
     /// Makes the boxed output of what arrives at END.
     pub end: Box<dyn Fn(Arrived) -> BoxValue + Send + Sync>,
+    /// Whether the workflow has no output: then END is reached by an implied edge from START.
+    pub is_unit: bool,
     /// Input and output as JSON.
     pub door: Door,
     /// What the engine makes of it at its first run: `Compiled::default()`.

@@ -1,0 +1,269 @@
+//! What can be known of a graph before it runs, laid out so that a token costs a few array accesses.
+
+use std::sync::Arc;
+
+use graphweft_graph::{Arrival, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
+
+use crate::options::NodeOptions;
+use crate::table::ScopeKind;
+
+/// Every graph that a run can enter: the workflow's own first, then those inside its nodes, each once.
+pub(crate) struct Program {
+    pub(crate) layouts: Vec<Arc<Layout>>,
+}
+
+/// One graph.
+pub(crate) struct Layout {
+    /// Its place in the program.
+    pub(crate) index: usize,
+    /// The name of the workflow.
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<NodeLayout>,
+    pub(super) edges: Vec<EdgeLayout>,
+    /// First what stands outside loops, then each loop: loop `l` has frame kind `l + 1`.
+    pub(super) frames: Vec<FrameLayout>,
+    /// Whether any node collects, so that graphs without one pay nothing for it.
+    pub(super) collects: bool,
+}
+
+/// What the core is told about a node besides the graph.
+pub(crate) struct NodeSpec {
+    pub(crate) name: String,
+    pub(crate) kind: NodeKind,
+    pub(crate) options: NodeOptions,
+}
+
+/// How a node is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// By the driver.
+    Leaf,
+    /// By entering a graph: its place in [`Program::layouts`].
+    Scope(ScopeKind, usize),
+}
+
+pub(crate) struct NodeLayout {
+    pub(crate) name: String,
+    pub(super) kind: NodeKind,
+    pub(super) options: NodeOptions,
+    /// The kind of frame that it runs in, and its slot there.
+    pub(super) frame: usize,
+    pub(super) slot: usize,
+    pub(super) choices: Vec<ChoiceLayout>,
+    pub(super) out: Vec<EdgeIx>,
+    /// For a collecting node, its slot among those of its frame, and what is in vain once it has its output.
+    pub(super) collector: Option<CollectorLayout>,
+}
+
+pub(super) struct CollectorLayout {
+    pub(super) slot: usize,
+    /// By node: whether all that it could still lead to is this collector, in this turn.
+    pub(super) in_vain: Vec<bool>,
+}
+
+/// The edges of a node under one of its choices.
+pub(super) struct ChoiceLayout {
+    pub(super) live: Vec<EdgeIx>,
+    pub(super) dead: Vec<EdgeIx>,
+}
+
+/// Where the token of an edge is counted, and what it does there.
+pub(super) struct EdgeLayout {
+    pub(super) to: NodeIx,
+    /// The depth of the frame in which it arrives, after leaving the loops that it leaves.
+    pub(super) home: usize,
+    pub(super) role: Role,
+    pub(super) reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// To a node of the frame, by slot.
+    Node(usize),
+    /// Into a loop that is a vertex of the frame, by slot.
+    Enter(usize),
+    /// To a head of the frame's own loop: to its next turn.
+    Back,
+}
+
+/// By which way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Plain,
+    /// A group of the frame, and a place of it.
+    Group(usize, usize),
+    Collect,
+}
+
+/// A kind of frame: what stands outside loops, or what stands in one loop and in no loop inside that one.
+#[derive(Default)]
+pub(super) struct FrameLayout {
+    pub(super) parent: Option<usize>,
+    pub(super) depth: usize,
+    /// As a vertex of its parent: the slot among the loops there.
+    pub(super) slot: usize,
+    pub(super) heads: Vec<NodeIx>,
+    /// The edges of each node's slot that end in this frame.
+    pub(super) node_edges: Vec<u32>,
+    pub(super) nodes: Vec<NodeIx>,
+    /// The loops that are vertices here, and how many edges enter each.
+    pub(super) loops: Vec<LoopIx>,
+    pub(super) loop_edges: Vec<u32>,
+    pub(super) groups: Vec<GroupLayout>,
+    pub(super) collectors: usize,
+    pub(super) back_edges: u32,
+    /// The edges that leave this loop, from wherever inside it.
+    pub(super) leaving: Vec<EdgeIx>,
+    /// Nodes and loops that have to be settled before the frame is.
+    pub(super) vertices: u32,
+}
+
+pub(super) struct GroupLayout {
+    pub(super) node: NodeIx,
+    pub(super) way: usize,
+    pub(super) edges: u32,
+    pub(super) places: usize,
+    /// Whether it hands over one value, its places never meeting in one run.
+    pub(super) delivers_one: bool,
+}
+
+impl Layout {
+    /// Lays out a proven graph. `index` is its place in the program; `specs` says of each node but START and END what it
+    /// is.
+    pub(crate) fn new<Id>(
+        index: usize,
+        name: impl Into<String>,
+        graph: &Graph<Id>,
+        plan: &Plan,
+        specs: Vec<NodeSpec>,
+    ) -> Self {
+        let mut frames = frame_kinds(plan);
+        let mut nodes = Vec::with_capacity(graph.nodes.len());
+        let edge_specs = [("START", NodeKind::Leaf), ("END", NodeKind::Leaf)];
+        let ends = edge_specs.map(|(name, kind)| NodeSpec { name: name.into(), kind, options: NodeOptions::default() });
+        for (at, spec) in ends.into_iter().chain(specs).enumerate().take(graph.nodes.len()) {
+            let frame = plan.node_loop[at].map_or(0, |around| around + 1);
+            let slot = frames[frame].nodes.len();
+            frames[frame].nodes.push(at);
+            frames[frame].node_edges.push(0);
+            let collector = graph.nodes[at].ways.iter().any(|way| matches!(way, Way::Any(_))).then(|| {
+                frames[frame].collectors += 1;
+                CollectorLayout { slot: frames[frame].collectors - 1, in_vain: in_vain(graph, plan, at) }
+            });
+            let out: Vec<EdgeIx> = (0..graph.edges.len()).filter(|edge| graph.edges[*edge].from == at).collect();
+            let choices = graph.nodes[at].choices.iter().map(|choice| choice_of(&choice.edges, &out)).collect();
+            let NodeSpec { name, kind, options } = spec;
+            nodes.push(NodeLayout { name, kind, options, frame, slot, choices, out, collector });
+        }
+        let edges = lay_edges(graph, plan, &nodes, &mut frames);
+        for (at, node) in nodes.iter().enumerate() {
+            let frame = &mut frames[node.frame];
+            if at != START && (frame.node_edges[node.slot] > 0 || frame.heads.contains(&at)) {
+                frame.vertices += 1;
+            }
+        }
+        let collects = nodes.iter().any(|node| node.collector.is_some());
+        Layout { index, name: name.into(), nodes, edges, frames, collects }
+    }
+}
+
+fn frame_kinds(plan: &Plan) -> Vec<FrameLayout> {
+    let mut frames: Vec<FrameLayout> = vec![FrameLayout::default()];
+    for (at, around) in plan.loops.iter().enumerate() {
+        let parent = around.parent.map_or(0, |outer| outer + 1);
+        let (depth, slot) = (frames[parent].depth + 1, frames[parent].loops.len());
+        frames[parent].loops.push(at);
+        frames[parent].loop_edges.push(0);
+        frames[parent].vertices += 1;
+        let heads = around.heads.clone();
+        frames.push(FrameLayout { parent: Some(parent), depth, slot, heads, ..FrameLayout::default() });
+    }
+    frames
+}
+
+fn choice_of(live: &[EdgeIx], out: &[EdgeIx]) -> ChoiceLayout {
+    let dead = out.iter().copied().filter(|edge| !live.contains(edge)).collect();
+    ChoiceLayout { live: live.to_vec(), dead }
+}
+
+fn lay_edges<Id>(graph: &Graph<Id>, plan: &Plan, nodes: &[NodeLayout], frames: &mut [FrameLayout]) -> Vec<EdgeLayout> {
+    let mut edges: Vec<EdgeLayout> = Vec::with_capacity(graph.edges.len());
+    for (at, edge) in graph.edges.iter().enumerate() {
+        let (source, target) = (nodes[edge.from].frame, nodes[edge.to].frame);
+        let (home, role) = if let Some(around) = plan.back[at] {
+            frames[around + 1].back_edges += 1;
+            (around + 1, Role::Back)
+        } else if is_within(frames, source, target) {
+            let slot = nodes[edge.to].slot;
+            frames[target].node_edges[slot] += 1;
+            (target, Role::Node(slot))
+        } else {
+            let (parent, slot) = (frames[target].parent.unwrap_or(0), frames[target].slot);
+            frames[parent].loop_edges[slot] += 1;
+            (parent, Role::Enter(slot))
+        };
+        let mut leaves = source;
+        while leaves != home {
+            frames[leaves].leaving.push(at);
+            let Some(parent) = frames[leaves].parent else { break };
+            leaves = parent;
+        }
+        edges.push(EdgeLayout { to: edge.to, home: frames[home].depth, role, reach: Reach::Plain });
+        let reach = reach_of(graph, plan, at, home, frames);
+        edges[at].reach = reach;
+    }
+    edges
+}
+
+/// By which way in an edge arrives; the group's own entry in its frame is made by the first of its edges.
+fn reach_of<Id>(graph: &Graph<Id>, plan: &Plan, edge: EdgeIx, home: usize, frames: &mut [FrameLayout]) -> Reach {
+    let to = graph.edges[edge].to;
+    for (way_at, way) in graph.nodes[to].ways.iter().enumerate() {
+        match way {
+            Way::Plain(only) if *only == edge => return Reach::Plain,
+            Way::Any(all) if all.contains(&edge) => return Reach::Collect,
+            Way::All(places) => {
+                let Some(place) = places.iter().position(|place| place.contains(&edge)) else { continue };
+                let first = places.iter().flatten().copied().min();
+                if first == Some(edge) {
+                    let delivers_one = matches!(plan.arrivals[to].get(way_at), Some(Arrival::One));
+                    let edges = places.iter().map(Vec::len).sum::<usize>() as u32;
+                    let group = GroupLayout { node: to, way: way_at, edges, places: places.len(), delivers_one };
+                    frames[home].groups.push(group);
+                }
+                let known = frames[home].groups.iter().position(|group| group.node == to && group.way == way_at);
+                return Reach::Group(known.unwrap_or(0), place);
+            }
+            Way::Plain(_) | Way::Any(_) => {}
+        }
+    }
+    Reach::Plain
+}
+
+fn is_within(frames: &[FrameLayout], inner: usize, outer: usize) -> bool {
+    std::iter::successors(Some(inner), |at| frames[*at].parent).any(|at| at == outer)
+}
+
+/// The nodes that are in vain once `collector` has its output: greatest fixpoint of "has a way on, and each leads to the
+/// collector in this same turn or to a node that is in vain". A terminal node is never in vain: it runs for its effect.
+fn in_vain<Id>(graph: &Graph<Id>, plan: &Plan, collector: NodeIx) -> Vec<bool> {
+    let around = plan.node_loop[collector];
+    let inside = |node: NodeIx| around.is_none() || plan.loops_around(node).any(|at| Some(at) == around);
+    let outer: Vec<LoopIx> = plan.loops_around(collector).collect();
+    let mut vain: Vec<bool> = (0..graph.nodes.len())
+        .map(|node| node != collector && node > 1 && inside(node) && graph.edges.iter().any(|edge| edge.from == node))
+        .collect();
+    loop {
+        let mut changed = false;
+        for (at, edge) in graph.edges.iter().enumerate() {
+            let next_turn = plan.back[at].is_some_and(|back| outer.contains(&back));
+            if vain[edge.from] && (next_turn || !(edge.to == collector || vain[edge.to])) {
+                vain[edge.from] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            return vain;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The core as its driver sees it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use graphweft_graph::{EdgeIx, NodeIx};
+use serde_json::{Map, Value};
+
+use super::frame::turns_of;
+use super::layout::{Layout, Program};
+use super::limits::Slots;
+use super::message::{Command, Event, Note, TimerId};
+use super::path::Place;
+use super::scope::Scope;
+use super::state::StateMap;
+use super::task::{TaskId, Tasks};
+use crate::core::ScopePath;
+
+/// One run.
+pub(crate) struct Core<V> {
+    program: Arc<Program>,
+    root: Arc<ScopePath>,
+    machine: Machine<V>,
+}
+
+/// What changes while a run goes on; what does not is passed along as `&Program`.
+pub(super) struct Machine<V> {
+    pub(super) scopes: Vec<Option<Scope<V>>>,
+    pub(super) free_scopes: Vec<usize>,
+    pub(super) tasks: Tasks<V>,
+    pub(super) work: VecDeque<Work<V>>,
+    pub(super) out: VecDeque<Command<V>>,
+    pub(super) slots: Slots,
+    pub(super) timers: HashMap<TimerId, TaskId>,
+    pub(super) next_timer: u64,
+    pub(super) state: StateMap,
+    pub(super) notes: bool,
+    pub(super) over: bool,
+}
+
+/// What is left to do within one event. First in, first out: whatever a frame has yet to pass on is done before it is
+/// closed, and nothing recurses along a graph.
+pub(super) enum Work<V> {
+    /// An edge gets its token; `None` is a dead one. The frame is the one in which the token is now.
+    Token { scope: usize, frame: usize, edge: EdgeIx, value: Option<V> },
+    /// All of a frame is settled.
+    Close { scope: usize, frame: usize },
+}
+
+impl<V> Core<V> {
+    /// A run that has not begun. `notes`: whether anyone wants [`Command::Note`]; `max_concurrency`: how many attempts
+    /// of nodes may be under way at once, 0 for no limit; `around`: the node that this run is a part of, where it is one.
+    pub(crate) fn new(
+        program: Arc<Program>,
+        max_concurrency: usize,
+        notes: bool,
+        state: Map<String, Value>,
+        around: Option<Place>,
+    ) -> Self {
+        let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around, item: None });
+        let machine = Machine {
+            scopes: Vec::new(),
+            free_scopes: Vec::new(),
+            tasks: Tasks::new(),
+            work: VecDeque::new(),
+            out: VecDeque::new(),
+            slots: Slots::new(max_concurrency),
+            timers: HashMap::new(),
+            next_timer: 0,
+            state: StateMap::new(state),
+            notes,
+            over: false,
+        };
+        Core { program, root, machine }
+    }
+
+    /// Takes what has happened; [`next_command`](Self::next_command) then gives what is to be done, in that order.
+    pub(crate) fn apply(&mut self, event: Event<V>) {
+        let Core { program, root, machine } = self;
+        if machine.over {
+            return;
+        }
+        match event {
+            Event::Begun(emitted) => machine.open_scope(program, 0, Arc::clone(root), None, emitted),
+            Event::Ended { task, ended, writes, random } => machine.ended(program, task, ended, writes, random),
+            Event::Entered { task, inputs } => machine.entered(program, task, inputs),
+            Event::Routed { task, emitted } => machine.routed(program, task, emitted),
+            Event::Fired(timer) => machine.fired(program, timer),
+            Event::CancelRequested => machine.cancel_scope(program, 0),
+        }
+        machine.settle(program);
+    }
+
+    pub(crate) fn next_command(&mut self) -> Option<Command<V>> {
+        self.machine.out.pop_front()
+    }
+
+    /// The run's state, as a node that starts now sees it.
+    pub(crate) fn state(&self) -> &Arc<Map<String, Value>> {
+        &self.machine.state.values
+    }
+}
+
+impl<V> Machine<V> {
+    /// Does what is left to do, and lets waiting nodes in, until nothing moves.
+    fn settle(&mut self, program: &Program) {
+        loop {
+            while let Some(work) = self.work.pop_front() {
+                match work {
+                    Work::Token { scope, frame, edge, value } => self.token(program, scope, frame, edge, value),
+                    Work::Close { scope, frame } => self.close_frame(program, scope, frame),
+                }
+            }
+            if self.over || !self.admit(program) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn scope(&self, scope: usize) -> Option<&Scope<V>> {
+        self.scopes.get(scope)?.as_ref()
+    }
+
+    pub(super) fn scope_mut(&mut self, scope: usize) -> Option<&mut Scope<V>> {
+        self.scopes.get_mut(scope)?.as_mut()
+    }
+
+    pub(super) fn layout<'p>(&self, program: &'p Program, scope: usize) -> Option<&'p Layout> {
+        program.layouts.get(self.scope(scope)?.layout).map(Arc::as_ref)
+    }
+
+    pub(super) fn place(&self, scope: usize, frame: usize, node: NodeIx) -> Option<Place> {
+        let at = self.scope(scope)?;
+        Some(Place { scope: Arc::clone(&at.path), node: node as u32, turns: turns_of(&at.frames, frame) })
+    }
+
+    pub(super) fn place_of(&self, task: TaskId) -> Option<Place> {
+        let task = self.tasks.get(task)?;
+        self.place(task.scope, task.frame, task.node)
+    }
+
+    pub(super) fn note(&mut self, place: Option<Place>, note: impl FnOnce() -> Note) {
+        if let Some(place) = place.filter(|_| self.notes) {
+            self.out.push_back(Command::Note { place, note: note() });
+        }
+    }
+
+    pub(super) fn note_task(&mut self, task: TaskId, note: impl FnOnce() -> Note) {
+        if self.notes {
+            let place = self.place_of(task);
+            self.note(place, note);
+        }
+    }
+
+    pub(super) fn set_timer(&mut self, task: TaskId, after: std::time::Duration) -> TimerId {
+        self.next_timer += 1;
+        let timer = TimerId(self.next_timer);
+        self.timers.insert(timer, task);
+        self.out.push_back(Command::SetTimer { timer, after });
+        timer
+    }
+
+    pub(super) fn drop_timer(&mut self, task: TaskId) {
+        if let Some(timer) = self.tasks.get_mut(task).and_then(|task| task.timer.take()) {
+            self.timers.remove(&timer);
+            self.out.push_back(Command::DropTimer(timer));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Values on their way along edges.
+
+use crate::table::Token;
+
+/// One token for each edge of a choice, in the order of that choice.
+#[derive(Debug)]
+pub enum Tokens<V = Token> {
+    /// A terminal node.
+    None,
+    /// The usual case, without an allocation.
+    One(V),
+    /// A fan-out.
+    Many(Vec<V>),
+}
+
+/// What a finished node puts on its edges.
+#[derive(Debug)]
+pub struct Emitted<V = Token> {
+    /// The choice that it took: a place in `NodeData::choices`.
+    pub choice: usize,
+    /// A token for each edge of that choice.
+    pub tokens: Tokens<V>,
+}
+
+/// What fires a node.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Arrived<V = Token> {
+    /// One token: a plain edge, a collecting node's arrival, or a group that delivers one value.
+    One(V),
+    /// A join, by the place of the group in `NodeData::ways`, with a token for each of its places that is live.
+    Join {
+        /// The way in.
+        way: usize,
+        /// One entry for each place.
+        places: Vec<Option<V>>,
+    },
+}

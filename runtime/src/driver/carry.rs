@@ -1,0 +1,251 @@
+//! Carrying out the core's commands, and telling it what came of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::attempt::Running;
+use super::catch::caught;
+use super::run::{Driver, UnderWay};
+use super::timers::Timer;
+use crate::context::{Attempt, Context};
+use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd, TaskId, Writes};
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::state::StateWrite;
+use crate::table::{AnyNode, BoxValue, Emitted, Finished, Token};
+
+impl Driver {
+    /// Does all that the core asks for. Returns the end of the run, if that is what it asks for.
+    pub(super) fn carry_out(&mut self) -> Option<RunEnd<Token>> {
+        while let Some(command) = self.core.next_command() {
+            match command {
+                Command::Run { task, place, attempt, may_repeat, arrived, local } => {
+                    self.run(task, place, attempt, may_repeat, arrived, local);
+                }
+                Command::Enter { task, place, attempt, may_repeat, arrived } => {
+                    self.shared.record(|| place.to_string(), EventKind::NodeStarted { attempt });
+                    match self.enter(task, &place, may_repeat, arrived) {
+                        Ok(inputs) => self.core.apply(Event::Entered { task, inputs }),
+                        Err(fault) => self.tell(task, Ended::Fault(fault), Writes::default()),
+                    }
+                }
+                Command::Leave { task, place, ends } => {
+                    let finished = self.leave(&place, ends).unwrap_or_else(Finished::Fault);
+                    self.finished(task, finished, Writes::default());
+                }
+                Command::Route { task, place, error } => {
+                    let emitted = self.route(&place, &error);
+                    self.core.apply(Event::Routed { task, emitted });
+                }
+                Command::Cancel(task) => self.cancel(task),
+                Command::Forget(task) => {
+                    if let Some(kept) = self.kept.remove(&task) {
+                        // A user's destructor may panic; nothing depends on it.
+                        let _ = caught(|| drop(kept));
+                    }
+                }
+                Command::SetTimer { timer, after } => self.timers.set(Timer::Core(timer), after),
+                Command::DropTimer(timer) => self.timers.unset(Timer::Core(timer)),
+                Command::Note { place, note } => self.write_down(&place, note),
+                Command::End(end) => return Some(end),
+            }
+        }
+        None
+    }
+
+    fn run(
+        &mut self,
+        task: TaskId,
+        place: Place,
+        number: u32,
+        may_repeat: bool,
+        arrived: Option<Arrived>,
+        local: Option<Arc<Map<String, Value>>>,
+    ) {
+        self.shared.record(|| place.to_string(), EventKind::NodeStarted { attempt: number });
+        let span = tracing::debug_span!("node", path = %place, attempt = number);
+        let Some((node, limit)) = self.body(&place) else {
+            let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
+            return self.tell(task, Ended::Fault(Fault::Context { message }), Writes::default());
+        };
+        let attempt = self.attempt(place, number, local);
+        let context = Context(Arc::clone(&attempt));
+        let future = match (arrived, may_repeat) {
+            (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
+            (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
+        };
+        match future.and_then(|future| caught(|| Running::new(future, limit, span))) {
+            Ok(running) => self.ready.push(UnderWay { task, running, attempt }),
+            Err(fault) => self.tell(task, Ended::Fault(fault), Writes::default()),
+        }
+    }
+
+    fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>)> {
+        let entry = self.executable.entry(&self.definition, place)?;
+        Some((Arc::clone(entry.node.as_ref()?), entry.options.timeout))
+    }
+
+    /// An attempt that another may follow runs on a copy of the input.
+    fn repeatable(
+        &mut self,
+        task: TaskId,
+        node: &Arc<dyn AnyNode>,
+        arrived: Option<Arrived>,
+        may_repeat: bool,
+        context: Context,
+    ) -> Result<BoxFuture<'static, Finished>, Fault> {
+        let input = match arrived {
+            Some(arrived) => Some(caught(|| node.prepare(arrived))??),
+            None => self.kept.remove(&task).and_then(|mut kept| kept.pop()),
+        };
+        let input = input.ok_or_else(input_is_gone)?;
+        let input = if may_repeat {
+            let copy = caught(|| node.copy(&input))?;
+            self.kept.insert(task, vec![input]);
+            copy?
+        } else {
+            input
+        };
+        caught(|| Arc::clone(node).run(input, context))
+    }
+
+    fn attempt(&mut self, place: Place, number: u32, local: Option<Arc<Map<String, Value>>>) -> Arc<Attempt> {
+        let state = self.core.state();
+        if let Some(mut spare) = self.spare.take()
+            && let Some(attempt) = Arc::get_mut(&mut spare)
+        {
+            attempt.renew(place, number, state, local);
+            return spare;
+        }
+        let state = Arc::clone(state);
+        Arc::new(Attempt::new(Arc::clone(&self.shared), place, number, state, local))
+    }
+
+    /// The inputs of the graphs inside a node, each as what START of its graph emits.
+    fn enter(
+        &mut self,
+        task: TaskId,
+        place: &Place,
+        may_repeat: bool,
+        arrived: Option<Arrived>,
+    ) -> Result<Vec<Emitted>, Fault> {
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
+        let inputs: Vec<BoxValue> = match arrived {
+            Some(arrived) => caught(|| scope.enter(arrived))??,
+            None => self.kept.remove(&task).ok_or_else(input_is_gone)?,
+        };
+        let inputs = if may_repeat {
+            let copies = caught(|| inputs.iter().map(|input| scope.copy(input)).collect::<Result<Vec<_>, _>>())?;
+            self.kept.insert(task, inputs);
+            copies?
+        } else {
+            inputs
+        };
+        let inside = scope.definition();
+        caught(|| inputs.into_iter().map(|input| (inside.start)(input)).collect())
+    }
+
+    fn leave(&self, place: &Place, ends: Vec<Arrived>) -> Result<Finished, Fault> {
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
+        let end = &scope.definition().end;
+        let records = self.shared.records();
+        caught(|| scope.leave(ends.into_iter().map(end).collect(), records))?
+    }
+
+    /// Whether an error that is not the node's own goes on by its arm `err`. A conversion that panics takes no arm: the
+    /// error that was to be converted says more.
+    fn route(&self, place: &Place, error: &Routable) -> Option<Emitted> {
+        let entry = self.executable.entry(&self.definition, place)?;
+        let routed = match (error, &entry.node, &entry.scope) {
+            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure)),
+            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault)),
+            _ => Ok(None),
+        };
+        routed.unwrap_or_default()
+    }
+
+    /// Tells a node that it is cancelled. One that listens has the grace period to end by itself.
+    fn cancel(&mut self, task: TaskId) {
+        if let Some(at) = self.ready.iter().position(|ready| ready.task == task) {
+            self.ready.swap_remove(at);
+            return self.tell(task, Ended::Stopped, Writes::default());
+        }
+        let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
+        let Some(attempt) = alone.or_else(|| self.spawned.get(&task).map(|spawned| &spawned.attempt)) else { return };
+        let grace = self.shared.env.cancel_grace;
+        if attempt.cancel() && !grace.is_zero() {
+            self.timers.set(Timer::Grace(task), grace);
+        } else {
+            self.drop_attempt(task);
+        }
+    }
+
+    /// Drops a node at its `.await`.
+    pub(super) fn drop_attempt(&mut self, task: TaskId) {
+        if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
+            self.alone = None;
+            self.tell(task, Ended::Stopped, Writes::default());
+        } else if let Some(spawned) = self.spawned.get(&task) {
+            // The set of tasks says when it is gone.
+            spawned.handle.abort();
+        }
+    }
+
+    /// An attempt is over.
+    pub(super) fn ended(&mut self, task: TaskId, attempt: Arc<Attempt>, finished: Finished) {
+        self.timers.unset(Timer::Grace(task));
+        let writes = attempt.take_writes();
+        self.spare = Some(attempt);
+        match (writes, finished) {
+            (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => {
+                self.tell(task, Ended::Fault(fault), Writes::default());
+            }
+            (writes, finished) => self.finished(task, finished, writes.unwrap_or_default()),
+        }
+    }
+
+    fn finished(&mut self, task: TaskId, finished: Finished, writes: Writes) {
+        let ended = match finished {
+            Finished::Emitted { emitted, output } => {
+                self.output = output;
+                Ended::Emitted(emitted)
+            }
+            Finished::Waiting => Ended::Waiting,
+            Finished::Failed { cause, retryable, routed } => Ended::Failed { cause, retryable, routed },
+            Finished::Fault(fault) => Ended::Fault(fault),
+        };
+        self.tell(task, ended, writes);
+    }
+
+    pub(super) fn tell(&mut self, task: TaskId, ended: Ended<Token>, writes: Writes) {
+        let random = if matches!(ended, Ended::Emitted(_)) && writes.0.is_none() { 0.0 } else { self.random() };
+        self.core.apply(Event::Ended { task, ended, writes, random });
+    }
+
+    fn write_down(&mut self, place: &Place, note: Note) {
+        let state = |writes: Writes| -> Vec<StateWrite> { writes.0.map(|set| set.shared).unwrap_or_default() };
+        let kind = match note {
+            Note::Completed { choice, writes } => EventKind::NodeCompleted {
+                label: self.executable.label(&self.definition, place, choice).map(str::to_owned),
+                output: self.output.take(),
+                state: state(writes),
+            },
+            Note::Waiting { writes } => EventKind::NodeWaiting { state: state(writes) },
+            Note::Failed { attempt, cause, retry_in } => {
+                tracing::debug!(path = %place, attempt, %cause, ?retry_in, "attempt failed");
+                self.output = None;
+                EventKind::NodeFailed { attempt, cause, retry_in }
+            }
+            Note::Skipped => EventKind::NodeSkipped,
+            Note::Cancelled => EventKind::NodeCancelled,
+        };
+        self.shared.record(|| place.to_string(), kind);
+    }
+}
+
+fn input_is_gone() -> Fault {
+    Fault::Context { message: "the node's input is gone; this is a mistake in graphweft".to_owned() }
+}

@@ -1,0 +1,28 @@
+//! A panic in a user's code is a fault of their node.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::fault::Fault;
+
+/// Calls a user's code.
+///
+/// Unwind safe: what a panic leaves half done belongs to the call, and is dropped with it.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let message = message_of(panic.as_ref());
+        // What was thrown is the user's value as well, and may panic when it is dropped.
+        if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            std::mem::forget(second);
+        }
+        Fault::Panic { message }
+    })
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (_, Some(text)) => text.clone(),
+        _ => "with something that is no text".to_owned(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Timers of a run: one sleep for all of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Waker, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use crate::core::{TaskId, TimerId};
+
+/// What is to happen at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Timer {
+    /// The core asked for it.
+    Core(TimerId),
+    /// A cancelled attempt has had its time to clean up.
+    Grace(TaskId),
+}
+
+#[derive(Default)]
+pub(super) struct Timers {
+    /// By time, and among equals in the order in which they were set.
+    due: BTreeMap<(Instant, u64), Timer>,
+    by_timer: HashMap<Timer, (Instant, u64)>,
+    count: u64,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timers {
+    /// A time too far off to be told from never is never.
+    pub(super) fn set(&mut self, timer: Timer, after: Duration) {
+        let Some(at) = Instant::now().checked_add(after) else { return };
+        self.count += 1;
+        self.due.insert((at, self.count), timer);
+        self.by_timer.insert(timer, (at, self.count));
+    }
+
+    pub(super) fn unset(&mut self, timer: Timer) {
+        if let Some(at) = self.by_timer.remove(&timer) {
+            self.due.remove(&at);
+        }
+    }
+
+    pub(super) fn poll_next(&mut self, waker: &mut Waker<'_>) -> Poll<Timer> {
+        let Some((&(at, count), &timer)) = self.due.first_key_value() else { return Poll::Pending };
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        if sleep.deadline() != at {
+            sleep.as_mut().reset(at);
+        }
+        if sleep.as_mut().poll(waker).is_pending() {
+            return Poll::Pending;
+        }
+        self.due.remove(&(at, count));
+        self.by_timer.remove(&timer);
+        Poll::Ready(timer)
+    }
+}

@@ -1,0 +1,134 @@
+//! Building an engine.
+
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::{BuildError, Engine, Inner};
+use crate::context::{Context, Replacement};
+use crate::driver::Env;
+use crate::node::Node;
+use crate::table::Definition;
+use crate::workflow::Workflow;
+
+/// Collects what an engine is made of; [`Engine::builder`] gives one.
+///
+/// ```
+/// use graphweft::Engine;
+///
+/// struct Pool;
+///
+/// let engine = Engine::builder().resource(Pool).max_concurrency(64).build()?;
+/// # Ok::<(), graphweft::BuildError>(())
+/// ```
+pub struct EngineBuilder {
+    env: Env,
+    workflows: BTreeMap<String, Arc<Definition>>,
+    keep_finished: usize,
+    error: Option<BuildError>,
+}
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        EngineBuilder { env: Env::default(), workflows: BTreeMap::new(), keep_finished: 1000, error: None }
+    }
+}
+
+impl EngineBuilder {
+    /// Gives every node that takes `#[resource] name: &T` this value. One of each type.
+    pub fn resource<T: Any + Send + Sync>(mut self, resource: T) -> Self {
+        if self.env.resources.insert(TypeId::of::<T>(), Box::new(resource)).is_some() {
+            self.error.get_or_insert(BuildError::DuplicateResource { type_name: std::any::type_name::<T>() });
+        }
+        self
+    }
+
+    /// How many nodes of one run may be under way at once; the others wait their turn, first come, first served. 0, the
+    /// default, is no limit. A nested workflow and `[..]` count by the nodes inside them.
+    pub fn max_concurrency(mut self, nodes: usize) -> Self {
+        self.env.max_concurrency = nodes;
+        self
+    }
+
+    /// How long a cancelled node that listens to `ctx.cancelled()` has to clean up before it is dropped. One second where
+    /// nothing is said; zero drops it at once.
+    pub fn cancel_grace(mut self, grace: Duration) -> Self {
+        self.env.cancel_grace = grace;
+        self
+    }
+
+    /// How many runs that have ended can still be found by their id, with their events: the last thousand where nothing
+    /// is said. A `Run` handle keeps its own run beyond that.
+    pub fn keep_finished(mut self, runs: usize) -> Self {
+        self.keep_finished = runs;
+        self
+    }
+
+    /// Makes a workflow known by its name, for [`Engine::start_json`].
+    pub fn register<W: Workflow>(mut self) -> Self {
+        let name = <W as Workflow>::NAME;
+        let definition = W::definition();
+        let other = self.workflows.insert(name.to_owned(), Arc::clone(definition));
+        if other.is_some_and(|other| !Arc::ptr_eq(&other, definition)) {
+            self.error.get_or_insert(BuildError::DuplicateWorkflow { name: name.to_owned() });
+        }
+        self
+    }
+
+    /// Runs a closure in the place of a node, wherever it stands in a workflow that this engine runs: for tests. The
+    /// node's options (retries, time limit) stay. A nested workflow can be replaced as well.
+    ///
+    /// ```ignore
+    /// let engine = Engine::builder()
+    ///     .replace::<charge>(|order, _ctx| async move { Ok(Receipt::of(&order)) })
+    ///     .build()?;
+    /// ```
+    pub fn replace<N: Node>(mut self, body: impl ReplaceWith<N>) -> Self {
+        self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));
+        self
+    }
+
+    /// The engine.
+    ///
+    /// # Errors
+    /// [`BuildError`], the first mistake that was made on the way.
+    pub fn build(self) -> Result<Engine, BuildError> {
+        let EngineBuilder { env, workflows, keep_finished, error } = self;
+        match error {
+            Some(error) => Err(error),
+            None => {
+                Ok(Engine(Arc::new(Inner { env: Arc::new(env), workflows, keep_finished, runs: Mutex::default() })))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for EngineBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EngineBuilder").field("workflows", &self.workflows.keys()).finish_non_exhaustive()
+    }
+}
+
+/// What may run in the place of `N`: a closure `|input, context| async { .. }` that gives what `N` gives.
+#[diagnostic::on_unimplemented(
+    message = "this cannot run in the place of node `{N}`",
+    note = "`replace` takes a closure `|input, context| async move {{ .. }}` of the node's own input, output and error"
+)]
+pub trait ReplaceWith<N: Node> {
+    /// The closure, boxed.
+    #[doc(hidden)]
+    fn into_replacement(self) -> Replacement<N>;
+}
+
+impl<N, F, R> ReplaceWith<N> for F
+where
+    N: Node,
+    F: Fn(N::Input, Context) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<N::Output, N::Error>> + Send + 'static,
+{
+    fn into_replacement(self) -> Replacement<N> {
+        Replacement(Arc::new(move |input, context| Box::pin(self(input, context))))
+    }
+}

@@ -1,0 +1,221 @@
+//! The state that the nodes of a run share, through typed keys that say how writes merge.
+//!
+//! ```
+//! use graphweft::state::{Append, Replace, StateKey, Sum};
+//!
+//! const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
+//! const COST: StateKey<f64, Sum> = StateKey::new("cost");
+//! const OWNER: StateKey<String> = StateKey::new("owner"); // Replace
+//! # let _ = (SEEN, COST, OWNER);
+//! ```
+//!
+//! A node reads what had been written when its attempt began, and its own writes. Its writes are recorded with its
+//! completion, and are lost with a failed attempt. Writes that merge never lose one another. A key that is replaced may
+//! be written by one node at a time: a node that replaces what another node has replaced since the attempt began fails
+//! with [`Fault::StateConflict`], which a retry mends.
+
+use std::marker::PhantomData;
+use std::sync::MutexGuard;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::context::Draft;
+use crate::core::fold_into;
+pub use crate::core::{Op as StateOp, Write as StateWrite};
+use crate::fault::Fault;
+
+/// A key of the run's state: a name, the type of what stands under it, and how writes merge.
+#[derive(Debug)]
+pub struct StateKey<T, R = Replace> {
+    name: &'static str,
+    holds: PhantomData<fn() -> (T, R)>,
+}
+
+impl<T, R> StateKey<T, R> {
+    /// A key. Use one constant for each, so that all nodes agree on its type and its rule.
+    pub const fn new(name: &'static str) -> Self {
+        StateKey { name, holds: PhantomData }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<T, R> Clone for StateKey<T, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, R> Copy for StateKey<T, R> {}
+
+/// The last write stands; two nodes that write at the same time are an error.
+#[derive(Clone, Copy, Debug)]
+pub enum Replace {}
+
+/// A list that grows at its end.
+#[derive(Clone, Copy, Debug)]
+pub enum Append {}
+
+/// A list that grows by what is not in it yet.
+#[derive(Clone, Copy, Debug)]
+pub enum Union {}
+
+/// A number that is added to.
+#[derive(Clone, Copy, Debug)]
+pub enum Sum {}
+
+/// The smallest number written.
+#[derive(Clone, Copy, Debug)]
+pub enum Least {}
+
+/// The greatest number written.
+#[derive(Clone, Copy, Debug)]
+pub enum Greatest {}
+
+/// A map; the last write of each entry stands.
+#[derive(Clone, Copy, Debug)]
+pub enum Entries {}
+
+/// A rule under which several nodes may write one key at the same time.
+pub trait Merge {
+    /// The write that merges this value.
+    #[doc(hidden)]
+    fn op(value: Value) -> Result<StateOp, &'static str>;
+}
+
+macro_rules! merges {
+    ($($rule:ident: $form:ident => $op:ident, $wanted:literal;)*) => {$(
+        impl Merge for $rule {
+            fn op(value: Value) -> Result<StateOp, &'static str> {
+                match value {
+                    Value::$form(value) => Ok(StateOp::$op(value)),
+                    _ => Err($wanted),
+                }
+            }
+        }
+    )*};
+}
+
+merges! {
+    Append: Array => Append, "a list";
+    Union: Array => Union, "a list";
+    Sum: Number => Add, "a number";
+    Least: Number => Min, "a number";
+    Greatest: Number => Max, "a number";
+    Entries: Object => Merge, "a map";
+}
+
+/// The run's state, or what a collecting node keeps for itself, as one attempt sees it.
+#[derive(Debug)]
+pub struct State<'c> {
+    pub(crate) before: &'c Map<String, Value>,
+    pub(crate) draft: &'c std::sync::Mutex<Draft>,
+    pub(crate) part: Part,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Shared,
+    Local,
+}
+
+impl State<'_> {
+    fn draft(&self) -> MutexGuard<'_, Draft> {
+        self.draft.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Value>, Fault> {
+        let draft = self.draft();
+        let written = draft.writes(self.part);
+        let mut seen = Map::new();
+        if let Some(value) = self.before.get(name) {
+            if !written.iter().any(|write| write.key == name) {
+                return Ok(Some(value.clone()));
+            }
+            seen.insert(name.to_owned(), value.clone());
+        }
+        for write in written.iter().filter(|write| write.key == name) {
+            fold_into(&mut seen, std::slice::from_ref(write))?;
+        }
+        Ok(seen.remove(name))
+    }
+
+    fn decode<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, Fault> {
+        serde_path_to_error::deserialize(value).map_err(|error| {
+            let (path, error) = (error.path().to_string(), error.inner());
+            let at = if path == "." { String::new() } else { format!(" at `{path}`") };
+            let wanted = std::any::type_name::<T>();
+            Fault::Context { message: format!("state key `{name}` does not hold a `{wanted}`{at}: {error}") }
+        })
+    }
+
+    /// What stands under a key; `None` where nothing was written.
+    ///
+    /// # Errors
+    /// [`Fault::Context`] where what stands there is not a `T`.
+    pub fn get<T: DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
+        self.read(key.name)?.map(|value| Self::decode(key.name, value)).transpose()
+    }
+
+    /// What a parameter `#[state] name: T` is given: a `T`, or an `Option<T>` where it may be missing.
+    ///
+    /// # Errors
+    /// [`Fault::Context`] where nothing stands there, or not a `T`.
+    pub fn parameter<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
+        match self.read(name)? {
+            Some(value) => Self::decode(name, value),
+            None => serde_json::from_value(Value::Null).map_err(|_| Fault::Context {
+                message: format!(
+                    "nothing stands under state key `{name}`; set it when the run starts or in a node before this one, \
+                     or take an `Option`"
+                ),
+            }),
+        }
+    }
+
+    /// Replaces what stands under a key.
+    ///
+    /// A value that cannot be written as JSON fails the attempt when the node returns.
+    pub fn set<T: Serialize>(&self, key: StateKey<T, Replace>, value: T) {
+        let op = serde_json::to_value(value).map(StateOp::Set).map_err(|error| error.to_string());
+        self.write(key.name, op);
+    }
+
+    /// Takes away what stands under a key.
+    pub fn remove<T>(&self, key: StateKey<T, Replace>) {
+        self.write(key.name, Ok(StateOp::Remove));
+    }
+
+    /// Merges a value by the rule of its key: adds to a list, a number, a map, or keeps the least or greatest.
+    ///
+    /// A value that cannot be written as JSON, or is of another form than the rule takes, fails the attempt when the node
+    /// returns.
+    pub fn merge<T: Serialize, R: Merge>(&self, key: StateKey<T, R>, value: T) {
+        let op = match serde_json::to_value(value) {
+            Ok(value) => R::op(value).map_err(|wanted| format!("its rule merges {wanted}")),
+            Err(error) => Err(error.to_string()),
+        };
+        self.write(key.name, op);
+    }
+
+    /// Adds one item to a list.
+    pub fn push<I: Serialize, R: Merge>(&self, key: StateKey<Vec<I>, R>, item: I) {
+        self.merge(key, vec![item]);
+    }
+
+    fn write(&self, name: &str, op: Result<StateOp, String>) {
+        let mut draft = self.draft();
+        match op {
+            Ok(op) => draft.write(self.part, StateWrite { key: name.to_owned(), op }),
+            Err(why) => {
+                draft.broken.get_or_insert_with(|| Fault::Context {
+                    message: format!("state key `{name}` cannot take what was written: {why}"),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Workflows as their callers see them: a type for a named one, a value for one in expression position.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use graphweft_graph::Graph;
+use serde_json::Map;
+
+use crate::context::Context;
+use crate::driver::{Ending, Env, Job, Shared};
+use crate::engine::{MissingResources, RunError};
+use crate::fault::{Cause, Failure, Fault};
+use crate::node::{Node, Value};
+use crate::table::{BoxValue, Definition};
+
+/// A named workflow: what `workflow! { pub checkout(Order) -> String { .. } }` makes of `checkout`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a workflow",
+    label = "not a workflow",
+    note = "a workflow is what `workflow! {{ name(Input) -> Output {{ .. }} }}` makes"
+)]
+pub trait Workflow: Node<Error = Failure> {
+    /// Its name: the root of every path, and what an engine knows it by.
+    const NAME: &'static str;
+
+    /// Its graph and the bodies of its nodes.
+    fn definition() -> &'static Arc<Definition>;
+}
+
+/// A workflow in expression position, from an `I` to an `O`.
+pub struct Flow<I, O> {
+    definition: Arc<Definition>,
+    types: PhantomData<fn(I) -> O>,
+}
+
+impl<I: Value, O: Value> Flow<I, O> {
+    /// What `workflow! { START => .. }` expands to. The definition has to take a boxed `I` and give a boxed `O`.
+    #[doc(hidden)]
+    pub fn new(definition: Arc<Definition>) -> Self {
+        Flow { definition, types: PhantomData }
+    }
+
+    /// Runs it in memory, in the caller's task; nodes that run at once have tasks of their own. Dropping the future stops
+    /// every node at its `.await`.
+    ///
+    /// # Errors
+    /// [`RunError::Failed`] where a node failed that nothing routes; [`RunError::MissingResources`] where a node wants a
+    /// resource: then the flow needs an engine, `engine.start_flow(&flow, input)`.
+    pub async fn run(&self, input: I) -> Result<O, RunError> {
+        in_memory(&self.definition, Box::new(input)).await
+    }
+
+    /// Its graph, ids being the names that were written.
+    pub fn graph(&self) -> &Graph<&'static str> {
+        &self.definition.graph
+    }
+
+    /// Its graph and the bodies of its nodes.
+    #[doc(hidden)]
+    pub fn definition(&self) -> &Arc<Definition> {
+        &self.definition
+    }
+}
+
+impl<I, O> Clone for Flow<I, O> {
+    fn clone(&self) -> Self {
+        Flow { definition: Arc::clone(&self.definition), types: PhantomData }
+    }
+}
+
+impl<I, O> fmt::Debug for Flow<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Flow").field(&self.definition.name).finish()
+    }
+}
+
+/// What `checkout(order).await` does: runs a workflow in memory, in the caller's task.
+#[doc(hidden)]
+pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, RunError> {
+    in_memory(W::definition(), Box::new(input)).await
+}
+
+async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) -> Result<O, RunError> {
+    let env = Env::plain();
+    MissingResources::check(env, definition)?;
+    let job = Job {
+        definition: Arc::clone(definition),
+        shared: Arc::new(Shared::in_memory(Arc::clone(env))),
+        cancel: None,
+        state: Map::new(),
+        around: None,
+    };
+    match job.run(input).await {
+        Ending::Completed(output) => {
+            output.downcast().map(|output| *output).map_err(|_| RunError::Failed(wrong_output(definition)))
+        }
+        Ending::Failed(failure) => Err(RunError::Failed(failure)),
+        Ending::Cancelled => Err(RunError::Cancelled),
+    }
+}
+
+/// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
+/// replacements and records, a copy of its state, and paths below the node's own. It is cancelled with the node.
+#[doc(hidden)]
+pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
+    let definition = W::definition();
+    let job = Job {
+        definition: Arc::clone(definition),
+        shared: Arc::clone(&context.0.run),
+        cancel: None,
+        state: Map::clone(&context.0.state),
+        around: Some(context.0.place.clone()),
+    };
+    match Box::pin(job.run(Box::new(input))).await {
+        Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
+        Ending::Failed(failure) => Err(failure),
+        Ending::Cancelled => Err(Failure {
+            path: context.path(),
+            attempts: 1,
+            cause: Cause::from(Fault::Context { message: "cancelled".to_owned() }),
+        }),
+    }
+}
+
+pub(crate) fn wrong_output(definition: &Definition) -> Failure {
+    let message = "the output is not of the type that was asked for".to_owned();
+    Failure { path: definition.name.clone(), attempts: 1, cause: Cause::from(Fault::Context { message }) }
+}
