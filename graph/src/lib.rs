@@ -6,6 +6,7 @@
 
 mod analysis;
 mod model;
+pub mod picture;
 mod plan;
 mod problem;
 

@@ -13,7 +13,8 @@ use super::shape::Shape;
 use crate::fault::{Failure, Fault};
 use crate::node::{Node, Value};
 use crate::options::NodeOptions;
-use crate::workflow::Flow;
+use crate::graph::Graph;
+use crate::workflow::{Flow, Workflow};
 use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, ScopeKind};
 
 /// A workflow that is used as a node.
@@ -162,6 +163,7 @@ pub fn define<I: Value, O: Value>(
         labels: shape.labels.iter().map(|labels| labels.to_vec()).collect(),
         entries: distinct(entries, shape.names),
         graph,
+        is_unit: shape.is_unit,
         start: Box::new(move |input| match input.downcast::<I>() {
             Ok(input) => start.value(*input),
             Err(_) => unreachable!("a workflow is entered through its own input type"),
@@ -170,6 +172,7 @@ pub fn define<I: Value, O: Value>(
             Ok(output) => Box::new(output),
             Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
         }),
+        compiled: Default::default(),
         door: Door {
             read_input: |json| {
                 let input: I = serde_path_to_error::deserialize(json)?;
@@ -225,4 +228,9 @@ const REFUSED: &str = "a workflow that was refused does not compile";
 /// A workflow in expression position.
 pub fn flow<I: Value, O: Value>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
     Flow::new(Arc::new(definition))
+}
+
+/// `checkout::graph()`
+pub fn graph_of<W: Workflow>() -> Graph {
+    Graph::of(W::definition())
 }

@@ -1,11 +1,12 @@
 //! The graph as numbers and names.
 
+use graphweft_graph::picture::{Picture, PictureKind, PictureNode};
 use graphweft_graph::{Graph, NodeIx, Way};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
 use super::mention::Emission;
-use crate::ir::{Arm, Label};
+use crate::ir::{Arm, Label, NodeKind};
 
 /// `Shape { .. }`, as `runtime` reads it.
 pub fn shape(emission: &Emission<'_>) -> TokenStream {
@@ -15,7 +16,12 @@ pub fn shape(emission: &Emission<'_>) -> TokenStream {
         let texts = node.arms.iter().map(label_text);
         quote!(&[#(#texts),*])
     });
-    quote!(__gw::Shape { names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*] })
+    let is_unit = emission.flow.unit_output;
+    quote! {
+        __gw::Shape {
+            names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*], is_unit: #is_unit,
+        }
+    }
 }
 
 /// `low | medium`, as the picture of the graph and its events spell it.
@@ -67,27 +73,17 @@ fn list(out: &mut Vec<usize>, edges: &[usize]) {
     out.extend(edges);
 }
 
-/// The graph as text, for the docs of a workflow.
-pub fn diagram(emission: &Emission<'_>) -> String {
+/// The picture of the graph, for the docs of a workflow.
+pub fn picture(emission: &Emission<'_>) -> Picture {
     let flow = emission.flow;
-    let mut lines = String::new();
-    for (node, data) in flow.nodes.iter().enumerate() {
-        let choices = flow.graph.nodes.get(node).map_or(&[][..], |node| &node.choices);
-        for (choice, data_choice) in choices.iter().enumerate() {
-            let label = data.arms.get(choice).map(label_text);
-            let targets: Vec<&str> = data_choice
-                .edges
-                .iter()
-                .filter_map(|edge| flow.graph.edges.get(*edge))
-                .filter_map(|edge| flow.nodes.get(edge.to))
-                .map(|node| node.name.as_str())
-                .collect();
-            if targets.is_empty() {
-                continue;
-            }
-            let arrow = label.map_or_else(|| "-->".to_owned(), |label| format!("--{label}-->"));
-            lines.push_str(&format!("{} {arrow} {}\n", data.name, targets.join(" & ")));
-        }
-    }
-    lines
+    let nodes = flow.nodes.iter().enumerate().map(|(node, data)| PictureNode {
+        name: data.name.clone(),
+        kind: match (&data.kind, emission.inside(node)) {
+            (NodeKind::Start | NodeKind::End, _) => PictureKind::Boundary,
+            (_, Some(inside)) => PictureKind::Each(Box::new(picture(&inside))),
+            _ => PictureKind::Step,
+        },
+    });
+    let labels: Vec<Vec<String>> = flow.nodes.iter().map(|node| node.arms.iter().map(label_text).collect()).collect();
+    Picture::of(&flow.graph, nodes.collect(), &labels, flow.unit_output)
 }

@@ -73,7 +73,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     } else {
         definition(&emission, &quote!(#text), &doc)
     };
-    let diagram = (!diagnostics.has_errors()).then(|| super::shape::diagram(&emission)).map(|text| {
+    let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
         let text = format!("{lead}\n\n```text\n{text}```");
         quote!(#[doc = #text])
@@ -106,7 +106,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
             impl #name {
                 /// The graph as data: nodes, edges, labels, loops and schemas.
                 #[allow(dead_code, unreachable_pub, reason = "part of every workflow")]
-                pub fn graph() -> __gw::GraphData {
+                pub fn graph() -> __gw::Graph {
                     __gw::graph_of::<#name>()
                 }
             }
@@ -120,7 +120,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                 async fn run(
                     &self, input: Self::Input, context: &__gw::Context,
                 ) -> ::core::result::Result<Self::Output, __gw::Failure> {
-                    __gw::run_inside::<Self>(input, context).await
+                    __gw::run_within::<Self>(input, context).await
                 }
 
                 fn explain(error: &__gw::Failure) -> ::std::vec::Vec<::std::string::String> {

@@ -1,0 +1,254 @@
+//! A graph as a picture: text that Mermaid and Graphviz draw.
+
+use crate::model::{END, EdgeIx, Graph, NodeIx, START, Way};
+
+/// What a picture shows: exactly the nodes and edges of a graph, one edge for each pair of ends and labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Picture {
+    /// The nodes, START and END among them where they have an edge.
+    pub nodes: Vec<PictureNode>,
+    /// The edges; ends are places in `nodes`.
+    pub edges: Vec<PictureEdge>,
+}
+
+/// A node of a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PictureNode {
+    /// What is written on it.
+    pub name: String,
+    /// How it is drawn.
+    pub kind: PictureKind,
+}
+
+/// How a node is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PictureKind {
+    /// START or END.
+    Boundary,
+    /// A step.
+    Step,
+    /// A step that is a workflow of its own.
+    Workflow,
+    /// `[..]`: a frame around what runs for each item.
+    Each(Box<Picture>),
+}
+
+/// An edge of a picture.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PictureEdge {
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// The labels that take it, as in `low | medium`; `None` for an edge that is always taken.
+    pub label: Option<String>,
+    /// How its target takes it.
+    pub kind: EdgeKind,
+}
+
+/// How the target of an edge takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeKind {
+    /// It runs when this arrives.
+    Then,
+    /// It waits for this and its other branches: `(a, b) => join`.
+    Joins,
+    /// It takes one arrival after another: `a | b => node`.
+    Collects,
+}
+
+impl Picture {
+    /// The picture of a graph. `labels` holds for each node and choice how it was written, nothing for a node without
+    /// routes. A workflow without output (`is_unit`) is drawn without the implied edge to END; its arms that lead nowhere
+    /// lead to END.
+    pub fn of<Id>(graph: &Graph<Id>, nodes: Vec<PictureNode>, labels: &[Vec<String>], is_unit: bool) -> Self {
+        let mut edges: Vec<PictureEdge> = graph
+            .edges
+            .iter()
+            .enumerate()
+            .filter(|(_, edge)| !(is_unit && edge.from == START && edge.to == END))
+            .map(|(at, edge)| PictureEdge {
+                from: edge.from,
+                to: edge.to,
+                label: label_of(graph, labels, edge.from, at),
+                kind: kind_of(graph, edge.to, at),
+            })
+            .collect();
+        for (node, data) in graph.nodes.iter().enumerate() {
+            for (choice, taken) in data.choices.iter().enumerate() {
+                let label = labels.get(node).and_then(|labels| labels.get(choice));
+                let leads_nowhere = taken.edges.iter().all(|edge| is_unit && graph.edges[*edge].to == END);
+                if let (true, true, Some(label)) = (is_unit, leads_nowhere, label) {
+                    edges.push(PictureEdge { from: node, to: END, label: Some(label.clone()), kind: EdgeKind::Then });
+                }
+            }
+        }
+        Picture { nodes, edges }
+    }
+
+    /// Text for Mermaid.
+    ///
+    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` one that a collecting node takes
+    /// when it comes.
+    pub fn to_mermaid(&self) -> String {
+        let mut out = String::from("flowchart TD\n");
+        self.mermaid_into(&mut out, "", "    ");
+        out
+    }
+
+    fn mermaid_into(&self, out: &mut String, prefix: &str, indent: &str) {
+        for (at, node) in self.drawn() {
+            let (id, name) = (format!("{prefix}n{at}"), mermaid_text(&node.name));
+            match &node.kind {
+                PictureKind::Boundary => out.push_str(&format!("{indent}{id}([\"{name}\"])\n")),
+                PictureKind::Step => out.push_str(&format!("{indent}{id}[\"{name}\"]\n")),
+                PictureKind::Workflow => out.push_str(&format!("{indent}{id}[[\"{name}\"]]\n")),
+                PictureKind::Each(inside) => {
+                    out.push_str(&format!("{indent}subgraph {id}[\"{name}\"]\n"));
+                    inside.inner().mermaid_into(out, &format!("{id}_"), &format!("{indent}    "));
+                    out.push_str(&format!("{indent}end\n"));
+                }
+            }
+        }
+        for edge in &self.edges {
+            let arrow = match edge.kind {
+                EdgeKind::Then => "-->",
+                EdgeKind::Joins => "--o",
+                EdgeKind::Collects => "-.->",
+            };
+            let label = edge.label.as_ref().map(|label| format!("|\"{}\"|", mermaid_text(label))).unwrap_or_default();
+            out.push_str(&format!("{indent}{prefix}n{} {arrow}{label} {prefix}n{}\n", edge.from, edge.to));
+        }
+    }
+
+    /// Text for Graphviz.
+    pub fn to_dot(&self) -> String {
+        let mut out = String::from("digraph {\n    compound=true;\n    node [shape=box];\n");
+        self.dot_into(&mut out, "", "    ");
+        out.push_str("}\n");
+        out
+    }
+
+    fn dot_into(&self, out: &mut String, prefix: &str, indent: &str) {
+        for (at, node) in self.drawn() {
+            let (id, name) = (format!("{prefix}n{at}"), dot_text(&node.name));
+            match &node.kind {
+                PictureKind::Boundary => out.push_str(&format!("{indent}{id} [label=\"{name}\", shape=oval];\n")),
+                PictureKind::Step => out.push_str(&format!("{indent}{id} [label=\"{name}\"];\n")),
+                PictureKind::Workflow => out.push_str(&format!("{indent}{id} [label=\"{name}\", peripheries=2];\n")),
+                PictureKind::Each(inside) => {
+                    // Graphviz draws edges between nodes only: the frame has a point that they go to.
+                    out.push_str(&format!("{indent}subgraph cluster_{id} {{\n{indent}    label=\"{name}\";\n"));
+                    out.push_str(&format!("{indent}    {id} [shape=point];\n"));
+                    inside.inner().dot_into(out, &format!("{id}_"), &format!("{indent}    "));
+                    out.push_str(&format!("{indent}}}\n"));
+                }
+            }
+        }
+        for edge in &self.edges {
+            let mut style = Vec::new();
+            style.extend(edge.label.as_ref().map(|label| format!("label=\"{}\"", dot_text(label))));
+            match edge.kind {
+                EdgeKind::Then => {}
+                EdgeKind::Joins => style.push("arrowhead=odot".to_owned()),
+                EdgeKind::Collects => style.push("style=dashed".to_owned()),
+            }
+            let style = if style.is_empty() { String::new() } else { format!(" [{}]", style.join(", ")) };
+            out.push_str(&format!("{indent}{prefix}n{} -> {prefix}n{}{style};\n", edge.from, edge.to));
+        }
+    }
+
+    /// The nodes to draw: START and END only where they have an edge.
+    fn drawn(&self) -> impl Iterator<Item = (usize, &PictureNode)> {
+        self.nodes.iter().enumerate().filter(|(at, node)| {
+            node.kind != PictureKind::Boundary || self.edges.iter().any(|edge| edge.from == *at || edge.to == *at)
+        })
+    }
+
+    /// What is drawn of the inside of `[..]`: nobody wrote START and END there.
+    fn inner(&self) -> Picture {
+        let is_boundary = |at: usize| self.nodes.get(at).is_none_or(|node| node.kind == PictureKind::Boundary);
+        let edges = self.edges.iter().filter(|edge| !is_boundary(edge.from) && !is_boundary(edge.to));
+        Picture { nodes: self.nodes.clone(), edges: edges.cloned().collect() }
+    }
+}
+
+fn label_of<Id>(graph: &Graph<Id>, labels: &[Vec<String>], node: NodeIx, edge: EdgeIx) -> Option<String> {
+    let labels = labels.get(node).filter(|labels| !labels.is_empty())?;
+    let choices = &graph.nodes[node].choices;
+    let taken: Vec<&str> = choices
+        .iter()
+        .zip(labels)
+        .filter(|(choice, _)| choice.edges.contains(&edge))
+        .map(|(_, label)| label.as_str())
+        .collect();
+    (taken.len() < choices.len() || choices.len() == 1).then(|| taken.join(" | "))
+}
+
+fn kind_of<Id>(graph: &Graph<Id>, node: NodeIx, edge: EdgeIx) -> EdgeKind {
+    let way = graph.nodes[node].ways.iter().find(|way| way.edges().any(|one| one == edge));
+    match way {
+        Some(Way::All(_)) => EdgeKind::Joins,
+        Some(Way::Any(_)) => EdgeKind::Collects,
+        _ => EdgeKind::Then,
+    }
+}
+
+fn mermaid_text(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn dot_text(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Choice;
+
+    fn step(name: &str) -> PictureNode {
+        let kind = if ["START", "END"].contains(&name) { PictureKind::Boundary } else { PictureKind::Step };
+        PictureNode { name: name.to_owned(), kind }
+    }
+
+    /// `START => a => <ok: b, err: c>; (b, c) => join`
+    fn picture() -> Picture {
+        let mut graph = Graph::new("START", "END");
+        let [a, b, c, join] = ["a", "b", "c", "join"].map(|name| graph.add_node(name));
+        graph.connect(START, a);
+        let [ok, err] = [b, c].map(|arm| {
+            let edge = graph.add_edge(a, arm);
+            graph.nodes[arm].ways.push(Way::Plain(edge));
+            edge
+        });
+        graph.nodes[a].choices = vec![Choice { edges: vec![ok] }, Choice { edges: vec![err] }];
+        let places = [b, c].map(|branch| {
+            let edge = graph.add_edge(branch, join);
+            graph.nodes[branch].choices[0].edges.push(edge);
+            vec![edge]
+        });
+        graph.nodes[join].ways.push(Way::All(places.to_vec()));
+        graph.connect(join, END);
+        let labels = vec![vec![], vec![], vec!["ok".to_owned(), "err".to_owned()], vec![], vec![], vec![]];
+        let nodes = ["START", "END", "a", "b", "c", "join"].map(step).to_vec();
+        Picture::of(&graph, nodes, &labels, false)
+    }
+
+    #[test]
+    fn mermaid_shows_every_edge_once_with_its_labels() {
+        let text = picture().to_mermaid();
+        for line in ["n0 --> n2", "n2 -->|\"ok\"| n3", "n2 -->|\"err\"| n4", "n3 --o n5", "n4 --o n5", "n5 --> n1"] {
+            assert_eq!(text.matches(&format!("    {line}\n")).count(), 1, "{line} in\n{text}");
+        }
+        assert_eq!(text.lines().count(), 1 + 6 + 6, "{text}");
+    }
+
+    #[test]
+    fn dot_shows_every_edge_once_with_its_labels() {
+        let text = picture().to_dot();
+        for line in ["n2 -> n3 [label=\"ok\"];", "n3 -> n5 [arrowhead=odot];", "n5 -> n1;"] {
+            assert_eq!(text.matches(line).count(), 1, "{line} in\n{text}");
+        }
+    }
+}

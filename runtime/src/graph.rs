@@ -1,0 +1,266 @@
+//! The graph of a workflow as data: for pictures, user interfaces and checks of one's own.
+
+use graphweft_graph::picture::{Picture, PictureKind, PictureNode};
+use graphweft_graph::{Arrival, END, NodeIx, Presence, START, Way};
+use schemars::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::table::{Definition, Entry, ScopeKind};
+
+/// The graph of a workflow: what was written and what was proven of it, nothing else.
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn greet(name: String) -> String {
+///     format!("Hello, {name}!")
+/// }
+///
+/// workflow! {
+///     pub hello(String) -> String { START => greet; }
+/// }
+///
+/// let graph = hello::graph();
+/// assert_eq!(graph.nodes[2].name, "greet");
+/// assert!(graph.to_mermaid().contains("greet"));
+/// let _json = serde_json::to_string(&graph)?;
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Graph {
+    /// The name of the workflow.
+    pub name: String,
+    /// Its doc comment.
+    pub doc: String,
+    /// The JSON Schema of its input.
+    pub input: Schema,
+    /// The JSON Schema of its output.
+    pub output: Schema,
+    /// START, END, and the nodes in the order in which they were first written.
+    pub nodes: Vec<GraphNode>,
+    /// The edges. One that several labels of a node take stands here once.
+    pub edges: Vec<GraphEdge>,
+    /// The loops, an outer one before those inside it.
+    pub loops: Vec<GraphLoop>,
+    /// Whether the workflow has no output: then END is reached by an implied edge from START, which pictures leave out.
+    pub is_unit: bool,
+}
+
+/// A node of a [`Graph`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphNode {
+    /// Its name in paths.
+    pub name: String,
+    /// The doc comment of its function.
+    pub doc: String,
+    /// What runs there.
+    pub kind: GraphNodeKind,
+    /// The JSON Schema of what it takes; `None` for START.
+    pub input: Option<Schema>,
+    /// The JSON Schema of what it gives; `None` for END.
+    pub output: Option<Schema>,
+    /// The labels of its arms, in order; empty for a node without routes.
+    pub labels: Vec<String>,
+    /// The ways in.
+    pub ways: Vec<GraphWay>,
+    /// The loop whose turns it runs in: a place in [`Graph::loops`].
+    pub in_loop: Option<usize>,
+}
+
+/// What runs at a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum GraphNodeKind {
+    /// Where the input comes from.
+    Start,
+    /// Where the output goes to.
+    End,
+    /// A function, or a type that implements `Node`.
+    Step,
+    /// Another workflow, by its name.
+    Workflow(String),
+    /// `[..]`: this graph, for each item.
+    Each(Box<Graph>),
+}
+
+/// A way into a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum GraphWay {
+    /// The node runs when this edge brings something.
+    Edge(usize),
+    /// The node waits for all of these places; each is fed by edges that exclude each other.
+    All {
+        /// The edges of each place.
+        places: Vec<Vec<usize>>,
+        /// Whether a route may skip a place, so that the node sees an `Option` there. Empty where the places exclude each
+        /// other, so that the node sees the one value that comes.
+        optional: Vec<bool>,
+    },
+    /// The node takes what these edges bring, one after another, until it gives an output.
+    Any(Vec<usize>),
+}
+
+/// An edge of a [`Graph`]; ends are places in [`Graph::nodes`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphEdge {
+    /// Where it begins.
+    pub from: usize,
+    /// Where it ends.
+    pub to: usize,
+    /// The arms of `from` that take it: places in [`GraphNode::labels`]. Empty where `from` has no routes.
+    pub arms: Vec<usize>,
+    /// Whether it begins the next turn of a loop: that loop's place in [`Graph::loops`].
+    pub back: Option<usize>,
+}
+
+/// A loop of a [`Graph`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphLoop {
+    /// The loop around it.
+    pub parent: Option<usize>,
+    /// The nodes at which it is entered and each turn begins.
+    pub heads: Vec<usize>,
+    /// The nodes that run in its turns and in no inner loop's.
+    pub members: Vec<usize>,
+}
+
+impl Graph {
+    pub(crate) fn of(definition: &Definition) -> Self {
+        let graph = &definition.graph;
+        let edges = graph.edges.iter().enumerate().map(|(at, edge)| {
+            let choices = &graph.nodes[edge.from].choices;
+            let routed = !definition.labels[edge.from].is_empty();
+            let taken = choices.iter().enumerate().filter(|(_, choice)| routed && choice.edges.contains(&at));
+            let arms = taken.map(|(arm, _)| arm).collect();
+            GraphEdge { from: edge.from, to: edge.to, arms, back: definition.plan.back[at] }
+        });
+        let loops = definition.plan.loops.iter().map(|one| GraphLoop {
+            parent: one.parent,
+            heads: one.heads.clone(),
+            members: one.members.clone(),
+        });
+        Graph {
+            name: definition.name.clone(),
+            doc: definition.doc.to_owned(),
+            input: (definition.door.input_schema)(),
+            output: (definition.door.output_schema)(),
+            nodes: (0..graph.nodes.len()).map(|node| GraphNode::of(definition, node)).collect(),
+            edges: edges.collect(),
+            loops: loops.collect(),
+            is_unit: definition.is_unit,
+        }
+    }
+
+    /// A flowchart for [Mermaid](https://mermaid.js.org): every node, every edge and its labels, and nothing else.
+    ///
+    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` one that a collecting node takes
+    /// when it comes; a workflow inside is a double box, `[..]` a frame.
+    pub fn to_mermaid(&self) -> String {
+        self.picture().to_mermaid()
+    }
+
+    /// A drawing for [Graphviz](https://graphviz.org): every node, every edge and its labels, and nothing else.
+    pub fn to_dot(&self) -> String {
+        self.picture().to_dot()
+    }
+
+    fn picture(&self) -> Picture {
+        let mut shape = graphweft_graph::Graph { nodes: Vec::new(), edges: Vec::new() };
+        shape.edges = self.edges.iter().map(|edge| graphweft_graph::Edge { from: edge.from, to: edge.to }).collect();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let arms = node.labels.len().max(1);
+            let choices = (0..arms).map(|arm| {
+                let takes = |edge: &GraphEdge| edge.from == at && (node.labels.is_empty() || edge.arms.contains(&arm));
+                let taken = self.edges.iter().enumerate().filter(|(_, edge)| takes(edge));
+                graphweft_graph::Choice { edges: taken.map(|(edge, _)| edge).collect() }
+            });
+            let ways = node.ways.iter().map(GraphWay::to_way).collect();
+            shape.nodes.push(graphweft_graph::NodeData { id: at, choices: choices.collect(), ways });
+        }
+        let labels: Vec<Vec<String>> = self.nodes.iter().map(|node| node.labels.clone()).collect();
+        let nodes = self.nodes.iter().map(GraphNode::picture).collect();
+        Picture::of(&shape, nodes, &labels, self.is_unit)
+    }
+}
+
+impl GraphNode {
+    fn of(definition: &Definition, node: NodeIx) -> Self {
+        let data = &definition.graph.nodes[node];
+        let entry = definition.entry(node);
+        let arrivals = &definition.plan.arrivals[node];
+        GraphNode {
+            name: entry.map_or_else(|| data.id.to_owned(), |entry| entry.name.clone()),
+            doc: entry.map_or("", |entry| entry.doc).to_owned(),
+            kind: GraphNodeKind::of(node, entry),
+            input: match node {
+                START => None,
+                END => Some((definition.door.output_schema)()),
+                _ => entry.map(|entry| (entry.input_schema)()),
+            },
+            output: match node {
+                START => Some((definition.door.input_schema)()),
+                END => None,
+                _ => entry.map(|entry| (entry.output_schema)()),
+            },
+            labels: definition.labels[node].iter().map(|label| (*label).to_owned()).collect(),
+            ways: data.ways.iter().zip(arrivals).map(|(way, arrival)| GraphWay::of(way, arrival)).collect(),
+            in_loop: definition.plan.node_loop[node],
+        }
+    }
+
+    fn picture(&self) -> PictureNode {
+        let kind = match &self.kind {
+            GraphNodeKind::Start | GraphNodeKind::End => PictureKind::Boundary,
+            GraphNodeKind::Step => PictureKind::Step,
+            GraphNodeKind::Workflow(_) => PictureKind::Workflow,
+            GraphNodeKind::Each(inside) => PictureKind::Each(Box::new(inside.picture())),
+        };
+        PictureNode { name: self.name.clone(), kind }
+    }
+}
+
+impl GraphNodeKind {
+    fn of(node: NodeIx, entry: Option<&Entry>) -> Self {
+        match (node, entry.and_then(|entry| entry.scope.as_ref())) {
+            (START, _) => GraphNodeKind::Start,
+            (END, _) => GraphNodeKind::End,
+            (_, None) => GraphNodeKind::Step,
+            (_, Some(scope)) => match scope.kind() {
+                ScopeKind::Nested => GraphNodeKind::Workflow(scope.definition().name.clone()),
+                ScopeKind::Each => GraphNodeKind::Each(Box::new(Graph::of(scope.definition()))),
+            },
+        }
+    }
+}
+
+impl GraphWay {
+    fn of(way: &Way, arrival: &Arrival) -> Self {
+        match way {
+            Way::Plain(edge) => GraphWay::Edge(*edge),
+            Way::Any(edges) => GraphWay::Any(edges.clone()),
+            Way::All(places) => GraphWay::All {
+                places: places.clone(),
+                optional: match arrival {
+                    Arrival::One => Vec::new(),
+                    Arrival::Places(places) => {
+                        places.iter().map(|presence| *presence == Presence::MayBeSkipped).collect()
+                    }
+                },
+            },
+        }
+    }
+
+    fn to_way(&self) -> Way {
+        match self {
+            GraphWay::Edge(edge) => Way::Plain(*edge),
+            GraphWay::All { places, .. } => Way::All(places.clone()),
+            GraphWay::Any(edges) => Way::Any(edges.clone()),
+        }
+    }
+}
