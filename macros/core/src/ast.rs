@@ -33,7 +33,7 @@ pub struct Chain {
 /// `=> b`
 pub struct Link {
     /// The arrow.
-    pub arrow: Span,
+    pub arrow: Blame,
     /// Where it leads.
     pub shape: Shape,
 }

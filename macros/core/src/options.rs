@@ -2,6 +2,7 @@
 
 mod duration;
 mod parse;
+mod value;
 
 pub use parse::{parse_let_options, parse_node_attribute};
 

@@ -154,14 +154,14 @@ fn one_slip_is_one_error() {
         "START",
         "",
     ] {
-        assert_eq!(problems(text).len(), 1, "{text}: {:#?}", problems(text));
+        assert_eq!(problems(text), 1, "{text}");
     }
 }
 
 #[test]
 fn shapes_that_are_too_deep_are_refused_and_not_run_into() {
     let deep = format!("START => {}a{}", "(b, ".repeat(100), ")".repeat(100));
-    assert_eq!(problems(&deep).len(), 1);
+    assert_eq!(problems(&deep), 1);
     let maps = format!("START => a{}", " => <x: a".repeat(500));
-    assert!(!problems(&maps).is_empty());
+    assert!(problems(&maps) > 0);
 }

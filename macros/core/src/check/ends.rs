@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START};
+use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START, Way, analyse};
 
 use proc_macro2::Span;
 
@@ -68,9 +68,9 @@ fn several_outputs(
         let written = spell.flow.edges.get(*edge).and_then(|edge| spell.flow.mentions.get(edge.to));
         matches!(written.map(|mention| &mention.tokens), Some(MentionTokens::Implied(_)))
     };
-    let ways: BTreeSet<EdgeIx> = outputs.iter().flat_map(|(first, second, _)| [*first, *second]).collect();
-    let all: BTreeSet<NodeIx> = ways.iter().map(|edge| spell.edge(*edge).from).collect();
-    let members: Vec<&str> = all.iter().map(|node| spell.name(*node)).collect();
+    let ways = if implied(second) { meeting(spell, *second) } else { spell.ways_under(END, when, &[*first, *second]) };
+    let members: BTreeSet<NodeIx> = ways.iter().flat_map(|way| way.edges()).map(|edge| spell.edge(edge).from).collect();
+    let members: Vec<&str> = members.into_iter().map(|node| spell.name(node)).collect();
     let (one, other) = (spell.way_of(*first), spell.way_of(*second));
     let end = match inside {
         Inside::Workflow if implied(second) => "end it",
@@ -97,6 +97,42 @@ fn several_outputs(
             error.help(format!("join them: `({group}) => join`"));
         }
     }
+}
+
+/// How many ways into END are compared in pairs for a mend.
+const COMPARED: usize = 12;
+
+/// The ways into END that one of them meets on some route, and those that they meet: what a group at END would hold.
+fn meeting<'f>(spell: &Spell<'f>, edge: EdgeIx) -> Vec<&'f Way> {
+    let all: Vec<&Way> = spell.graph().nodes.get(END).into_iter().flat_map(|end| &end.ways).take(COMPARED).collect();
+    let mut group: Vec<&Way> = spell.find_way(edge).into_iter().collect();
+    let mut compared = 0;
+    while let Some(one) = group.get(compared).copied() {
+        compared += 1;
+        let met = all.iter().filter(|other| !group.contains(other) && meet(spell, one, other));
+        let met: Vec<&Way> = met.copied().collect();
+        group.extend(met);
+    }
+    all.into_iter().filter(|way| group.contains(way)).collect()
+}
+
+/// Whether two ways into END alone would be two outputs: the others lead to nodes of their own instead.
+fn meet(spell: &Spell<'_>, one: &Way, other: &Way) -> bool {
+    let mut graph = spell.graph().clone();
+    let Some(end) = graph.nodes.get_mut(END) else { return false };
+    for way in std::mem::take(&mut end.ways) {
+        let to = if way == *one || way == *other { END } else { graph.add_node(graph.nodes.len()) };
+        for edge in way.edges() {
+            if let Some(edge) = graph.edges.get_mut(edge) {
+                edge.to = to;
+            }
+        }
+        if let Some(node) = graph.nodes.get_mut(to) {
+            node.ways.push(way);
+        }
+    }
+    let problems = analyse(&graph).err().unwrap_or_default();
+    problems.iter().any(|problem| matches!(problem, Problem::SeveralOutputs { .. }))
 }
 
 fn no_output(spell: &Spell<'_>, inside: Inside, when: &Route, diagnostics: &mut Diagnostics) {
@@ -129,19 +165,7 @@ fn no_output(spell: &Spell<'_>, inside: Inside, when: &Route, diagnostics: &mut 
 
 /// The nodes without a way on that run under a route.
 fn stops_under(spell: &Spell<'_>, when: &Route) -> Vec<NodeIx> {
-    let mut seen = BTreeSet::from([START]);
-    let mut open = vec![START];
-    let mut stops = Vec::new();
-    while let Some(node) = open.pop() {
-        let Some(data) = spell.graph().nodes.get(node) else { continue };
-        let taken = when.iter().find(|(at, _)| *at == node).map(|(_, choice)| *choice);
-        let choices = data.choices.iter().enumerate().filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
-        let edges: Vec<EdgeIx> = choices.flat_map(|(_, choice)| choice.edges.iter().copied()).collect();
-        if edges.is_empty() && node != END && node != START {
-            stops.push(node);
-        }
-        open.extend(edges.iter().map(|edge| spell.edge(*edge).to).filter(|next| seen.insert(*next)));
-    }
-    stops.sort_unstable();
-    stops
+    let (nodes, edges) = spell.live_under(when);
+    let leads_on = |node: &NodeIx| edges.iter().any(|edge| spell.edge(*edge).from == *node);
+    nodes.into_iter().filter(|node| ![START, END].contains(node) && !leads_on(node)).collect()
 }

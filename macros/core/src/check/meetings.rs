@@ -1,8 +1,8 @@
 //! Where branches meet: no node runs twice, and the turns of a loop meet nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START, Way};
+use graphweft_graph::{EdgeIx, NodeIx, Problem, Route, Way};
 
 use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
@@ -14,8 +14,8 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
     let mut twice: BTreeMap<NodeIx, Vec<Pair<'_>>> = BTreeMap::new();
     for problem in problems {
         match problem {
-            // That a collecting node has another way in is told of its own.
             Problem::RunsTwice { node, .. } if collects(spell, *node) => {}
+            Problem::RunsTwice { first, second, .. } if told_otherwise(spell, problems, *first, *second) => {}
             Problem::RunsTwice { node, first, second, when } => {
                 twice.entry(*node).or_default().push((*first, *second, when));
             }
@@ -43,6 +43,20 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
     }
 }
 
+/// Whether one of two ways in is wrong in itself, which is told, and has to be mended first.
+fn told_otherwise(spell: &Spell<'_>, problems: &[Problem], first: EdgeIx, second: EdgeIx) -> bool {
+    let wrong = |edge: EdgeIx| {
+        let way = spell.find_way(edge);
+        way.is_some_and(|way| way.edges().any(|edge| edge == first || edge == second))
+    };
+    problems.iter().any(|problem| match problem {
+        Problem::LoopsMeet { each_turn, .. } => wrong(*each_turn),
+        Problem::JoinInHandOver { edge, .. } => wrong(*edge),
+        Problem::MixedJoin { back, .. } => wrong(*back),
+        _ => false,
+    })
+}
+
 /// All ways in that clash are one error, and mended together.
 fn runs_twice(spell: &Spell<'_>, node: NodeIx, pairs: &[Pair<'_>], diagnostics: &mut Diagnostics) {
     let Some((first, second, when)) = pairs.first() else { return };
@@ -67,21 +81,15 @@ fn runs_twice(spell: &Spell<'_>, node: NodeIx, pairs: &[Pair<'_>], diagnostics: 
     }
     let (one, other) = (spell.way_of(*first), spell.way_of(*second));
     let blame = spell.target_blame(*second);
-    let clashing: BTreeSet<EdgeIx> = pairs.iter().flat_map(|(first, second, _)| [*first, *second]).collect();
-    let mut ways: Vec<String> = Vec::new();
-    for edge in &clashing {
-        let way = spell.way_of(*edge);
-        if !ways.contains(&way) {
-            ways.push(way);
-        }
-    }
+    let ways = spell.ways_under(node, when, &[*first, *second]);
+    let all_plain = ways.iter().all(|way| matches!(way, Way::Plain(_)));
+    let ways: Vec<String> = ways.into_iter().map(|way| spell.way(way)).collect();
     let error = if one == other {
         let from = spell.source(*first);
         diagnostics.error(blame, format!("`{name}` would run twice: {route}`{from}` leads here twice"))
     } else {
         diagnostics.error(blame, format!("`{name}` would run twice: {route}both `{one}` and `{other}` lead here"))
     };
-    let all_plain = clashing.iter().all(|edge| matches!(spell.find_way(*edge), Some(Way::Plain(_))));
     if all_plain && ways.len() > 1 {
         let all = if ways.len() > 2 { "all" } else { "both" };
         error.help(format!("`({}) => {name}` runs it once, when {all} have come", ways.join(", ")));
@@ -99,20 +107,18 @@ fn loops_meet(
     diagnostics: &mut Diagnostics,
 ) {
     let (each_turn, other) = edges;
-    let name = if node == END { "END" } else { spell.name(node) };
-    let from = spell.source(each_turn);
-    let subject = match spell.edge(other).from {
-        START => "START comes once".into(),
-        other => format!("`{}` does not", spell.name(other)),
-    };
+    let (name, from, other) = (spell.name(node), spell.source(each_turn), spell.source(other));
+    let heads = spell.names(heads);
     diagnostics
         .error(
             spell.target_blame(each_turn),
-            format!("`{name}` would wait for what never matches: `{from}` comes once for each turn of the loop at {}, and {subject}", spell.names(heads)),
+            format!("`{from}` and `{other}` cannot meet at `{name}`: `{from}` comes once for each turn of the loop at {heads}, and `{other}` does not"),
         )
-        .help(format!("join them inside the loop, before the route that decides whether it goes on, or give `{from}` a route that ends the loop"));
+        .help("let them meet inside the loop, before the route that decides whether it goes on")
+        .help(format!("or put what `{name}` takes from `{from}` on a route that ends the loop"));
 }
 
+/// Whether a node collects; that such a node has another way in is told of its own.
 fn collects(spell: &Spell<'_>, node: NodeIx) -> bool {
     spell.graph().nodes.get(node).is_some_and(|node| node.ways.iter().any(|way| matches!(way, Way::Any(_))))
 }

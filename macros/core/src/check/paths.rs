@@ -12,6 +12,7 @@ use crate::names;
 pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Diagnostics) {
     let mut lost = BTreeSet::new();
     let twice = written_twice(spell, problems);
+    let mut told = BTreeSet::new();
     for problem in problems {
         match problem {
             Problem::Unreachable { node } => {
@@ -20,7 +21,7 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
             // Two edges from the two names of a doubled edge are doubled by it.
             Problem::DuplicateEdge { first, second }
                 if spell.sources_of(*first, *second).is_some_and(|pair| twice.contains(&pair)) => {}
-            Problem::DuplicateEdge { first, second } => {
+            Problem::DuplicateEdge { first, second } if told.insert(spell.targets(*first, *second)) => {
                 let edge = spell.edge(*second);
                 let (from, to) = (spell.name(edge.from), spell.name(edge.to));
                 let (one, other) = (spell.way_of(*first), spell.way_of(*second));
@@ -29,12 +30,7 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
                 } else {
                     format!("`{from}` leads to `{to}` twice: in `{one} => {to}` and in `{other} => {to}`")
                 };
-                let to_blame = if one == other && one.contains(',') {
-                    spell.source_blame(*second)
-                } else {
-                    spell.target_blame(*second)
-                };
-                diagnostics.error(to_blame, message).help("leave one of them out");
+                diagnostics.error(spell.target_blame(*second), message).help("leave one of them out");
             }
             _ => {}
         }

@@ -95,6 +95,32 @@ impl<'f> Spell<'f> {
         Some(format!("when {}", listed(&spelled)))
     }
 
+    /// The nodes that may run under a route, and the edges that they may take.
+    pub(super) fn live_under(&self, when: &Route) -> (BTreeSet<NodeIx>, BTreeSet<EdgeIx>) {
+        let (mut nodes, mut edges) = (BTreeSet::from([START]), BTreeSet::new());
+        let mut open = vec![START];
+        while let Some(node) = open.pop() {
+            let Some(data) = self.graph().nodes.get(node) else { continue };
+            let taken = when.iter().find(|(at, _)| *at == node).map(|(_, choice)| *choice);
+            let choices = data.choices.iter().enumerate().filter(|(at, _)| taken.is_none_or(|taken| taken == *at));
+            for edge in choices.flat_map(|(_, choice)| choice.edges.iter().copied()) {
+                edges.insert(edge);
+                let next = self.edge(edge).to;
+                if nodes.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        (nodes, edges)
+    }
+
+    /// The ways into a node that may come under a route, those of the edges that surely do among them.
+    pub(super) fn ways_under(&self, node: NodeIx, when: &Route, surely: &[EdgeIx]) -> Vec<&'f Way> {
+        let (_, live) = self.live_under(when);
+        let comes = |way: &&Way| way.edges().any(|edge| live.contains(&edge) || surely.contains(&edge));
+        self.graph().nodes.get(node).into_iter().flat_map(|node| &node.ways).filter(comes).collect()
+    }
+
     /// The target of an edge, where it is written.
     pub(super) fn target_blame(&self, edge: EdgeIx) -> Blame {
         let written = self.flow.edges.get(edge).and_then(|edge| self.flow.mentions.get(edge.to));

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphweft_graph::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
-use proc_macro2::Span;
 
 use super::value::Origin;
+use crate::diagnostics::Blame;
 use crate::ir::{Arm, Flow, FlowEdge, FlowNode, Mention, MentionIx, MentionTokens, NodeKind};
 
 /// A node with what is known of it so far.
@@ -96,10 +96,10 @@ impl Builder {
     }
 
     /// Adds an edge without a way in.
-    pub(super) fn edge(&mut self, from: Origin, to: MentionIx, arrow: Span) -> EdgeIx {
+    pub(super) fn edge(&mut self, from: Origin, to: MentionIx, arrow: Blame) -> EdgeIx {
         let target = self.target(to);
         self.ends.push(Edge { from: from.node, to: target });
-        self.edges.push(FlowEdge { from: from.mention, to, arrow });
+        self.edges.push(FlowEdge { from: from.mention, to, arrow: arrow.first });
         let edge = self.ends.len() - 1;
         if let Some(draft) = self.drafts.get_mut(from.node) {
             match from.arm {
@@ -111,7 +111,7 @@ impl Builder {
     }
 
     /// Adds an edge with a plain way in. Arms of one node that lead to the same target share one edge.
-    pub(super) fn plain_edge(&mut self, from: Origin, to: MentionIx, arrow: Span) {
+    pub(super) fn plain_edge(&mut self, from: Origin, to: MentionIx, arrow: Blame) {
         let target = self.target(to);
         if let Some(arm) = from.arm
             && let Some(shared) = self.shared_edge(from.node, arm, target)

@@ -1,11 +1,10 @@
 //! START and END where nobody wrote them, and what only they are asked.
 
 use graphweft_graph::{END, START};
-use proc_macro2::Span;
 
 use super::flow::{Lowering, Output};
 use super::value::Origin;
-use crate::diagnostics::{Blame, Diagnostics};
+use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, MentionTokens, NodeKind};
 
 /// Where no END is written, the terminal nodes lead to it.
@@ -14,7 +13,7 @@ pub(super) fn lead_to_end(lowering: &mut Lowering<'_>) {
     if let Output::Unit(signature) = lowering.output {
         let start = builder.mention(START, MentionTokens::Implied(signature));
         let end = builder.mention(END, MentionTokens::Implied(signature));
-        builder.plain_edge(Origin { node: START, mention: start, arm: None }, end, signature);
+        builder.plain_edge(Origin { node: START, mention: start, arm: None }, end, signature.into());
         return;
     }
     if builder.mentions().iter().any(|mention| mention.node == END) {
@@ -23,14 +22,10 @@ pub(super) fn lead_to_end(lowering: &mut Lowering<'_>) {
     for node in builder.terminals() {
         let written = builder.mentions().iter().enumerate().rev().find(|(_, mention)| mention.node == node);
         let Some((from, mention)) = written else { continue };
-        let span = last_span(mention.blame());
+        let span = mention.blame().last;
         let end = builder.mention(END, MentionTokens::Implied(span));
-        builder.plain_edge(Origin { node, mention: from, arm: None }, end, span);
+        builder.plain_edge(Origin { node, mention: from, arm: None }, end, span.into());
     }
-}
-
-fn last_span(blame: Blame) -> Span {
-    blame.last
 }
 
 /// A routed START needs the type that it is routed by.

@@ -104,7 +104,7 @@ impl Lowering<'_> {
         if one_way_in {
             let mention = self.builder.mention(START, MentionTokens::Implied(brackets));
             let origin = Origin { node: START, mention, arm: None };
-            return Feed::From(Value::of(Source::One(origin), brackets.into()), brackets);
+            return Feed::From(Value::of(Source::One(origin), brackets.into()), brackets.into());
         }
         let is_node = matches!(first, Shape::Node(_) | Shape::Missing);
         if !is_node {
@@ -154,6 +154,7 @@ impl Lowering<'_> {
             self.diagnostics
                 .error(path, "an edge leads into START")
                 .help("START is the workflow's input: for a loop, lead back to the first node");
+            self.missing(&feed);
         }
         Value::of(Source::One(Origin { node: START, mention, arm: None }), path.into())
     }

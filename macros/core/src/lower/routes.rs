@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
-use proc_macro2::Span;
 
 use super::flow::{ArmEnds, Lowering, Pass};
 use super::value::{Feed, Last, Origin, Source, Value};
@@ -27,7 +26,7 @@ impl Lowering<'_> {
                     let at = self.builder.add_arm(router.node, Arm { labels, targets: Vec::new(), span: arm.colon });
                     let origin = Origin { arm: Some(at), ..router };
                     let blame = arm.labels.first().map_or(arm.colon, Label::span);
-                    Feed::From(Value::of(Source::One(origin), blame.into()), arm.colon)
+                    Feed::From(Value::of(Source::One(origin), blame.into()), arm.colon.into())
                 }
                 None => Feed::Broken,
             };
@@ -155,7 +154,7 @@ impl Lowering<'_> {
         }
     }
 
-    fn nothing_flows(&mut self, value: &Value, arrow: Span) {
+    fn nothing_flows(&mut self, value: &Value, arrow: Blame) {
         if value.broken {
             return;
         }
@@ -174,32 +173,25 @@ impl Lowering<'_> {
     }
 
     /// `(a, b) => d`
-    fn join(&mut self, places: &[Value], to: MentionIx, arrow: Span) {
-        let mut ways: Vec<Vec<EdgeIx>> = Vec::new();
-        let mut sound = true;
-        for place in places {
-            let mut edges = Vec::new();
-            sound &= self.sound_place(place);
-            for source in &place.sources {
-                if let Source::One(origin) = source {
-                    edges.push((*origin, arrow));
-                }
-            }
-            let edges = edges.into_iter().map(|(origin, arrow)| self.origin_edge(origin, to, arrow, sound));
-            ways.push(edges.collect::<Vec<_>>().into_iter().flatten().collect());
-        }
-        if !sound {
+    fn join(&mut self, places: &[Value], to: MentionIx, arrow: Blame) {
+        // Each place is looked at, so that what is wrong with it is told.
+        let unsound = places.iter().filter(|place| !self.sound_place(place)).count();
+        if unsound > 0 {
             places.iter().for_each(|place| self.missing_target(place));
             return self.hole_at(to);
+        }
+        let mut ways: Vec<Vec<EdgeIx>> = Vec::new();
+        for place in places {
+            let origins = place.sources.iter().filter_map(|source| match source {
+                Source::One(origin) => Some(*origin),
+                _ => None,
+            });
+            ways.push(origins.map(|origin| self.builder.edge(origin, to, arrow)).collect());
         }
         if let Some(mention) = self.builder.mentions().get(to) {
             let node = mention.node;
             self.builder.way(node, Way::All(ways));
         }
-    }
-
-    fn origin_edge(&mut self, origin: Origin, to: MentionIx, arrow: Span, sound: bool) -> Option<EdgeIx> {
-        sound.then(|| self.builder.edge(origin, to, arrow))
     }
 
     /// Whether a place of a join is worth one value; tells why not.
@@ -229,7 +221,7 @@ impl Lowering<'_> {
     }
 
     /// `a | b => d`
-    fn collect(&mut self, value: &Value, origins: &[Origin], to: MentionIx, arrow: Span) {
+    fn collect(&mut self, value: &Value, origins: &[Origin], to: MentionIx, arrow: Blame) {
         let Some(mention) = self.builder.mentions().get(to) else { return };
         let node = mention.node;
         if value.broken {

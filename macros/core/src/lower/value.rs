@@ -1,7 +1,6 @@
 //! What a shape is worth: the tokens that leave it, before it is known where they go.
 
 use graphweft_graph::NodeIx;
-use proc_macro2::Span;
 
 use crate::diagnostics::Blame;
 use crate::ir::MentionIx;
@@ -54,7 +53,7 @@ pub(super) enum Feed {
     /// Something that could not be read; the error is told.
     Broken,
     /// This, over an arrow.
-    From(Value, Span),
+    From(Value, Blame),
 }
 
 impl Value {

@@ -1,11 +1,9 @@
 //! `#[node(timeout = "10s", retry(max_attempts = 3))]`: option by option, so that a broken one costs only itself.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::ToTokens;
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{Expr, Lit, LitStr, Path, Token, UnOp, token};
+use syn::{Expr, Token, token};
 
-use super::duration::{self, NoDuration};
 use super::{NodeOptions, RetryOptions};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
@@ -50,14 +48,14 @@ fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
 }
 
 /// One option as it was written.
-struct Written {
-    name: Ident,
+pub(super) struct Written {
+    pub(super) name: Ident,
     /// The name without `r#`.
-    text: String,
-    value: Value,
+    pub(super) text: String,
+    pub(super) value: Value,
 }
 
-enum Value {
+pub(super) enum Value {
     /// `blocking`
     None,
     /// `= "10s"`
@@ -88,8 +86,8 @@ impl Parse for Written {
 }
 
 #[derive(Default)]
-struct Reader {
-    diagnostics: Diagnostics,
+pub(super) struct Reader {
+    pub(super) diagnostics: Diagnostics,
     retry_word: Option<Span>,
 }
 
@@ -224,187 +222,6 @@ impl Reader {
                 .help("the delays begin at `initial_delay` and grow up to `max_delay`");
         }
         Some(retry)
-    }
-
-    /// The value behind `=`, or an error that shows how the option is written.
-    fn value<'o>(&mut self, option: &'o Written, example: &str) -> Option<&'o Expr> {
-        if let Value::Is(value) = &option.value {
-            return Some(value);
-        }
-        let name = &option.text;
-        self.diagnostics.error(&option.name, format!("`{name}` needs a value")).help(format!("`{name} = {example}`"));
-        None
-    }
-
-    fn flag(&mut self, option: &Written) -> Option<Span> {
-        let blame = match &option.value {
-            Value::None => return Some(option.name.span()),
-            Value::Is(value) => Blame::tokens(value),
-            Value::List(_) => Blame::from(&option.name),
-        };
-        let name = &option.text;
-        self.diagnostics
-            .error(blame, format!("`{name}` takes no value"))
-            .help(format!("write `{name}` alone, or leave it out"));
-        None
-    }
-
-    fn name(&mut self, option: &Written) -> Option<LitStr> {
-        let value = self.value(option, "\"charge_card\"")?;
-        let Some(text) = string(value) else {
-            self.diagnostics
-                .error(Blame::tokens(value), "a node's name is text in quotes")
-                .help("`name = \"charge_card\"`");
-            return None;
-        };
-        let name = text.value();
-        let fits = |letter: char| letter.is_alphanumeric() || ['_', '-', '.'].contains(&letter);
-        if name.is_empty() || !name.chars().all(fits) {
-            let message = if name.is_empty() {
-                "a node's name is empty"
-            } else {
-                "a node's name has letters that mean something in paths"
-            };
-            self.diagnostics.error(text.span(), message).help(
-                "use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
-            );
-            return None;
-        }
-        Some(text.clone())
-    }
-
-    fn path(&mut self, option: &Written) -> Option<Path> {
-        let value = self.value(option, "::graphweft")?;
-        if let Expr::Path(path) = value {
-            return Some(path.path.clone());
-        }
-        let quoted_path = string(value).and_then(|text| text.parse::<Path>().ok());
-        let mend = match quoted_path {
-            Some(path) => format!("without quotes: `crate = {}`", crate::ast::path_text(&path)),
-            None => String::from("`crate = ::graphweft`"),
-        };
-        self.diagnostics.error(Blame::tokens(value), "`crate` is told a path").help(mend);
-        None
-    }
-
-    fn duration(&mut self, option: &Written, example: &str) -> Option<std::time::Duration> {
-        let name = &option.text;
-        let value = self.value(option, &format!("\"{example}\""))?;
-        let Some(text) = string(value) else {
-            self.diagnostics
-                .error(Blame::tokens(value), format!("`{name}` is a duration, in quotes and with its unit"))
-                .help(format!("`{name} = \"{example}\"`"));
-            return None;
-        };
-        let written = text.value();
-        let message = match duration::parse(&written) {
-            Ok(duration) => return Some(duration),
-            Err(NoDuration::Number) => format!("\"{written}\" is no duration"),
-            Err(NoDuration::Unit) => format!("\"{written}\" has no unit"),
-            Err(NoDuration::UnknownUnit(unit)) => format!("`{unit}` is no unit of time"),
-            Err(NoDuration::TooLong) => format!("\"{written}\" is too long"),
-        };
-        self.diagnostics.error(text.span(), message).help(duration::EXAMPLE);
-        None
-    }
-
-    fn longer_than_zero(&mut self, option: &Written, is_zero: bool, mend: &str) -> bool {
-        if is_zero {
-            let blame = self.blame(option);
-            self.diagnostics.error(blame, format!("`{}` is longer than zero", option.text)).help(mend);
-        }
-        !is_zero
-    }
-
-    fn blame(&self, option: &Written) -> Blame {
-        match &option.value {
-            Value::Is(value) => Blame::tokens(value),
-            _ => Blame::from(&option.name),
-        }
-    }
-
-    /// A whole number, at least 1.
-    fn count(&mut self, option: &Written, example: &str) -> Option<u32> {
-        let name = &option.text;
-        let value = self.value(option, example)?;
-        let message = match number(value) {
-            Some((negative, Lit::Int(digits))) => match digits.base10_parse::<u32>() {
-                Ok(count) if count > 0 && !negative && digits.suffix().is_empty() => return Some(count),
-                Ok(_) if !digits.suffix().is_empty() => format!("`{name}` is a number without a suffix"),
-                Ok(_) => format!("`{name}` is at least 1"),
-                Err(_) if negative => format!("`{name}` is at least 1"),
-                Err(_) => format!("`{name}` is at most {}", u32::MAX),
-            },
-            _ => format!("`{name}` is a whole number"),
-        };
-        let error = self.diagnostics.error(Blame::tokens(value), message);
-        if name == "max_attempts" {
-            error.help("the first attempt counts: `max_attempts = 1` tries once and never again");
-        } else {
-            error.help(format!("`{name} = {example}`"));
-        }
-        None
-    }
-
-    /// A number with or without a point.
-    fn factor(&mut self, option: &Written, example: &str, range: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
-        let name = &option.text;
-        let value = self.value(option, example)?;
-        let read = match number(value) {
-            Some((negative, Lit::Int(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
-            Some((negative, Lit::Float(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
-            _ => None,
-        };
-        let message = match read.map(|(negative, number)| if negative { -number } else { number }) {
-            Some(number) if number.is_finite() && fits(number) => return Some(number),
-            Some(_) => format!("`{name}` is {range}"),
-            None => format!("`{name}` is a number"),
-        };
-        self.diagnostics.error(Blame::tokens(value), message).help(format!("`{name} = {example}`"));
-        None
-    }
-
-    fn predicate(&mut self, option: &Written) -> Option<Expr> {
-        let value = self.value(option, "CardError::is_transient")?;
-        if let Expr::Path(_) | Expr::Closure(_) = value {
-            return Some(value.clone());
-        }
-        let mend = match value {
-            Expr::Call(call) => {
-                format!("without the call: `when = {}`", call.func.to_token_stream().to_string().replace(' ', ""))
-            }
-            Expr::MethodCall(call) => format!("`when = |error| error.{}()`", call.method),
-            _ => String::from("`when = CardError::is_transient` or `when = |error| error.is_transient()`"),
-        };
-        self.diagnostics
-            .error(
-                Blame::tokens(value),
-                "`when` is told a function that takes the error and gives whether to try again",
-            )
-            .help(mend);
-        None
-    }
-}
-
-fn string(value: &Expr) -> Option<&LitStr> {
-    match value {
-        Expr::Lit(literal) => match &literal.lit {
-            Lit::Str(text) => Some(text),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// A literal, and whether a minus stands before it.
-fn number(value: &Expr) -> Option<(bool, &Lit)> {
-    match value {
-        Expr::Lit(literal) => Some((false, &literal.lit)),
-        Expr::Unary(minus) if matches!(minus.op, UnOp::Neg(_)) => match &*minus.expr {
-            Expr::Lit(literal) => Some((true, &literal.lit)),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

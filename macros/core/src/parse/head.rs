@@ -38,6 +38,12 @@ impl Parser<'_> {
 
     pub(super) fn head(&mut self, tokens: &mut Tokens) -> Head {
         let start = attribute_tokens(tokens);
+        if !start.is_empty() && begins_statement(tokens) {
+            self.diagnostics
+                .error(Blame::tokens(start), "docs and attributes belong to a workflow with a name")
+                .help("`pub checkout(Order) -> Receipt { START => .. }`");
+            return Head::default();
+        }
         let attributes = self.attributes(start.clone());
         let visibility = self.visibility(tokens);
         let mut superfluous = None;
@@ -220,6 +226,14 @@ fn attribute_tokens(tokens: &mut Tokens) -> TokenStream {
         taken.extend(tokens.next());
     }
     taken.into_iter().collect()
+}
+
+/// Whether what comes can only be a bare statement.
+fn begins_statement(tokens: &Tokens) -> bool {
+    let is_name = tokens.peek_ident().is_some() && !tokens.peek_word("pub");
+    let goes_on =
+        matches!(tokens.peek_after(1), Some(TokenTree::Punct(punct)) if ['=', '|', ';'].contains(&punct.as_char()));
+    tokens.peek_word("START") || tokens.peek_word("let") || is_name && goes_on
 }
 
 /// Whether `name` with what follows is the head of an item, and not the first node of a bare statement.

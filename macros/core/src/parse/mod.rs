@@ -3,6 +3,7 @@
 mod head;
 mod label;
 mod let_;
+mod routes;
 mod shape;
 mod statement;
 mod tokens;

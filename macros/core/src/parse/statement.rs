@@ -33,7 +33,7 @@ impl Parser<'_> {
                 }
                 if end == End::Told && chain.is_single() {
                     // That it leads nowhere is part of what was told.
-                    chain.links.push(Link { arrow: tokens.span(), shape: Shape::Missing });
+                    chain.links.push(Link { arrow: tokens.span().into(), shape: Shape::Missing });
                 }
                 statements.push(chain);
             }
@@ -47,7 +47,8 @@ impl Parser<'_> {
         let begin = tokens.span();
         let first = self.shape(tokens).unwrap_or_else(|| {
             if tokens.peek_pair('=', '>') {
-                self.diagnostics.error(begin, "a node is missing before `=>`").help("write `node => ..`");
+                let arrow = tokens.pair_span();
+                self.diagnostics.error(arrow, "a node is missing before `=>`").help("write `node => ..`");
                 self.incomplete = true;
             }
             Shape::Missing
@@ -67,7 +68,7 @@ impl Parser<'_> {
         loop {
             if tokens.peek_punct('|') && !chain.is_single() {
                 self.misplaced_any(&chain, tokens);
-                chain.links.push(Link { arrow: tokens.span(), shape: Shape::Missing });
+                chain.links.push(Link { arrow: tokens.span().into(), shape: Shape::Missing });
             }
             let arrow = match self.arrow(tokens) {
                 Some(arrow) => arrow,
@@ -84,7 +85,7 @@ impl Parser<'_> {
         }
     }
 
-    fn arrow(&mut self, tokens: &mut Tokens) -> Option<Span> {
+    fn arrow(&mut self, tokens: &mut Tokens) -> Option<Blame> {
         if let Some(arrow) = tokens.eat_pair('=', '>') {
             return Some(arrow);
         }
@@ -93,7 +94,7 @@ impl Parser<'_> {
         Some(thin)
     }
 
-    fn missing_arrow(&mut self, tokens: &Tokens, before: &Chain) -> Span {
+    fn missing_arrow(&mut self, tokens: &Tokens, before: &Chain) -> Blame {
         let open = tokens.peek().map(quoted).unwrap_or_default();
         let shape = match open.as_str() {
             "[" => "[..]",
@@ -104,10 +105,10 @@ impl Parser<'_> {
         self.diagnostics
             .error(tokens.span(), format!("`=>` is missing between `{last}` and `{open}`"))
             .help(format!("`{last} => {shape}`"));
-        tokens.span()
+        tokens.span().into()
     }
 
-    fn nothing_behind(&mut self, arrow: Span, tokens: &mut Tokens) {
+    fn nothing_behind(&mut self, arrow: Blame, tokens: &mut Tokens) {
         match tokens.peek() {
             Some(token) if !closes(token) => {
                 self.diagnostics.error(token, format!("a node is expected behind `=>`, not `{}`", quoted(token)));
@@ -219,7 +220,7 @@ impl Parser<'_> {
     fn unexpected(&mut self, tokens: &Tokens) {
         let Some(token) = tokens.peek() else { return };
         if tokens.peek_pair('=', '>') {
-            self.diagnostics.error(token, "a node is missing before `=>`").help("write `node => ..`");
+            self.diagnostics.error(tokens.pair_span(), "a node is missing before `=>`").help("write `node => ..`");
             return;
         }
         let text = quoted(token);

@@ -3,6 +3,7 @@
 //! Not syn's: `<` and `>` are no delimiters to a tokenizer, so a route map's `>=>` and `<-1: ..` arrive glued to their
 //! neighbours, and recovery has to step over what it cannot read.
 
+use crate::diagnostics::Blame;
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
 
 pub(super) struct Tokens {
@@ -72,10 +73,21 @@ impl Tokens {
         self.punct_at(0, first) && self.punct_at(1, second)
     }
 
-    pub(super) fn eat_pair(&mut self, first: char, second: char) -> Option<Span> {
-        let span = self.peek_pair(first, second).then(|| self.span())?;
-        self.at += 2;
-        Some(span)
+    /// The next two tokens.
+    pub(super) fn pair_span(&self) -> Blame {
+        let first = self.span();
+        Blame { first, last: self.peek_after(1).map_or(first, TokenTree::span) }
+    }
+
+    pub(super) fn eat_pair(&mut self, first: char, second: char) -> Option<Blame> {
+        if !self.peek_pair(first, second) {
+            return None;
+        }
+        let first = self.span();
+        self.at += 1;
+        let last = self.span();
+        self.at += 1;
+        Some(Blame { first, last })
     }
 
     /// `::`, but not the `: ::` of `<ok: ::billing::charge>`.

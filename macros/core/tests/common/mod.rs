@@ -29,28 +29,34 @@ pub fn graph(text: &str) -> String {
     print(&flow)
 }
 
-/// The graph of a workflow, whatever is wrong with it.
-pub fn sketch(text: &str) -> String {
-    print(&read(text).0.unwrap().flow)
+/// Asserts that nothing is wrong with a workflow, and what its graph is.
+#[track_caller]
+pub fn means(text: &str, expected: &[&str]) {
+    assert_eq!(graph(text).lines().collect::<Vec<_>>(), expected, "{text}");
 }
 
-/// Every problem as `blamed tokens: message | help | help`.
-pub fn problems(text: &str) -> Vec<String> {
-    told(&read(text).1)
+/// The number of problems.
+pub fn problems(text: &str) -> usize {
+    read(text).1.iter().count()
 }
 
-/// Every problem of a list, as [`problems`] spells it.
+/// Asserts what is told: `blamed tokens: message` for each problem, and its mends as `  help: ..`.
+#[track_caller]
+pub fn tells(text: &str, expected: &[&str]) {
+    assert_eq!(told(&read(text).1), expected, "{text}");
+}
+
+/// What is told, as [`tells`] spells it.
 pub fn told(diagnostics: &Diagnostics) -> Vec<String> {
-    diagnostics
-        .iter()
-        .map(|one| {
-            let blame = one.blame();
-            let joined = blame.first.join(blame.last).unwrap_or(blame.first);
-            let blamed = joined.source_text().unwrap_or_else(|| "?".into());
-            let helps: String = one.helps().iter().map(|help| format!(" | {help}")).collect();
-            format!("{blamed} -- {}{helps}", one.message())
-        })
-        .collect()
+    let mut lines = Vec::new();
+    for one in diagnostics.iter() {
+        let blame = one.blame();
+        let joined = blame.first.join(blame.last).unwrap_or(blame.first);
+        let blamed = joined.source_text().unwrap_or_else(|| "(everything)".into());
+        lines.push(format!("{blamed}: {}", one.message()));
+        lines.extend(one.helps().iter().map(|help| format!("  help: {help}")));
+    }
+    lines
 }
 
 /// One line for each node: its ways in, its name, and where its choices lead.

@@ -1,0 +1,201 @@
+//! The values of options, each kind with what it may say and what an error about it shows.
+
+use std::time::Duration;
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::{Expr, Lit, LitStr, Path, UnOp};
+
+use super::duration::{self, NoDuration};
+use super::parse::{Reader, Value, Written};
+use crate::ast::path_text;
+use crate::diagnostics::Blame;
+
+impl Reader {
+    /// The value behind `=`, or an error that shows how the option is written.
+    pub(super) fn value<'o>(&mut self, option: &'o Written, example: &str) -> Option<&'o Expr> {
+        if let Value::Is(value) = &option.value {
+            return Some(value);
+        }
+        let name = &option.text;
+        self.diagnostics.error(&option.name, format!("`{name}` needs a value")).help(format!("`{name} = {example}`"));
+        None
+    }
+
+    pub(super) fn flag(&mut self, option: &Written) -> Option<Span> {
+        let blame = match &option.value {
+            Value::None => return Some(option.name.span()),
+            Value::Is(value) => Blame::tokens(value),
+            Value::List(_) => Blame::from(&option.name),
+        };
+        let name = &option.text;
+        self.diagnostics
+            .error(blame, format!("`{name}` takes no value"))
+            .help(format!("write `{name}` alone, or leave it out"));
+        None
+    }
+
+    pub(super) fn name(&mut self, option: &Written) -> Option<LitStr> {
+        let value = self.value(option, "\"charge_card\"")?;
+        let Some(text) = string(value) else {
+            self.diagnostics
+                .error(Blame::tokens(value), "a node's name is text in quotes")
+                .help("`name = \"charge_card\"`");
+            return None;
+        };
+        let name = text.value();
+        let fits = |letter: char| letter.is_alphanumeric() || ['_', '-', '.'].contains(&letter);
+        if name.is_empty() || !name.chars().all(fits) {
+            let message = if name.is_empty() {
+                "a node's name is empty"
+            } else {
+                "a node's name has letters that mean something in paths"
+            };
+            self.diagnostics.error(text.span(), message).help(
+                "use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
+            );
+            return None;
+        }
+        Some(text.clone())
+    }
+
+    pub(super) fn path(&mut self, option: &Written) -> Option<Path> {
+        let value = self.value(option, "::graphweft")?;
+        if let Expr::Path(path) = value {
+            return Some(path.path.clone());
+        }
+        let quoted_path = string(value).and_then(|text| text.parse::<Path>().ok());
+        let mend = match quoted_path {
+            Some(path) => format!("without quotes: `crate = {}`", path_text(&path)),
+            None => String::from("`crate = ::graphweft`"),
+        };
+        self.diagnostics.error(Blame::tokens(value), "`crate` is told a path").help(mend);
+        None
+    }
+
+    pub(super) fn duration(&mut self, option: &Written, example: &str) -> Option<Duration> {
+        let name = &option.text;
+        let value = self.value(option, &format!("\"{example}\""))?;
+        let Some(text) = string(value) else {
+            self.diagnostics
+                .error(Blame::tokens(value), format!("`{name}` is a duration, in quotes and with its unit"))
+                .help(format!("`{name} = \"{example}\"`"));
+            return None;
+        };
+        let written = text.value();
+        let message = match duration::parse(&written) {
+            Ok(duration) => return Some(duration),
+            Err(NoDuration::Number) => format!("\"{written}\" is no duration"),
+            Err(NoDuration::Unit) => format!("\"{written}\" has no unit"),
+            Err(NoDuration::UnknownUnit(unit)) => format!("`{unit}` is no unit of time"),
+            Err(NoDuration::TooLong) => format!("\"{written}\" is too long"),
+        };
+        self.diagnostics.error(text.span(), message).help(duration::EXAMPLE);
+        None
+    }
+
+    pub(super) fn longer_than_zero(&mut self, option: &Written, is_zero: bool, mend: &str) -> bool {
+        if is_zero {
+            let blame = self.blame(option);
+            self.diagnostics.error(blame, format!("`{}` is longer than zero", option.text)).help(mend);
+        }
+        !is_zero
+    }
+
+    pub(super) fn blame(&self, option: &Written) -> Blame {
+        match &option.value {
+            Value::Is(value) => Blame::tokens(value),
+            _ => Blame::from(&option.name),
+        }
+    }
+
+    /// A whole number, at least 1.
+    pub(super) fn count(&mut self, option: &Written, example: &str) -> Option<u32> {
+        let name = &option.text;
+        let value = self.value(option, example)?;
+        let message = match number(value) {
+            Some((negative, Lit::Int(digits))) => match digits.base10_parse::<u32>() {
+                Ok(count) if count > 0 && !negative && digits.suffix().is_empty() => return Some(count),
+                Ok(_) if !digits.suffix().is_empty() => format!("`{name}` is a number without a suffix"),
+                Ok(_) => format!("`{name}` is at least 1"),
+                Err(_) if negative => format!("`{name}` is at least 1"),
+                Err(_) => format!("`{name}` is at most {}", u32::MAX),
+            },
+            _ => format!("`{name}` is a whole number"),
+        };
+        let error = self.diagnostics.error(Blame::tokens(value), message);
+        if name == "max_attempts" {
+            error.help("the first attempt counts: `max_attempts = 1` tries once and never again");
+        } else {
+            error.help(format!("`{name} = {example}`"));
+        }
+        None
+    }
+
+    /// A number with or without a point.
+    pub(super) fn factor(
+        &mut self,
+        option: &Written,
+        example: &str,
+        range: &str,
+        fits: impl Fn(f64) -> bool,
+    ) -> Option<f64> {
+        let name = &option.text;
+        let value = self.value(option, example)?;
+        let read = match number(value) {
+            Some((negative, Lit::Int(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
+            Some((negative, Lit::Float(digits))) => digits.base10_parse::<f64>().ok().map(|number| (negative, number)),
+            _ => None,
+        };
+        let message = match read.map(|(negative, number)| if negative { -number } else { number }) {
+            Some(number) if number.is_finite() && fits(number) => return Some(number),
+            Some(_) => format!("`{name}` is {range}"),
+            None => format!("`{name}` is a number"),
+        };
+        self.diagnostics.error(Blame::tokens(value), message).help(format!("`{name} = {example}`"));
+        None
+    }
+
+    pub(super) fn predicate(&mut self, option: &Written) -> Option<Expr> {
+        let value = self.value(option, "CardError::is_transient")?;
+        if let Expr::Path(_) | Expr::Closure(_) = value {
+            return Some(value.clone());
+        }
+        let mend = match value {
+            Expr::Call(call) => {
+                format!("without the call: `when = {}`", call.func.to_token_stream().to_string().replace(' ', ""))
+            }
+            Expr::MethodCall(call) => format!("`when = |error| error.{}()`", call.method),
+            _ => String::from("`when = CardError::is_transient` or `when = |error| error.is_transient()`"),
+        };
+        self.diagnostics
+            .error(
+                Blame::tokens(value),
+                "`when` is told a function that takes the error and gives whether to try again",
+            )
+            .help(mend);
+        None
+    }
+}
+
+fn string(value: &Expr) -> Option<&LitStr> {
+    match value {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A literal, and whether a minus stands before it.
+fn number(value: &Expr) -> Option<(bool, &Lit)> {
+    match value {
+        Expr::Lit(literal) => Some((false, &literal.lit)),
+        Expr::Unary(minus) if matches!(minus.op, UnOp::Neg(_)) => match &*minus.expr {
+            Expr::Lit(literal) => Some((true, &literal.lit)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
