@@ -12,6 +12,7 @@
 //! are taken apart until each turn is acyclic ([`nest`]), proven from the inside out ([`scopes`]), and stand in the
 //! loop around them as what their last turn can do.
 
+mod closing;
 mod components;
 mod nest;
 mod net;
@@ -24,6 +25,7 @@ mod stopping;
 mod wiring;
 
 use crate::{Graph, Plan, Problem};
+use closing::Detail;
 use net::Net;
 
 /// Proves a graph, or says everything that is wrong with it.
@@ -58,9 +60,18 @@ pub fn analyse<Id>(graph: &Graph<Id>) -> Result<Plan, Vec<Problem>> {
 
 fn prove(net: &Net<'_>) -> Result<Plan, Vec<Problem>> {
     let mut problems = Vec::new();
-    wiring::check(net, &mut problems);
-    stopping::check(net, &mut problems);
-    let nest = nest::take_apart(net, &mut problems);
-    let plan = scopes::prove(net, nest, &mut problems);
-    if problems.is_empty() { Ok(plan) } else { Err(problems) }
+    let plan = pass(net, Detail::Ends, &mut problems);
+    if problems.is_empty() {
+        return Ok(plan);
+    }
+    problems.clear();
+    pass(net, Detail::Routes, &mut problems);
+    Err(problems)
+}
+
+fn pass(net: &Net<'_>, detail: Detail, problems: &mut Vec<Problem>) -> Plan {
+    wiring::check(net, problems);
+    let endless = stopping::check(net, problems);
+    let nest = nest::take_apart(net, problems);
+    scopes::prove(net, nest, detail, &endless, problems)
 }

@@ -140,7 +140,7 @@ impl Pairs {
         let mut route = Route::new();
         let (mut one, mut other) = (first, second);
         loop {
-            let place = |edge: EdgeIx| nest.place[net.edges[edge].from];
+            let place = |edge: EdgeIx| nest.place[nest.vertex[net.edges[edge].from]];
             if place(one) > place(other) {
                 std::mem::swap(&mut one, &mut other);
             }

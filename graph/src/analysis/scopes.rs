@@ -1,5 +1,6 @@
 //! Proves the turns of each loop from the inside out, and at last the one turn that the whole graph is.
 
+use super::closing::{self, Detail};
 use super::nest::{Knot, Nest};
 use super::net::Net;
 use super::pairs::{EdgeSet, Pairs};
@@ -9,9 +10,10 @@ use crate::model::{END, EdgeIx, NodeIx, START, Way};
 use crate::plan::{Arrival, Loop, LoopIx, Plan};
 use crate::problem::Problem;
 
-pub(super) fn prove(net: &Net<'_>, nest: Nest, problems: &mut Vec<Problem>) -> Plan {
+/// Gives the plan, which holds if no problem is reported. `endless` are the nodes of loops that cannot be left.
+pub(super) fn prove(net: &Net<'_>, nest: Nest, detail: Detail, endless: &[bool], problems: &mut Vec<Problem>) -> Plan {
     let arrivals = net.ways.iter().map(|ways| vec![Arrival::One; ways.len()]).collect();
-    let mut scopes = Scopes { net, nest, pairs: Pairs::new(net.edges.len()), arrivals };
+    let mut scopes = Scopes { net, nest, detail, endless, pairs: Pairs::new(net.edges.len()), arrivals };
     for knot in (0..scopes.nest.knots.len()).rev() {
         scopes.prove_loop(knot, problems);
     }
@@ -25,6 +27,8 @@ pub(super) fn prove(net: &Net<'_>, nest: Nest, problems: &mut Vec<Problem>) -> P
 struct Scopes<'a, 'g> {
     net: &'a Net<'g>,
     nest: Nest,
+    detail: Detail,
+    endless: &'a [bool],
     pairs: Pairs,
     arrivals: Vec<Vec<Arrival>>,
 }
@@ -37,7 +41,12 @@ impl Scopes<'_, '_> {
         let mut vertices: Vec<NodeIx> = nodes.iter().copied().filter(|node| self.nest.vertex[*node] == *node).collect();
         vertices.sort_unstable_by_key(|vertex| self.nest.place[*vertex]);
         self.pairs.find(&self.nest, head, &vertices);
+        let reported = problems.len();
         let side_nodes = sides::find(self.net, &self.nest, &self.pairs, knot, problems);
+        if nodes.iter().any(|node| self.endless[*node]) {
+            // All that leaves a loop which goes on for ever seems to stand on its side.
+            problems.truncate(reported);
+        }
         if !side_nodes.is_empty() {
             sides::adopt(&mut self.nest, knot, &side_nodes);
             vertices.extend(side_nodes.iter().copied().filter(|node| self.nest.vertex[*node] == *node));
@@ -46,7 +55,7 @@ impl Scopes<'_, '_> {
             self.pairs.find(&self.nest, head, &vertices);
         }
         self.check_ways(head, Some(knot), problems);
-        self.close(head, knot, &side_nodes);
+        closing::close(self.net, &mut self.nest, &self.pairs, head, knot, &side_nodes, self.detail);
     }
 
     /// Checks the ways into each vertex that runs in this turn, and into the head of the turn that comes after it.
@@ -138,30 +147,8 @@ impl Scopes<'_, '_> {
         }
     }
 
-    /// What the loop is to the loop around it: its last turn, in which no edge leads back. What runs on its side
-    /// belongs to its own turns and is not seen from there.
-    fn close(&mut self, head: NodeIx, knot: LoopIx, side_nodes: &[NodeIx]) {
-        let nest = &mut self.nest;
-        let mut on_side = vec![false; self.net.choices.len()];
-        side_nodes.iter().for_each(|node| on_side[*node] = true);
-        let mut ends = vec![true; self.net.choices.len()];
-        let live: Vec<NodeIx> = self.pairs.live().filter(|vertex| !on_side[*vertex]).collect();
-        for vertex in live.into_iter().rev() {
-            nest.arms[vertex].retain_mut(|arm| {
-                let last = arm.edges.iter().all(|edge| match nest.back[*edge] {
-                    Some(back) => back != knot,
-                    None => ends[nest.vertex[self.net.edges[*edge].to]],
-                });
-                arm.edges.retain(|edge| !on_side[self.net.edges[*edge].to]);
-                last
-            });
-            ends[vertex] = !nest.arms[vertex].is_empty();
-        }
-        debug_assert!(self.pairs.live().next() == Some(head));
-    }
-
     fn plan(self) -> Plan {
-        let Nest { knots, back, innermost, vertex, place, .. } = self.nest;
+        let Nest { knots, back, innermost, place, .. } = self.nest;
         let mut in_order: Vec<NodeIx> = self.net.nodes().filter(|node| innermost[*node].is_some()).collect();
         in_order.sort_by_key(|node| place[*node]);
         let mut loops: Vec<Loop> = knots
@@ -176,7 +163,6 @@ impl Scopes<'_, '_> {
                 loops[at].members.push(node);
             }
         }
-        let _ = vertex;
         Plan { loops, node_loop: innermost, back, arrivals: self.arrivals }
     }
 }

@@ -8,18 +8,20 @@ use crate::model::NodeIx;
 use crate::problem::Problem;
 
 /// Reports each loop that cannot be left. What merely leads into one is not to blame: once the innermost are reported
-/// they count as mended, and the question is asked again.
-pub(super) fn check(net: &Net<'_>, problems: &mut Vec<Problem>) {
+/// they count as mended, and the question is asked again. Gives the nodes of the loops that were reported.
+pub(super) fn check(net: &Net<'_>, problems: &mut Vec<Problem>) -> Vec<bool> {
+    let mut blamed = vec![false; net.choices.len()];
     let mut stops: Vec<bool> = net.reachable.iter().map(|reachable| !reachable).collect();
     loop {
         spread(net, &mut stops);
         let stuck: Vec<NodeIx> = net.nodes().filter(|node| !stops[*node]).collect();
         if stuck.is_empty() {
-            return;
+            return blamed;
         }
         for circle in circles_at_the_bottom(net, &stuck, &stops) {
             for node in &circle {
                 stops[*node] = true;
+                blamed[*node] = true;
             }
             problems.push(match unconditional_cycle(net, &circle) {
                 Some(path) => Problem::UnconditionalCycle { path },
