@@ -1,4 +1,5 @@
-//! graphweft
+//! Typed workflow graphs: the compiler proves them, the runtime runs them.
+#![forbid(unsafe_code)]
 
 mod compile;
 mod context;
@@ -7,11 +8,14 @@ mod driver;
 mod engine;
 mod event;
 mod fault;
+mod graph;
 mod node;
 mod options;
+mod route;
 pub mod state;
 #[doc(hidden)]
 pub mod table;
+mod typed;
 mod workflow;
 
 pub use context::Context;
@@ -21,7 +25,39 @@ pub use engine::{
 };
 pub use event::{Event, EventKind};
 pub use fault::{Cause, Failure, Fault, Never};
+pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
 pub use node::{Collecting, Node, Value};
+pub use graphweft_macros::{Route, node, value};
 pub use options::{NodeOptions, RetryPolicy};
+pub use route::Route;
 pub use state::StateKey;
 pub use workflow::{Flow, Workflow};
+
+/// Wires nodes to a workflow, and has the compiler prove the graph.
+#[macro_export]
+macro_rules! workflow {
+    ($($tokens:tt)*) => {
+        $crate::__::workflow! { @crate $crate; $($tokens)* }
+    };
+}
+
+/// What most programs need, in one `use`.
+pub mod prelude {
+    pub use crate::{Collecting, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey};
+    pub use crate::{node, value, workflow};
+}
+
+/// What the macros expand to. Not for use by hand, and without any promise of stability.
+#[doc(hidden)]
+pub mod __ {
+    pub use crate::context::Context;
+    pub use crate::fault::Failure;
+    pub use crate::graph::Graph;
+    pub use crate::node::{Collecting, Node, ResourceNeed};
+    pub use crate::route::{Ending, Literal, Maybe, Route};
+    pub use crate::table::{Definition, Entry};
+    pub use crate::typed::*;
+    pub use crate::workflow::{Workflow, run_in_memory, run_within};
+    pub use graphweft_macros::workflow;
+    pub use {schemars, serde};
+}

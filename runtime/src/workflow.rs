@@ -4,13 +4,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use graphweft_graph::Graph;
 use serde_json::Map;
 
 use crate::context::Context;
 use crate::driver::{Ending, Env, Job, Shared};
 use crate::engine::{MissingResources, RunError};
 use crate::fault::{Cause, Failure, Fault};
+use crate::graph::Graph;
 use crate::node::{Node, Value};
 use crate::table::{BoxValue, Definition};
 
@@ -51,9 +51,9 @@ impl<I: Value, O: Value> Flow<I, O> {
         in_memory(&self.definition, Box::new(input)).await
     }
 
-    /// Its graph, ids being the names that were written.
-    pub fn graph(&self) -> &Graph<&'static str> {
-        &self.definition.graph
+    /// Its graph as data: nodes, edges, labels, loops and schemas.
+    pub fn graph(&self) -> Graph {
+        Graph::of(&self.definition)
     }
 
     /// Its graph and the bodies of its nodes.
