@@ -177,8 +177,8 @@ pub enum MentionTokens {
     Path(Path),
     /// `[..]`: the brackets.
     Each(Span),
-    /// END where nobody wrote it, at the span of the terminal node that leads there; or the START of a `[..]`, at the
-    /// brackets.
+    /// END where nobody wrote it, at the span of the terminal node that leads there; or START, for a `[..]` at its
+    /// brackets and for a workflow without output at its signature.
     Implied(Span),
 }
 

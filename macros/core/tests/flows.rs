@@ -142,6 +142,14 @@ fn start_may_lead_to_end() {
 }
 
 #[test]
+fn a_group_of_chains_may_be_a_statement() {
+    means(
+        "START => (a, b); (a => c, b => d); (c, d) => END",
+        &["START > a+b", "(c, d) > END", "START > a > c", "START > b > d", "a > c > END", "b > d > END"],
+    );
+}
+
+#[test]
 fn a_let_names_a_node() {
     means(
         "let mirror = fetch(timeout = \"5s\"); let batch = Batch { size: 10 }; START => (fetch, mirror) => compare => batch",

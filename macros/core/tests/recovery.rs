@@ -6,6 +6,7 @@ mod common;
 use std::str::FromStr;
 
 use common::{mentioned, problems, read};
+use graphweft_macros_core::ir::{Flow, NodeKind};
 use graphweft_macros_core::workflow;
 use proc_macro2::{Group, TokenStream, TokenTree};
 
@@ -68,6 +69,116 @@ fn count(tokens: TokenStream) -> usize {
             _ => 1,
         })
         .sum()
+}
+
+/// What emission relies on, whatever was written: every edge stands in one way into its target and in a choice of its
+/// source, and every index has something behind it.
+fn holds_together(flow: &Flow, text: &str) {
+    for (at, edge) in flow.graph.edges.iter().enumerate() {
+        let ways = flow.graph.nodes[edge.to].ways.iter().flat_map(|way| way.edges()).filter(|one| *one == at).count();
+        assert_eq!(ways, 1, "edge {at} of {text}");
+        let choices = &flow.graph.nodes[edge.from].choices;
+        assert!(choices.iter().any(|choice| choice.edges.contains(&at)), "edge {at} of {text}");
+    }
+    assert_eq!(flow.edges.len(), flow.graph.edges.len());
+    assert_eq!(flow.nodes.len(), flow.graph.nodes.len());
+    for edge in &flow.edges {
+        assert!(edge.from < flow.mentions.len() && edge.to < flow.mentions.len(), "{text}");
+    }
+    for (node, data) in flow.nodes.iter().zip(&flow.graph.nodes) {
+        assert!(node.arms.is_empty() || node.arms.len() == data.choices.len(), "{text}");
+        for (arm, choice) in node.arms.iter().zip(&data.choices) {
+            assert!(
+                !arm.labels.is_empty() && arm.targets.iter().all(|(edge, _)| choice.edges.contains(edge)),
+                "{text}"
+            );
+        }
+        if let NodeKind::Each(inner) = &node.kind {
+            holds_together(inner, text);
+        }
+    }
+}
+
+#[test]
+fn whatever_is_written_the_tables_hold_together() {
+    let words = [
+        "a", "b", "c", "d", "START", "END", "=>", "=>", "=>", "=>", ";", ";", ",", "(", ")", "[", "]", "<", ">", "{",
+        "}", "|", ":", "::", "x", "_", "7", "..=", "-", "\"s\"", "let", "=", "#", "->", "fn", "pub", "ok :", "err :",
+    ];
+    let mut random = Random(1);
+    for _ in 0..10_000 {
+        let text: String = (0..random.below(24)).map(|_| format!("{} ", words[random.below(words.len())])).collect();
+        let Ok(tokens) = TokenStream::from_str(&text) else { continue };
+        let (workflow, diagnostics) = workflow(tokens);
+        diagnostics.into_compile_errors();
+        if let Some(workflow) = workflow {
+            holds_together(&workflow.flow, &text);
+            assert!(workflow.flow.plan.is_some() || diagnostics.has_errors(), "nothing is told of {text}");
+        }
+        assert!(diagnostics.iter().all(|one| !one.message().contains("no words")), "{text}");
+    }
+}
+
+/// Numbers that look random and are the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit
+    }
+
+    fn chain(&mut self, deep: usize) -> String {
+        let length = 1 + self.below(3);
+        (0..length).map(|_| self.shape(deep)).collect::<Vec<_>>().join(" => ")
+    }
+
+    fn shape(&mut self, deep: usize) -> String {
+        let node = ["a", "b", "c", "d", "e", "f", "END"][self.below(7)].to_string();
+        if deep == 0 {
+            return node;
+        }
+        match self.below(9) {
+            0 | 1 => format!("({}, {})", self.chain(deep - 1), self.chain(deep - 1)),
+            2 | 3 => format!("<x: {}, y: {}>", self.chain(deep - 1), self.chain(deep - 1)),
+            4 => format!("[{}]", self.chain(deep - 1)),
+            _ => node,
+        }
+    }
+}
+
+#[test]
+fn no_graph_is_refused_without_a_word() {
+    let mut random = Random(7);
+    let mut sound = 0;
+    for _ in 0..3_000 {
+        let statements: Vec<String> = (0..1 + random.below(3)).map(|_| random.chain(2)).collect();
+        let any = if random.below(5) == 0 { "; a | b => c" } else { "" };
+        let text = format!("START => a => {}{any}", statements.join("; "));
+        let (workflow, diagnostics) = read(&text);
+        let flow = workflow.unwrap().flow;
+        holds_together(&flow, &text);
+        sound += usize::from(!diagnostics.has_errors());
+        assert!(diagnostics.iter().all(|one| !one.message().contains("no words")), "{text}");
+    }
+    assert!(sound > 20, "only {sound} of them are sound");
+}
+
+#[test]
+fn a_plan_comes_without_errors_or_not_at_all() {
+    for sample in SAMPLES {
+        let tokens = TokenStream::from_str(sample).unwrap();
+        for missing in 0..count(tokens.clone()) {
+            let tokens = without(tokens.clone(), &mut missing.clone());
+            let text = tokens.to_string();
+            let (workflow, diagnostics) = workflow(tokens);
+            let Some(workflow) = workflow else { continue };
+            holds_together(&workflow.flow, &text);
+            let planned = workflow.flow.plan.is_some();
+            assert!(planned || diagnostics.has_errors(), "nothing is told of {text}");
+            assert!(diagnostics.iter().all(|one| !one.message().contains("no words")), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -123,6 +123,22 @@ fn a_route_map_as_a_target_of_an_arm_is_told() {
 }
 
 #[test]
+fn an_arm_that_ends_where_the_map_leads_is_told() {
+    tells(
+        "START => a => <x: b, y: d> => d",
+        &[
+            "d: `d` would lead to itself: an arm before it ends at `d`, and this arrow leads on from there",
+            "  help: lead the other arms there on their own: `<x: a => d, y: d>`",
+        ],
+    );
+}
+
+#[test]
+fn a_lonely_node_in_a_group_is_told() {
+    tells("START => a; (a => b, c)", &["c: `c` leads nowhere", "  help: `c => next`, or `c => END`"]);
+}
+
+#[test]
 fn a_group_in_a_group_is_told() {
     tells(
         "START => ((a, b), c) => d",

@@ -11,7 +11,7 @@ use graphweft_graph::{Problem, analyse};
 use proc_macro2::Span;
 
 use crate::diagnostics::Diagnostics;
-use crate::ir::{Flow, NodeKind, Workflow};
+use crate::ir::{Flow, FlowNode, NodeKind, Workflow};
 use spell::Spell;
 
 /// Proves a workflow's graph and those of its `[..]`s, and keeps the plans of those that are sound.
@@ -21,6 +21,21 @@ pub(crate) fn check(workflow: &mut Workflow, diagnostics: &mut Diagnostics) {
         (None, Some(signature)) => signature.span,
         (None, None) => Span::call_site(),
     };
+    prove(workflow, nowhere, diagnostics);
+    // Whoever adds a reason for refusing a graph may forget to say it: a graph is never refused without a word.
+    if !is_proven(&workflow.flow) && !diagnostics.has_errors() {
+        diagnostics
+            .error(nowhere, "this graph is not sound, and graphweft has no words for the reason")
+            .help("please report it at https://github.com/graphweft/graphweft/issues");
+    }
+}
+
+fn is_proven(flow: &Flow) -> bool {
+    let inner = |node: &FlowNode| !matches!(&node.kind, NodeKind::Each(inner) if !is_proven(inner));
+    flow.plan.is_some() && flow.nodes.iter().all(inner)
+}
+
+fn prove(workflow: &mut Workflow, nowhere: Span, diagnostics: &mut Diagnostics) {
     let begins = ends::begins(&Spell::new(&workflow.flow), nowhere, diagnostics);
     flow(&mut workflow.flow, Inside::Workflow, begins, diagnostics);
 }

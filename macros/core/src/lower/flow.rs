@@ -259,10 +259,18 @@ impl Lowering<'_> {
         Value::broken(blame)
     }
 
-    /// A statement without an arrow.
+    /// A statement without an arrow. A group of chains says something even so; whatever stands alone in it does not.
     fn alone(&mut self, shape: &Shape, value: &Value) {
         if value.broken || matches!(shape, Shape::Each(_) | Shape::OneOf(_)) {
             return;
+        }
+        if let (Shape::All(all), [Source::Group(values)]) = (shape, value.sources.as_slice()) {
+            let lonely = all.places.iter().zip(values).filter(|(place, _)| place.is_single());
+            let lonely: Vec<(&Chain, &Value)> = lonely.collect();
+            if lonely.len() < all.places.len() {
+                lonely.into_iter().for_each(|(place, value)| self.alone(&place.first, value));
+                return;
+            }
         }
         let text = shape.text();
         let help = match value.last {

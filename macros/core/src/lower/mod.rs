@@ -9,7 +9,7 @@ mod value;
 
 use crate::ast::Program;
 use crate::diagnostics::Diagnostics;
-use crate::ir::Workflow;
+use crate::ir::{Flow, NodeKind, Workflow};
 use flow::{Output, lower_flow};
 use names::Names;
 
@@ -22,7 +22,7 @@ pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow
     };
     let mut names = Names::new(&lets, diagnostics);
     let mut flow = lower_flow(&statements, output, &mut names, diagnostics);
-    names.unused(&lets, incomplete, diagnostics);
+    names.unused(&lets, incomplete || has_holes(&flow), diagnostics);
     if incomplete {
         flow.holes.insert(graphweft_graph::START);
     }
@@ -30,4 +30,10 @@ pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow
         ends::refuse_routed_start(&flow, diagnostics);
     }
     Workflow { krate, item, signature, lets, flow }
+}
+
+/// Whether something in a flow or its `[..]`s could not be read.
+fn has_holes(flow: &Flow) -> bool {
+    let inner = flow.nodes.iter().any(|node| matches!(&node.kind, NodeKind::Each(inner) if has_holes(inner)));
+    inner || !flow.holes.is_empty()
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 
+use proc_macro2::Span;
+
 use super::flow::{ArmEnds, Lowering, Pass};
 use super::value::{Feed, Last, Origin, Source, Value};
 use crate::ast::OneOf;
 use crate::diagnostics::Blame;
-use crate::ir::{Arm, Label, MentionIx};
+use crate::ir::{Arm, Label, Mention, MentionIx};
 
 impl Lowering<'_> {
     /// `a => <ok: b, err: c>`
@@ -140,11 +142,31 @@ impl Lowering<'_> {
         }
         for source in &value.sources {
             match source {
+                Source::One(origin) if value.last == Last::Routes && self.is_mention_of(to, origin.node) => {
+                    self.arm_to_itself(origin.node, to);
+                }
                 Source::One(origin) => self.builder.plain_edge(*origin, to, arrow),
                 Source::Group(places) => self.join(places, to, arrow),
                 Source::Any(origins) => self.collect(&value, origins, to, arrow),
             }
         }
+    }
+
+    fn is_mention_of(&self, mention: MentionIx, node: NodeIx) -> bool {
+        self.builder.mentions().get(mention).is_some_and(|mention| mention.node == node)
+    }
+
+    /// `a => <x: b, y: d> => d`: what is meant is an arm that skips `b`, what is written is `d => d`.
+    fn arm_to_itself(&mut self, node: NodeIx, to: MentionIx) {
+        let name = self.builder.name(node).to_string();
+        let blame = self.builder.mentions().get(to).map(Mention::blame);
+        self.diagnostics
+            .error(
+                blame.unwrap_or_else(|| Span::call_site().into()),
+                format!("`{name}` would lead to itself: an arm before it ends at `{name}`, and this arrow leads on from there"),
+            )
+            .help(format!("lead the other arms there on their own: `<x: a => {name}, y: {name}>`"));
+        self.builder.hole(node);
     }
 
     fn hole_at(&mut self, mention: MentionIx) {

@@ -50,6 +50,8 @@ impl Parser<'_> {
                 let arrow = tokens.pair_span();
                 self.diagnostics.error(arrow, "a node is missing before `=>`").help("write `node => ..`");
                 self.incomplete = true;
+            } else if tokens.peek_punct('|') {
+                self.diagnostics.error(begin, "a node is missing before `|`").help("`a | b => collect`");
             }
             Shape::Missing
         });
