@@ -1,20 +1,23 @@
 //! What a loop is to the loop around it: its last turn, in which no edge leads back.
 //!
-//! What runs on its side belongs to its own turns and is not seen from outside.
+//! What runs on its side belongs to its own turns and is not seen from outside. What is left is one router: its last
+//! turn is left by edges of one vertex alone. For take two edges that leave the loop from two vertices, live together,
+//! and call the later vertex v. As v stands in the loop, some choices of v and of vertices after it lead back to the
+//! head. None of these vertices is on the way to the earlier edge, so that edge can be live together with one that leads
+//! back: it leads to the side, and belongs to no last turn. A loop inside that v stands in is one router already.
 
 use super::nest::{Arm, Nest};
 use super::net::Net;
-use super::pairs::{EdgeSet, Pairs};
+use super::pairs::Pairs;
 use crate::model::{EdgeIx, NodeIx};
 use crate::plan::LoopIx;
 
 /// How much of its last turn a loop shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Where a router with the same ends can stand for it, it is that router. The proof is the same, and deep nests
-    /// take no longer than flat ones.
+    /// What it leads to: it is one router. So deep nests take no longer to prove than flat ones.
     Ends,
-    /// All of it, so that the routes of a problem name every choice on the way.
+    /// All of it. That proves the same, and the routes of a problem name every choice on the way.
     Routes,
 }
 
@@ -31,10 +34,8 @@ pub(super) fn close(
     side_nodes.iter().for_each(|node| on_side[*node] = true);
     let live: Vec<NodeIx> = pairs.live().filter(|vertex| !on_side[*vertex]).collect();
     keep_last_turn(net, nest, knot, &live, &on_side);
-    if detail == Detail::Ends
-        && live.len() > 1
-        && let Some(arms) = as_router(net, nest, pairs, head, knot, &live)
-    {
+    if detail == Detail::Ends && live.len() > 1 {
+        let arms = as_router(net, nest, head, knot, &live);
         for vertex in live {
             nest.arms[vertex].clear();
         }
@@ -61,16 +62,8 @@ fn keep_last_turn(net: &Net<'_>, nest: &mut Nest, knot: LoopIx, live: &[NodeIx],
     }
 }
 
-/// The last turn as one router, which it is where edges that leave from different vertices are never live together:
-/// then it ends in one choice of one vertex, or, if all of them can be avoided, in none.
-fn as_router(
-    net: &Net<'_>,
-    nest: &Nest,
-    pairs: &Pairs,
-    head: NodeIx,
-    knot: LoopIx,
-    live: &[NodeIx],
-) -> Option<Vec<Arm>> {
+/// The last turn as one router: it ends in one choice of one vertex, or, if leaving can be avoided, in none.
+fn as_router(net: &Net<'_>, nest: &Nest, head: NodeIx, knot: LoopIx, live: &[NodeIx]) -> Vec<Arm> {
     let mut inside = vec![false; net.choices.len()];
     nest.knots[knot].nodes.iter().for_each(|node| inside[*node] = true);
     let leaves = |edge: &EdgeIx| !inside[net.edges[*edge].to];
@@ -78,26 +71,18 @@ fn as_router(
     let mut reached = vec![false; net.choices.len()];
     reached[head] = true;
     let mut arms = Vec::new();
-    let mut others = EdgeSet::default();
     for vertex in live.iter().copied() {
         if !reached[vertex] {
             continue;
         }
-        let first = arms.len();
         for arm in &nest.arms[vertex] {
-            let edges: Vec<EdgeIx> = arm.edges.iter().copied().filter(leaves).collect();
-            if edges.iter().any(|edge| pairs.partner(*edge, &others).is_some()) {
-                return None;
-            }
-            for edge in arm.edges.iter().filter(|edge| !leaves(edge)) {
-                reached[nest.vertex[net.edges[*edge].to]] = true;
+            let (edges, inner): (Vec<EdgeIx>, Vec<EdgeIx>) = arm.edges.iter().copied().partition(leaves);
+            for edge in inner {
+                reached[nest.vertex[net.edges[edge].to]] = true;
             }
             if !edges.is_empty() {
                 arms.push(Arm { edges, ..*arm });
             }
-        }
-        for arm in &arms[first..] {
-            arm.edges.iter().for_each(|edge| others.add(pairs, *edge));
         }
     }
 
@@ -109,5 +94,5 @@ fn as_router(
     if leaves_nowhere[head] {
         arms.push(Arm { node: head, choice: 0, edges: Vec::new() });
     }
-    Some(arms)
+    arms
 }
