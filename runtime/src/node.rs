@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
@@ -17,10 +17,36 @@ use crate::table::Definition;
     label = "has to be `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
     note = "put `#[value]` on your own type (graphweft's prelude brings it), or derive the three traits"
 )]
-pub trait Value: Serialize + DeserializeOwned + JsonSchema + Send + 'static {}
+pub trait Value: Send + 'static {
+    #[doc(hidden)]
+    fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error>;
 
+    #[doc(hidden)]
+    fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>>
+    where
+        Self: Sized;
+
+    #[doc(hidden)]
+    fn __schema() -> Schema
+    where
+        Self: Sized;
+}
+
+// The four are not supertraits: then a type that lacks them is one error, not four.
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {}
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {
+    fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+
+    fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>> {
+        serde_path_to_error::deserialize(json)
+    }
+
+    fn __schema() -> Schema {
+        schemars::schema_for!(T)
+    }
+}
 
 /// One step of a workflow.
 ///

@@ -132,9 +132,12 @@ pub struct Arm {
     pub targets: Vec<(EdgeIx, MentionIx)>,
     /// The `:` behind the labels; glue of this arm stands here.
     pub span: Span,
+    /// The `<` of the route map that the arm stands in; a complaint about the map as a whole stands here.
+    pub map: Span,
 }
 
 /// A label as it was written.
+#[derive(Clone)]
 pub enum Label {
     /// `ok`, `Redo`: a variant.
     Name(Ident),

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::mention::{Each, END, Mention, Of};
+use super::mention::{Each, END, Mention, Of, Source, Target};
 use crate::node::{Node, Value};
 use crate::table::{BoxValue, Hand, Token};
 
@@ -172,7 +172,7 @@ pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
 fn hand_items<A, F, V, M>(value: BoxValue, slot: &mut dyn Any)
 where
     V: Items<A> + 'static,
-    F: Node + Follows<A, V::Item, F::Input, M>,
+    F: Target + Follows<A, V::Item, F::Input, M>,
 {
     fill::<V, Vec<BoxValue>>(value, slot, |items| {
         items.items().into_iter().map(|item| Box::new(F::hand(item)) as BoxValue).collect()
@@ -180,39 +180,71 @@ where
 }
 
 /// `a => b`
-pub fn edge<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Node>::Output>
+pub fn edge<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Source>::Output>
 where
-    A::Node: Node,
+    A::Node: Source,
     B::Node: Node,
-    B::Node: Follows<A::Node, <A::Node as Node>::Output, <B::Node as Node>::Input, M>,
+    B::Node: Follows<A::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
 {
-    Edge::by(hand::<A::Node, B::Node, <A::Node as Node>::Output, <B::Node as Node>::Input, M>)
+    Edge::by(hand::<A::Node, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
 }
 
 /// `a => [first => .. => last]`
-pub fn each_edge<A: Mention, F, L, M>(_: A, _: Of<Each<F, L>>, _: M) -> Edge<<A::Node as Node>::Output>
+pub fn each_edge<A: Mention, F, L, M>(_: A, _: Of<Each<F, L>>, _: M) -> Edge<<A::Node as Source>::Output>
 where
-    A::Node: Node,
-    F: Node,
-    <A::Node as Node>::Output: Items<A::Node>,
-    F: Follows<A::Node, <<A::Node as Node>::Output as Items<A::Node>>::Item, F::Input, M>,
+    A::Node: Source,
+    F: Target,
+    <A::Node as Source>::Output: Items<A::Node>,
+    F: Follows<A::Node, <<A::Node as Source>::Output as Items<A::Node>>::Item, F::Input, M>,
 {
-    Edge::by(hand_items::<A::Node, F, <A::Node as Node>::Output, M>)
+    Edge::by(hand_items::<A::Node, F, <A::Node as Source>::Output, M>)
 }
 
-/// `a => END`, for a workflow that gives `O`.
-pub fn end_edge<A: Mention, O: Value>(_: A, _: Gives<O>) -> Edge<<A::Node as Node>::Output>
-where
-    A::Node: Node,
-    END: Ends<A::Node, <A::Node as Node>::Output, O>,
-{
-    Edge::by(hand_end::<A::Node, <A::Node as Node>::Output, O>)
+/// Something that leads to END, and what the workflow gives: both are known before they are compared, so that a wrong
+/// type is blamed on the edge.
+pub struct Leaving<T, O> {
+    what: T,
+    gives: PhantomData<fn() -> O>,
+}
+
+impl<T, O> Leaving<T, O> {
+    pub(crate) fn of(what: T, _: Gives<O>) -> Self {
+        Leaving { what, gives: PhantomData }
+    }
+}
+
+/// A node, as the source of an edge to END.
+pub struct Leaves<A>(PhantomData<fn() -> A>);
+
+/// `a => ..`, in a workflow that gives `O`.
+pub fn leaves<A: Mention, O>(_: A, gives: Gives<O>) -> Leaving<Leaves<A::Node>, O> {
+    Leaving::of(Leaves(PhantomData), gives)
+}
+
+impl<A: Source, O: Value> Leaving<Leaves<A>, O> {
+    /// `.. => END`
+    pub fn ends(self) -> Edge<A::Output>
+    where
+        END: Ends<A, A::Output, O>,
+    {
+        Edge::by(hand_end::<A, A::Output, O>)
+    }
+}
+
+impl<A, P: Send + 'static, O: Value> Leaving<Given<A, P>, O> {
+    /// `<label: END>`
+    pub fn ends(self) -> Token
+    where
+        END: Ends<A, P, O>,
+    {
+        Token { value: Box::new(self.what.value), hand: hand_end::<A, P, O> }
+    }
 }
 
 /// An edge into a place of a join: the join itself takes the value, so the edge has nothing to convert.
-pub fn place_edge<A: Mention>(_: A) -> Edge<<A::Node as Node>::Output>
+pub fn place_edge<A: Mention>(_: A) -> Edge<<A::Node as Source>::Output>
 where
-    A::Node: Node,
+    A::Node: Source,
 {
     Edge::by(|_, _| {})
 }
@@ -242,17 +274,14 @@ impl<A, P: Send + 'static> Given<A, P> {
     pub fn to_each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Token
     where
         P: Items<A>,
-        F: Node + Follows<A, P::Item, F::Input, M>,
+        F: Target + Follows<A, P::Item, F::Input, M>,
     {
         Token { value: Box::new(self.value), hand: hand_items::<A, F, P, M> }
     }
 
-    /// `<label: END>`
-    pub fn to_end<O: Value>(self, _: Gives<O>) -> Token
-    where
-        END: Ends<A, P, O>,
-    {
-        Token { value: Box::new(self.value), hand: hand_end::<A, P, O> }
+    /// `<label: ..>`, in a workflow that gives `O`.
+    pub fn leaving<O>(self, gives: Gives<O>) -> Leaving<Given<A, P>, O> {
+        Leaving::of(self, gives)
     }
 
     /// The same once more, for an arm that leads to several nodes.

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::edge::{Copies, Edge, hand_nothing};
-use super::mention::Mention;
+use super::mention::{Mention, Source};
 use crate::fault::Fault;
-use crate::node::Node;
 use crate::table::{Emitted, Hand, Token, Tokens};
 
 /// What a node with output `T` and error `E` does with them.
@@ -94,8 +93,8 @@ pub fn exit_one<T, E>(edge: Edge<T>) -> Exit<T, E> {
 /// Several plain edges.
 pub fn exit_many<A: Mention, T, E>(_: A, edges: impl IntoIterator<Item = Edge<T>>) -> Exit<T, E>
 where
-    A::Node: Node<Output = T>,
-    <A::Node as Node>::Output: Copies,
+    A::Node: Source<Output = T>,
+    <A::Node as Source>::Output: Copies,
 {
     Exit::Many(edges.into_iter().map(|edge| edge.hand).collect(), |value| value.copy())
 }

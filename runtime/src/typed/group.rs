@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::edge::Gives;
-use super::mention::{END, Mention};
+use super::edge::{Gives, Leaving};
+use super::mention::{END, Mention, Source};
 use crate::node::{Node, Value};
 use crate::table::Token;
 
@@ -41,7 +41,7 @@ fn unpack<T: 'static>(token: Option<Token>) -> Option<T> {
     token?.value.downcast::<T>().ok().map(|value| *value)
 }
 
-impl<A: Node> Place for Always<A> {
+impl<A: Source> Place for Always<A> {
     type Name = A;
     type Given = A::Output;
 
@@ -50,7 +50,7 @@ impl<A: Node> Place for Always<A> {
     }
 }
 
-impl<A: Node> Place for MayBeSkipped<A> {
+impl<A: Source> Place for MayBeSkipped<A> {
     type Name = A;
     type Given = Option<A::Output>;
 
@@ -191,8 +191,15 @@ impl<P: Places> Together<P> {
         }
     }
 
+    /// `(a, b) => ..`, in a workflow that gives `O`.
+    pub fn leaving<O>(self, gives: Gives<O>) -> Leaving<Together<P>, O> {
+        Leaving::of(self, gives)
+    }
+}
+
+impl<P: Places, O: Value> Leaving<Together<P>, O> {
     /// `(a, b) => END`
-    pub fn end<O: Value>(self, _: Gives<O>) -> JoinFn
+    pub fn ends(self) -> JoinFn
     where
         END: EndsAll<P::Names, P::Given, O>,
     {
@@ -204,15 +211,6 @@ impl<P: Places> Together<P> {
     }
 }
 
-/// `(a, b, ..) => join` with more places than a tuple has, for a join that takes nothing.
-pub fn group_of_many<B: Mention>(_: B) -> JoinFn
-where
-    B::Node: Node,
-    B::Node: JoinsMany<<B::Node as Node>::Input>,
-{
-    nothing
-}
-
 fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {
     if let Some(slot) = slot.downcast_mut::<Option<()>>() {
         *slot = Some(());
@@ -222,8 +220,8 @@ fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {
 /// Holds two feeders of one place to one type.
 pub fn share_place<A: Mention, B: Mention>(_: A, _: B)
 where
-    A::Node: Node,
-    B::Node: Node,
-    A::Node: SharesPlace<B::Node, <B::Node as Node>::Output, <A::Node as Node>::Output>,
+    A::Node: Source,
+    B::Node: Source,
+    A::Node: SharesPlace<B::Node, <B::Node as Source>::Output, <A::Node as Source>::Output>,
 {
 }

@@ -11,10 +11,11 @@ use futures::future::{BoxFuture, FutureExt};
 
 use super::exit::Exit;
 use super::group::JoinFn;
+use super::mention::Target;
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
-use crate::node::{Collecting, Node};
+use crate::node::{Collecting, Node, Value};
 use crate::options::NodeOptions;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished};
 
@@ -108,7 +109,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     }
 
     fn finish(&self, output: N::Output, context: &Context) -> Finished {
-        let record = context.records().then(|| serde_json::to_value(&output)).transpose();
+        let record = context.records().then(|| output.__to_json()).transpose();
         match (record, Y::give(output)) {
             (Err(error), _) => Finished::Fault(Fault::Context {
                 message: format!("the output cannot be written as JSON: {error}"),
@@ -165,20 +166,9 @@ fn wrong_input<N: Node>() -> Fault {
     }
 }
 
-/// A copy for another attempt: by `Clone` where there is one, otherwise by way of JSON.
 fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {
     let input = input.downcast_ref::<N::Input>().ok_or_else(wrong_input::<N>)?;
-    let copy = match N::copy_input(input) {
-        Some(copy) => copy,
-        None => serde_json::to_value(input).and_then(serde_json::from_value).map_err(|error| Fault::Context {
-            message: format!(
-                "the input cannot be kept for another attempt: `{}` is not `Clone`, and does not come back from JSON: \
-                 {error}",
-                std::any::type_name::<N::Input>()
-            ),
-        })?,
-    };
-    Ok(Box::new(copy))
+    Ok(Box::new(N::copy(input)?))
 }
 
 /// What an entry is called.
@@ -225,8 +215,7 @@ pub fn collecting_entry<N: Collecting>(
 ) -> Entry {
     let options = options.unwrap_or_else(|| node.options());
     let leaf = Leaf::<N, OnceEnough> { node, joins, exit, explain, yields: PhantomData };
-    let schema: fn() -> schemars::Schema = || schemars::schema_for!(N::Collected);
-    Entry { collects: true, output_schema: schema, ..describe::<N>(name, options, Arc::new(leaf)) }
+    Entry { collects: true, output_schema: N::Collected::__schema, ..describe::<N>(name, options, Arc::new(leaf)) }
 }
 
 fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
@@ -239,8 +228,8 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
         node: Some(node),
         scope: None,
         resources: N::resources(),
-        input_schema: || schemars::schema_for!(N::Input),
-        output_schema: || schemars::schema_for!(N::Output),
+        input_schema: N::Input::__schema,
+        output_schema: N::Output::__schema,
     }
 }
 

@@ -1,11 +1,10 @@
 //! How a node is named inside an expansion: `charge {}`, or `of::<Batch>()` where the type has no such literal.
 
-use std::convert::Infallible;
-use std::future::pending;
 use std::marker::PhantomData;
 
-use crate::context::Context;
-use crate::fault::{Failure, Never};
+use schemars::Schema;
+
+use crate::fault::{Failure, Fault, Never};
 use crate::node::{Collecting, Node, Value};
 
 /// An expression that stands for a node's type.
@@ -37,8 +36,80 @@ pub struct START {}
 /// Where a workflow ends: what reaches it is the workflow's output. It has no way out.
 pub struct END {}
 
-/// START as a source: a node that gives the input.
-pub struct StartOf<I>(PhantomData<fn() -> (I, Infallible)>);
+/// What an edge can begin at.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node",
+    label = "not a node",
+    note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
+)]
+pub trait Source {
+    /// What it gives.
+    type Output: Send + 'static;
+    /// How it fails.
+    type Error: Send + 'static;
+    /// What it gives, as JSON.
+    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error>;
+    /// The JSON Schema of what it gives.
+    fn schema() -> Schema;
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: Node> Source for N {
+    type Output = N::Output;
+    type Error = N::Error;
+
+    fn json(output: &N::Output) -> Result<serde_json::Value, serde_json::Error> {
+        output.__to_json()
+    }
+
+    fn schema() -> Schema {
+        N::Output::__schema()
+    }
+}
+
+/// What `[..]` can begin with.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a node",
+    label = "not a node",
+    note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
+)]
+pub trait Target {
+    /// What it takes.
+    type Input: Send + 'static;
+    /// A copy of that, for another attempt.
+    fn copy(input: &Self::Input) -> Result<Self::Input, Fault>;
+    /// The JSON Schema of what it takes.
+    fn schema() -> Schema;
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: Node> Target for N {
+    type Input = N::Input;
+
+    fn copy(input: &N::Input) -> Result<N::Input, Fault> {
+        if let Some(copy) = N::copy_input(input) {
+            return Ok(copy);
+        }
+        let json = input.__to_json().map_err(|error| not_kept::<N::Input>(&error))?;
+        N::Input::__from_json(&json).map_err(|error| not_kept::<N::Input>(&error))
+    }
+
+    fn schema() -> Schema {
+        N::Input::__schema()
+    }
+}
+
+fn not_kept<T>(error: &dyn std::error::Error) -> Fault {
+    Fault::Context {
+        message: format!(
+            "the input cannot be kept for another attempt: `{}` is not `Clone`, and does not come back from JSON: {error}",
+            std::any::type_name::<T>()
+        ),
+    }
+}
+
+/// START as a source: it gives the input.
+pub struct StartOf<I>(PhantomData<fn() -> I>);
 
 /// A collecting node as a source: it gives what its first `Some` holds.
 pub struct Collected<N>(PhantomData<fn() -> N>);
@@ -46,39 +117,76 @@ pub struct Collected<N>(PhantomData<fn() -> N>);
 /// A node whose `err` is routed, as the source of a plain edge: it gives the whole `Result`.
 pub struct Whole<N>(PhantomData<fn() -> N>);
 
-/// `[first => .. => last]` as a node: takes a `Vec`, gives a `Vec`.
+/// `[first => .. => last]`: takes a `Vec`, gives a `Vec`.
 pub struct Each<First, Last>(PhantomData<fn() -> (First, Last)>);
 
-/// The stand-ins are types only: no value of them is ever made, so none of them ever runs.
-macro_rules! stands_in {
-    ($(<$($param:ident : $bound:path),*> $ty:ty { $input:ty => $output:ty, $error:ty })*) => {$(
-        impl<$($param: $bound),*> Node for $ty {
-            type Input = $input;
-            type Output = $output;
-            type Error = $error;
+impl<I: Value> Source for StartOf<I> {
+    type Output = I;
+    type Error = Never;
 
-            async fn run(&self, _: $input, _: &Context) -> Result<$output, $error> {
-                pending().await
-            }
-        }
-    )*};
+    fn json(output: &I) -> Result<serde_json::Value, serde_json::Error> {
+        output.__to_json()
+    }
+
+    fn schema() -> Schema {
+        I::__schema()
+    }
 }
 
-stands_in! {
-    <I: Value> StartOf<I> { () => I, Never }
-    <N: Collecting> Collected<N> { N::Input => N::Collected, N::Error }
-    <First: Node, Last: Node> Each<First, Last> { Vec<First::Input> => Vec<Last::Output>, Failure }
+impl<N: Collecting> Source for Collected<N> {
+    type Output = N::Collected;
+    type Error = N::Error;
+
+    fn json(output: &N::Collected) -> Result<serde_json::Value, serde_json::Error> {
+        output.__to_json()
+    }
+
+    fn schema() -> Schema {
+        N::Collected::__schema()
+    }
 }
 
-impl<N: Node> Node for Whole<N>
+impl<N: Source> Source for Whole<N>
 where
-    N::Error: Value,
+    Result<N::Output, N::Error>: Value,
 {
-    type Input = N::Input;
     type Output = Result<N::Output, N::Error>;
     type Error = Never;
 
-    async fn run(&self, _: N::Input, _: &Context) -> Result<Self::Output, Never> {
-        pending().await
+    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error> {
+        output.__to_json()
     }
+
+    fn schema() -> Schema {
+        <Self::Output as Value>::__schema()
+    }
+}
+
+impl<First, Last: Source> Source for Each<First, Last> {
+    type Output = Vec<Last::Output>;
+    type Error = Failure;
+
+    fn json(output: &Vec<Last::Output>) -> Result<serde_json::Value, serde_json::Error> {
+        output.iter().map(Last::json).collect()
+    }
+
+    fn schema() -> Schema {
+        array_of(Last::schema())
+    }
+}
+
+impl<First: Target, Last> Target for Each<First, Last> {
+    type Input = Vec<First::Input>;
+
+    fn copy(input: &Vec<First::Input>) -> Result<Vec<First::Input>, Fault> {
+        input.iter().map(First::copy).collect()
+    }
+
+    fn schema() -> Schema {
+        array_of(First::schema())
+    }
+}
+
+fn array_of(items: Schema) -> Schema {
+    schemars::json_schema!({ "type": "array", "items": items })
 }

@@ -6,7 +6,7 @@ use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
 
 use crate::fault::{Fault, Never};
-use crate::node::Node;
+use super::mention::Source;
 use crate::route::{Ending, Route};
 
 /// Asks something of `T`.
@@ -18,6 +18,8 @@ pub trait Plain {
     const FALLIBLE: bool = false;
     /// Whether, as the error of a node, it can occur.
     const OCCURS: bool = true;
+    /// Whether it has labels.
+    const ROUTES: bool = false;
 }
 
 impl<T> Plain for Probe<T> {}
@@ -25,6 +27,11 @@ impl<T> Plain for Probe<T> {}
 impl<T, E> Probe<Result<T, E>> {
     /// A `Result`, also behind an alias.
     pub const FALLIBLE: bool = true;
+}
+
+impl<T: Route> Probe<T> {
+    /// It has labels.
+    pub const ROUTES: bool = true;
 }
 
 impl Probe<Never> {
@@ -110,11 +117,22 @@ impl<T> Collects for Option<T> {
     type Collected = T;
 }
 
+/// Whether labels by name are those of the first kind; otherwise they are of the second, or there are none.
+///
+/// # Panics
+/// At compile time, with `refusal`, where a route map names labels of a value that has none.
+pub const fn has_labels(is_second: bool, is_first: bool, refusal: &str) -> bool {
+    if !(is_first || is_second) {
+        panic!("{}", refusal);
+    }
+    is_first
+}
+
 /// How `ok` and `err` are meant: of the `Result` that a node returns where it can fail, of its value otherwise.
 pub struct By<const OCCURS: bool>;
 
 /// The labels of a node whose map names `ok` or `err`.
-pub trait ByName<N: Node> {
+pub trait ByName<N: Source> {
     /// What is matched.
     type Labels;
     /// What a plain edge or `_` carries.
@@ -127,7 +145,7 @@ pub trait ByName<N: Node> {
     fn plain(result: Result<N::Output, N::Error>) -> Self::Whole;
 }
 
-impl<N: Node> ByName<N> for By<true> {
+impl<N: Source> ByName<N> for By<true> {
     type Labels = Ending<N::Output, N::Error>;
     type Whole = Result<N::Output, N::Error>;
 
@@ -141,6 +159,50 @@ impl<N: Node> ByName<N> for By<true> {
 
     fn plain(result: Result<N::Output, N::Error>) -> Self::Whole {
         result
+    }
+}
+
+/// How names are meant that are neither `ok` nor `err`: of the value where it has labels. Where it has none but the
+/// node can fail, somebody mistyped `ok`.
+pub struct Named<const ROUTES: bool>;
+
+/// The labels of a node whose map names neither.
+pub trait ByValue<N: Source> {
+    /// What is matched.
+    type Labels;
+    /// Takes apart.
+    fn split(value: N::Output) -> Self::Labels;
+    /// Puts together.
+    fn whole(labels: Self::Labels) -> N::Output;
+}
+
+impl<N: Source> ByValue<N> for Named<true>
+where
+    N::Output: Route,
+{
+    type Labels = <N::Output as Route>::Labels;
+
+    fn split(value: N::Output) -> Self::Labels {
+        Route::split(value)
+    }
+
+    fn whole(labels: Self::Labels) -> N::Output {
+        Route::whole(labels)
+    }
+}
+
+impl<N: Source> ByValue<N> for Named<false> {
+    type Labels = Ending<N::Output, N::Error>;
+
+    fn split(value: N::Output) -> Self::Labels {
+        Ending::ok(value)
+    }
+
+    fn whole(labels: Self::Labels) -> N::Output {
+        match labels {
+            Ending::ok(value) => value,
+            Ending::err(_) => unreachable!("the error was taken out before"),
+        }
     }
 }
 
@@ -163,7 +225,7 @@ impl Impossible for std::convert::Infallible {
     }
 }
 
-impl<N: Node> ByName<N> for By<false>
+impl<N: Source> ByName<N> for By<false>
 where
     N::Output: Route,
     N::Error: Impossible,

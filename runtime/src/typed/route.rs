@@ -1,10 +1,7 @@
 //! Routed edges, where the label is a pattern and rustc checks the `match` (P1).
 
-use crate::node::{Node, Value};
-use crate::route::{Literal, Route};
-
-/// The labels of what a node gives.
-pub type LabelsOf<N> = <<N as Node>::Output as Route>::Labels;
+use crate::node::Value;
+use crate::route::Literal;
 
 /// What the literals of a node's route map are compared with.
 pub fn view<T: Literal>(value: &T) -> T::View<'_> {

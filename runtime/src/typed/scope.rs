@@ -8,7 +8,7 @@ use super::edge::Gives;
 use super::exit::Exit;
 use super::group::JoinFn;
 use super::leaf::{JoinTable, cast, take};
-use super::mention::Each;
+use super::mention::{Each, Source, Target};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault};
 use crate::node::{Node, Value};
@@ -37,20 +37,14 @@ fn open<T: 'static>(value: BoxValue) -> Result<T, Fault> {
     value.downcast::<T>().map(|value| *value).map_err(|_| mismatch::<T>())
 }
 
-fn copy<T: Value>(input: &BoxValue, by_clone: impl Fn(&T) -> Option<T>) -> Result<BoxValue, Fault> {
-    let input = input.downcast_ref::<T>().ok_or_else(mismatch::<T>)?;
-    let copy = match by_clone(input) {
-        Some(copy) => copy,
-        None => serde_json::to_value(input)
-            .and_then(serde_json::from_value)
-            .map_err(|error| Fault::Context { message: format!("the input cannot be kept for another attempt: {error}") })?,
-    };
-    Ok(Box::new(copy))
+fn copy<T: Target>(input: &BoxValue) -> Result<BoxValue, Fault> {
+    let input = input.downcast_ref::<T::Input>().ok_or_else(mismatch::<T::Input>)?;
+    Ok(Box::new(T::copy(input)?))
 }
 
-fn finish<T: Value, E>(exit: &Exit<T, E>, output: T, records: bool) -> Result<Finished, Fault> {
+fn finish<S: Source, E>(exit: &Exit<S::Output, E>, output: S::Output, records: bool) -> Result<Finished, Fault> {
     let record = records
-        .then(|| serde_json::to_value(&output))
+        .then(|| S::json(&output))
         .transpose()
         .map_err(|error| Fault::Context { message: format!("the output cannot be written as JSON: {error}") })?;
     Ok(Finished::Emitted { emitted: exit.value(output), output: record })
@@ -73,12 +67,12 @@ impl<N: Node> AnyScope for NestedScope<N> {
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
-        copy::<N::Input>(input, N::copy_input)
+        copy::<N>(input)
     }
 
     fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
         let output = outputs.into_iter().next().ok_or_else(mismatch::<N::Output>)?;
-        finish(&self.exit, open::<N::Output>(output)?, records)
+        finish::<N, _>(&self.exit, open::<N::Output>(output)?, records)
     }
 
     fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
@@ -87,14 +81,14 @@ impl<N: Node> AnyScope for NestedScope<N> {
 }
 
 /// `[first => .. => last]`
-pub struct EachScope<First: Node, Last: Node> {
+pub struct EachScope<First, Last: Source> {
     definition: Arc<Definition>,
     joins: JoinTable,
     exit: Exit<Vec<Last::Output>, Failure>,
     first: PhantomData<fn() -> First>,
 }
 
-impl<First: Node, Last: Node> AnyScope for EachScope<First, Last> {
+impl<First: Target + 'static, Last: Source + 'static> AnyScope for EachScope<First, Last> {
     fn definition(&self) -> &Arc<Definition> {
         &self.definition
     }
@@ -108,12 +102,12 @@ impl<First: Node, Last: Node> AnyScope for EachScope<First, Last> {
     }
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
-        copy::<First::Input>(input, First::copy_input)
+        copy::<First>(input)
     }
 
     fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
         let outputs = outputs.into_iter().map(open::<Last::Output>).collect::<Result<Vec<_>, _>>()?;
-        finish(&self.exit, outputs, records)
+        finish::<Each<First, Last>, _>(&self.exit, outputs, records)
     }
 
     fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
@@ -122,7 +116,7 @@ impl<First: Node, Last: Node> AnyScope for EachScope<First, Last> {
 }
 
 /// An entry for `[..]`.
-pub fn each_entry<First: Node, Last: Node>(
+pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
     name: &'static str,
     definition: Definition,
     joins: JoinTable,
@@ -139,8 +133,8 @@ pub fn each_entry<First: Node, Last: Node>(
         node: None,
         scope: Some(Arc::new(scope)),
         resources,
-        input_schema: || schemars::schema_for!(Vec<First::Input>),
-        output_schema: || schemars::schema_for!(Vec<Last::Output>),
+        input_schema: <Each<First, Last> as Target>::schema,
+        output_schema: <Each<First, Last> as Source>::schema,
     }
 }
 
@@ -175,15 +169,19 @@ pub fn define<I: Value, O: Value>(
         compiled: Default::default(),
         door: Door {
             read_input: |json| {
-                let input: I = serde_path_to_error::deserialize(json)?;
+                let input = I::__from_json(json)?;
                 Ok(Box::new(input))
             },
-            write_input: |input| serde_json::to_value(input.downcast_ref::<I>()),
-            write_output: |output| serde_json::to_value(output.downcast_ref::<O>()),
-            input_schema: || schemars::schema_for!(I),
-            output_schema: || schemars::schema_for!(O),
+            write_input: |input| write::<I>(input),
+            write_output: |output| write::<O>(output),
+            input_schema: I::__schema,
+            output_schema: O::__schema,
         },
     }
+}
+
+fn write<T: Value>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
+    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Value::__to_json)
 }
 
 /// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.

@@ -1,7 +1,7 @@
 //! The entries of the table: a node with its ways in and out.
 
 use graphweft_graph::NodeIx;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 use syn::spanned::Spanned;
@@ -55,13 +55,13 @@ impl Emission<'_> {
                 let inside = Emission { lets: self.lets, flow };
                 let (first, last) = inside.ends_of_each();
                 let definition = definition(&inside, &quote!(#name), "");
-                let out = out();
+                let out = out(Span::call_site());
                 quote! {
                     __gw::each_entry::<#first, #last>(
                         #name,
                         {
-                            type __Input = <#first as __gw::Node>::Input;
-                            let #out = __gw::gives::<<#last as __gw::Node>::Output>();
+                            type __Input = <#first as __gw::Target>::Input;
+                            let #out = __gw::gives::<<#last as __gw::Source>::Output>();
                             #definition
                         },
                         #joins,

@@ -52,8 +52,9 @@ impl Emission<'_> {
             return quote_spanned!(span=> __gw::place_edge(#source));
         }
         if to == END {
-            let out = out();
-            return quote_spanned!(span=> __gw::end_edge(#source, #out));
+            let end = self.end_span(data.to, data.arrow);
+            let (out, ends) = (out(end), Ident::new("ends", glue(end)));
+            return quote_spanned!(span=> __gw::leaves(#source, #out).#ends());
         }
         let target = self.target(data.to);
         match self.inside(to) {
@@ -77,7 +78,7 @@ impl Emission<'_> {
             .collect();
         let value = Ident::new("__value", span);
         let by_value = self.match_value(node, routing, &value);
-        let (output, error) = (quote!(<#source as __gw::Node>::Output), quote!(<#source as __gw::Node>::Error));
+        let (output, error) = (quote!(<#source as __gw::Source>::Output), quote!(<#source as __gw::Source>::Error));
         if !routing.sees_errors() {
             return quote_spanned! {span=>
                 __gw::exit_value(move |#whole: #output| { #(#copies)* let #value = #whole; #by_value })
@@ -116,7 +117,10 @@ impl Emission<'_> {
                 let by = by_alias(node, span);
                 quote_spanned!(span=> <#by as __gw::ByName<#source>>::whole(#rest))
             }
-            _ => quote_spanned!(span=> <<#source as __gw::Node>::Output as __gw::Route>::whole(#rest)),
+            _ => {
+                let by = by_alias(node, span);
+                quote_spanned!(span=> <#by as __gw::ByValue<#source>>::whole(#rest))
+            }
         };
         let arms: Vec<TokenStream> = self
             .matched_labels(node)
@@ -142,7 +146,10 @@ impl Emission<'_> {
             })
             .collect();
         let subject = match routing {
-            Routing::Names { .. } => quote_spanned!(span=> __gw::Route::split(#value)),
+            Routing::Names { .. } => {
+                let by = by_alias(node, span);
+                quote_spanned!(span=> <#by as __gw::ByValue<#source>>::split(#value))
+            }
             _ => quote!(#value),
         };
         match routing {
@@ -209,15 +216,20 @@ impl Emission<'_> {
     fn arm_token(&self, edge: EdgeIx, mention: MentionIx, given: &TokenStream, span: Span) -> TokenStream {
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
         if to == END {
-            let span = glue(self.flow.mentions.get(mention).map_or(span, |mention| mention.tokens.span()));
-            let out = out();
-            return quote_spanned!(span=> #given.to_end(#out));
+            let end = self.end_span(mention, span);
+            let (out, ends) = (out(end), Ident::new("ends", glue(end)));
+            return quote_spanned!(span=> #given.leaving(#out).#ends());
         }
         let target = self.target(mention);
         match self.inside(to) {
             Some(_) => quote_spanned!(span=> #given.to_each(#target, 0)),
             None => quote_spanned!(span=> #given.to(#target, 0)),
         }
+    }
+
+    /// Where END was written, or the node that leads there.
+    fn end_span(&self, mention: MentionIx, otherwise: Span) -> Span {
+        self.flow.mentions.get(mention).map_or(otherwise, |mention| mention.tokens.span())
     }
 
     /// The edges of a routed node that stand in no arm.

@@ -95,12 +95,12 @@ impl Emission<'_> {
                 }
             });
         // The last arm keeps rustc from offering `todo!()` in the user's sight.
-        let no_offer = quote_spanned!(span=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
+        let no_offer = quote_spanned!(Span::call_site()=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
-                fn #check(__value: &<#source as __gw::Node>::Output) {
+                fn #check(__value: &<#source as __gw::Source>::Output) {
                     match __gw::view(__value) { #(#patterns)* #no_offer }
                 }
             },
@@ -120,14 +120,47 @@ impl Emission<'_> {
         match routing {
             Routing::Result => {
                 let by = by_alias(node, span);
+                let refusal = self.no_labels(node);
                 quote_spanned! {span=>
-                    type #by = __gw::By<{ __gw::Probe::<<#source as __gw::Node>::Error>::OCCURS }>;
+                    type #by = __gw::By<
+                        {
+                            __gw::has_labels(
+                                __gw::Probe::<<#source as __gw::Source>::Output>::ROUTES,
+                                __gw::Probe::<<#source as __gw::Source>::Error>::OCCURS,
+                                #refusal,
+                            )
+                        },
+                    >;
                     type #alias = <#by as __gw::ByName<#source>>::Labels;
                 }
             }
-            Routing::Names { .. } => quote_spanned!(span=> type #alias = __gw::LabelsOf<#source>;),
+            Routing::Names { .. } => {
+                let by = by_alias(node, span);
+                let refusal = self.no_labels(node);
+                quote_spanned! {span=>
+                    type #by = __gw::Named<
+                        {
+                            __gw::has_labels(
+                                __gw::Probe::<<#source as __gw::Source>::Error>::OCCURS,
+                                __gw::Probe::<<#source as __gw::Source>::Output>::ROUTES,
+                                #refusal,
+                            )
+                        },
+                    >;
+                    type #alias = <#by as __gw::ByValue<#source>>::Labels;
+                }
+            }
             _ => TokenStream::new(),
         }
+    }
+
+    /// What is said where labels are written behind a node that gives none.
+    fn no_labels(&self, node: NodeIx) -> String {
+        let name = self.flow.nodes.get(node).map_or("", |node| &node.name);
+        format!(
+            "`{name}` gives a value without labels to choose a route by\n\nhelp: labels come from `Result`, `Option`, an enum \
+             with `#[derive(Route)]`, and the literals of `bool`, integers, `char` and `String`"
+        )
     }
 
     /// A routed error travels, so it is a value; and it can occur.
@@ -143,20 +176,20 @@ impl Emission<'_> {
         let span = glue(label.unwrap_or_else(|| self.map_span(node)));
         let source = self.source_type(node);
         let travels =
-            quote_spanned!(span=> const _: () = __gw::error_travels::<#source, <#source as __gw::Node>::Error>(););
+            quote_spanned!(span=> const _: () = __gw::error_travels::<#source, <#source as __gw::Source>::Error>(););
         if routing == Routing::Result {
             return travels;
         }
         quote_spanned! {span=>
             #travels
-            const _: () = __gw::can_fail(__gw::Probe::<<#source as __gw::Node>::Error>::OCCURS);
+            const _: () = __gw::can_fail(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS);
         }
     }
 
     /// Where a complaint about the route map as a whole stands.
     pub fn map_span(&self, node: NodeIx) -> Span {
         let data = self.flow.nodes.get(node);
-        data.and_then(|data| data.arms.first()).map_or_else(Span::call_site, |arm| arm.span)
+        data.and_then(|data| data.arms.first()).map_or_else(Span::call_site, |arm| arm.map)
     }
 
     /// The arm that `err` stands in.

@@ -19,9 +19,9 @@ pub struct Emission<'a> {
     pub flow: &'a Flow,
 }
 
-/// The variable that holds the type of the output.
-pub fn out() -> Ident {
-    Ident::new("__out", Span::mixed_site())
+/// The variable that holds the type of the output, where an error about it should stand.
+pub fn out(span: Span) -> Ident {
+    Ident::new("__out", glue(span))
 }
 
 /// A place in the user's sight where glue stands, which no name of the user's can see.

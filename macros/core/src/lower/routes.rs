@@ -24,8 +24,8 @@ impl Lowering<'_> {
             let feed = match router {
                 Some(router) => {
                     self.check_labels(router.node, &arm.labels);
-                    let labels = arm.labels.iter().map(copy).collect();
-                    let at = self.builder.add_arm(router.node, Arm { labels, targets: Vec::new(), span: arm.colon });
+                    let labels = arm.labels.clone();
+                    let at = self.builder.add_arm(router.node, Arm { labels, targets: Vec::new(), span: arm.colon, map: map.blame.first });
                     let origin = Origin { arm: Some(at), ..router };
                     let blame = arm.labels.first().map_or(arm.colon, Label::span);
                     Feed::From(Value::of(Source::One(origin), blame.into()), arm.colon.into())
@@ -275,78 +275,5 @@ impl Lowering<'_> {
             })
             .collect();
         ways.join(" and ")
-    }
-
-    /// Refuses what is already routed, and whatever stands behind the default.
-    fn check_labels(&mut self, router: NodeIx, labels: &[Label]) {
-        let name = self.builder.name(router).to_string();
-        // A default beside other labels in one arm is told where it is read.
-        let mut arms = self.builder.arms(router).iter();
-        let behind_default = arms.find_map(|arm| match arm.labels.as_slice() {
-            [Label::Default(span)] => Some(*span),
-            _ => None,
-        });
-        for (nth, label) in labels.iter().enumerate() {
-            let routed = self.builder.arms(router).iter().flat_map(|arm| &arm.labels);
-            let same = routed.chain(labels.iter().take(nth)).find(|earlier| earlier.key() == label.key());
-            let twice = same.map(Label::text);
-            match (label, twice) {
-                (Label::Default(span), Some(_)) => {
-                    self.diagnostics
-                        .error(*span, format!("`{name}` has two defaults"))
-                        .help("`_` takes whatever no other label takes: keep one, as the last arm");
-                }
-                (label, Some(earlier)) => {
-                    let text = label.text();
-                    let message = if text == earlier {
-                        format!("`{name}` is already routed for label `{text}`")
-                    } else {
-                        format!("`{name}` is already routed for label `{text}`, which was written `{earlier}`")
-                    };
-                    self.diagnostics
-                        .error(label.span(), message)
-                        .help(format!("for several targets write `{text}: (a, b)`"));
-                }
-                _ => {}
-            }
-            if let (Some(default), false) = (behind_default, matches!(label, Label::Default(_))) {
-                self.diagnostics
-                    .error(default, format!("`_` stands before other labels of `{name}`, which would never be taken"))
-                    .help("move it to the end of the last route map");
-            }
-        }
-    }
-}
-
-/// The arms that lead back to a node which every path to their router has passed: they begin the next turn of a loop.
-pub(super) fn that_go_back(sketch: Lowering<'_>) -> BTreeSet<ArmEnds> {
-    let Pass::Sketch(arms) = sketch.pass else { return BTreeSet::new() };
-    let mut successors = vec![Vec::new(); sketch.builder.node_count()];
-    for edge in sketch.builder.edges() {
-        if let Some(targets) = successors.get_mut(edge.from) {
-            targets.push(edge.to);
-        }
-    }
-    let reaches = |router: NodeIx, without: Option<NodeIx>| {
-        let mut seen: BTreeSet<NodeIx> = without.into_iter().chain([START]).collect();
-        let mut open = vec![START];
-        while let Some(node) = open.pop() {
-            if node == router {
-                return true;
-            }
-            open.extend(successors.get(node).into_iter().flatten().copied().filter(|next| seen.insert(*next)));
-        }
-        false
-    };
-    arms.into_iter().filter(|(router, target)| reaches(*router, None) && !reaches(*router, Some(*target))).collect()
-}
-
-fn copy(label: &Label) -> Label {
-    match label {
-        Label::Name(name) => Label::Name(name.clone()),
-        Label::Literal { pattern, text, span } => {
-            Label::Literal { pattern: pattern.clone(), text: text.clone(), span: *span }
-        }
-        Label::Default(span) => Label::Default(*span),
     }
 }

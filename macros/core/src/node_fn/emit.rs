@@ -106,6 +106,11 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             }
         }
     });
+    let at = local(node.returns().map_or(name.span(), Spanned::span));
+    let types = quote_spanned! {at=>
+        type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+        type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+    };
     quote! {
         use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _};
         use #krate::__::{NoWay as _, Plain as _};
@@ -113,8 +118,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
         impl #krate::Node for #name {
             type Input = #input;
-            type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
-            type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+            #types
             #name_const
             #doc_const
             #run
