@@ -121,8 +121,8 @@ impl Diagnostic {
     /// Message and mends, as the compiler prints them.
     pub fn text(&self) -> String {
         let mut text = self.message.clone();
-        for (nth, help) in self.helps.iter().enumerate() {
-            text.push_str(if nth == 0 { "\n\nhelp: " } else { "\nhelp: " });
+        for help in &self.helps {
+            text.push_str("\nhelp: ");
             text.push_str(help);
         }
         text

@@ -90,5 +90,5 @@ fn the_graph_of_a_broken_workflow_keeps_its_public_face() {
 fn errors_are_compile_errors_that_carry_their_mend() {
     let errors = read("START => a => ;").1.into_compile_errors().to_string();
     assert!(errors.starts_with(":: core :: compile_error ! {"), "{errors}");
-    assert!(errors.contains("this `=>` leads nowhere\\n\\nhelp: write a node behind it"), "{errors}");
+    assert!(errors.contains("this `=>` leads nowhere\\nhelp: write a node behind it"), "{errors}");
 }

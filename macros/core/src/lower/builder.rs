@@ -4,18 +4,41 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphweft_graph::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
 
+use proc_macro2::Span;
+
 use super::value::Origin;
 use crate::diagnostics::Blame;
-use crate::ir::{Arm, Flow, FlowEdge, FlowNode, Mention, MentionIx, MentionTokens, NodeKind};
+use crate::ir::{Arm, Flow, FlowEdge, FlowNode, Label, Mention, MentionIx, MentionTokens, NodeKind};
 
 /// A node with what is known of it so far.
 struct Draft {
     name: String,
     kind: NodeKind,
     arms: Vec<Arm>,
+    /// Every label that is routed, by its key, as it was written first.
+    routed: BTreeMap<String, String>,
+    /// A `_` with an arm of its own.
+    default: Option<Span>,
+    /// By target, the edges of arms.
+    by_target: BTreeMap<NodeIx, Vec<EdgeIx>>,
     /// The edges that are taken whatever is chosen.
     plain: Vec<EdgeIx>,
     ways: Vec<Way>,
+}
+
+impl Draft {
+    fn new(name: String, kind: NodeKind) -> Self {
+        Draft {
+            name,
+            kind,
+            arms: Vec::new(),
+            routed: BTreeMap::new(),
+            default: None,
+            by_target: BTreeMap::new(),
+            plain: Vec::new(),
+            ways: Vec::new(),
+        }
+    }
 }
 
 /// Collects nodes, edges and ways in; [`finish`](Builder::finish) makes the choices.
@@ -31,10 +54,8 @@ pub(super) struct Builder {
 
 impl Builder {
     pub(super) fn new(unit_output: bool) -> Self {
-        let draft =
-            |name: &str, kind| Draft { name: name.into(), kind, arms: Vec::new(), plain: Vec::new(), ways: Vec::new() };
         Builder {
-            drafts: vec![draft("START", NodeKind::Start), draft("END", NodeKind::End)],
+            drafts: vec![Draft::new("START".into(), NodeKind::Start), Draft::new("END".into(), NodeKind::End)],
             by_key: BTreeMap::new(),
             ends: Vec::new(),
             edges: Vec::new(),
@@ -55,7 +76,7 @@ impl Builder {
     }
 
     pub(super) fn add_node(&mut self, name: String, kind: NodeKind) -> NodeIx {
-        self.drafts.push(Draft { name, kind, arms: Vec::new(), plain: Vec::new(), ways: Vec::new() });
+        self.drafts.push(Draft::new(name, kind));
         self.drafts.len() - 1
     }
 
@@ -72,8 +93,25 @@ impl Builder {
         self.drafts.get(node).map_or("", |draft| &draft.name)
     }
 
-    pub(super) fn arms(&self, node: NodeIx) -> &[Arm] {
-        self.drafts.get(node).map_or(&[], |draft| &draft.arms)
+    /// Notes that a label of a node is routed; gives the earlier spelling where it was already.
+    pub(super) fn route(&mut self, node: NodeIx, label: &Label) -> Option<String> {
+        let routed = &mut self.drafts.get_mut(node)?.routed;
+        let key = label.key();
+        let earlier = routed.get(&key).cloned();
+        if earlier.is_none() {
+            routed.insert(key, label.text());
+        }
+        earlier
+    }
+
+    pub(super) fn default_of(&self, node: NodeIx) -> Option<Span> {
+        self.drafts.get(node)?.default
+    }
+
+    pub(super) fn set_default(&mut self, node: NodeIx, span: Span) {
+        if let Some(draft) = self.drafts.get_mut(node) {
+            draft.default = draft.default.or(Some(span));
+        }
     }
 
     /// Adds an arm to a node's routes, and gives its place.
@@ -114,25 +152,21 @@ impl Builder {
     pub(super) fn plain_edge(&mut self, from: Origin, to: MentionIx, arrow: Blame) {
         let target = self.target(to);
         if let Some(arm) = from.arm
-            && let Some(shared) = self.shared_edge(from.node, arm, target)
+            && let Some(draft) = self.drafts.get_mut(from.node)
+            && let Some(arm) = draft.arms.get_mut(arm)
         {
-            let arms = self.drafts.get_mut(from.node).map(|draft| &mut draft.arms);
-            if let Some(arm) = arms.and_then(|arms| arms.get_mut(arm)) {
+            let own: Vec<EdgeIx> = arm.targets.iter().map(|(edge, _)| *edge).collect();
+            let others = draft.by_target.get(&target).into_iter().flatten();
+            if let Some(shared) = others.copied().find(|edge| !own.contains(edge)) {
                 arm.targets.push((shared, to));
+                return;
             }
-            return;
         }
         let edge = self.edge(from, to, arrow);
+        if let (Some(_), Some(draft)) = (from.arm, self.drafts.get_mut(from.node)) {
+            draft.by_target.entry(target).or_default().push(edge);
+        }
         self.way(target, Way::Plain(edge));
-    }
-
-    /// The edge by which another arm of the node leads to the target, and this one does not yet.
-    fn shared_edge(&self, node: NodeIx, arm: usize, target: NodeIx) -> Option<EdgeIx> {
-        let arms = self.arms(node);
-        let leads = |edge: &EdgeIx| self.ends.get(*edge).is_some_and(|ends| ends.to == target);
-        let own: Vec<EdgeIx> = arms.get(arm)?.targets.iter().map(|(edge, _)| *edge).collect();
-        let edges = arms.iter().flat_map(|arm| &arm.targets).map(|(edge, _)| *edge);
-        edges.into_iter().find(|edge| leads(edge) && !own.contains(edge))
     }
 
     pub(super) fn way(&mut self, node: NodeIx, way: Way) {

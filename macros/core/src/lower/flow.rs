@@ -9,7 +9,7 @@ use syn::Path;
 use super::builder::Builder;
 use super::names::{FlowIx, Names};
 use super::value::{Feed, Last, Origin, Source, Value};
-use super::{ends, routes};
+use super::{ends, turns};
 use crate::ast::{All, Chain, Each, Shape};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::ir::{Flow, MentionIx, MentionTokens, NodeKind};
@@ -27,7 +27,7 @@ pub(super) enum Output {
 
 /// Lowers the statements of one flow, and of the `[..]`s in it.
 ///
-/// It is done twice. The first time is a sketch: with all edges at hand, [`routes::that_go_back`] sees which arms begin
+/// It is done twice. The first time is a sketch: with all edges at hand, [`turns::that_go_back`] sees which arms begin
 /// a loop's next turn, and those are worth nothing to what stands behind the route map.
 pub(super) fn lower_flow(
     statements: &[Chain],
@@ -44,7 +44,7 @@ pub(super) fn lower_flow(
         output,
         pass: Pass::Sketch(BTreeSet::new()),
     };
-    let going_back = routes::that_go_back(sketch.run(statements));
+    let going_back = turns::that_go_back(sketch.run(statements));
     let flow = names.new_flow();
     let mut lowering = Lowering {
         builder: Builder::new(matches!(output, Output::Unit(_))),

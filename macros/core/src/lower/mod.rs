@@ -3,8 +3,10 @@
 mod builder;
 mod ends;
 mod flow;
+mod labels;
 mod names;
 mod routes;
+mod turns;
 mod value;
 
 use crate::ast::Program;

@@ -1,12 +1,10 @@
 //! Route maps, and what leads from one shape into the next.
 
-use std::collections::BTreeSet;
-
-use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
+use graphweft_graph::{END, EdgeIx, NodeIx, Way};
 
 use proc_macro2::Span;
 
-use super::flow::{ArmEnds, Lowering, Pass};
+use super::flow::{Lowering, Pass};
 use super::value::{Feed, Last, Origin, Source, Value};
 use crate::ast::OneOf;
 use crate::diagnostics::Blame;
@@ -25,7 +23,10 @@ impl Lowering<'_> {
                 Some(router) => {
                     self.check_labels(router.node, &arm.labels);
                     let labels = arm.labels.clone();
-                    let at = self.builder.add_arm(router.node, Arm { labels, targets: Vec::new(), span: arm.colon, map: map.blame.first });
+                    let at = self.builder.add_arm(
+                        router.node,
+                        Arm { labels, targets: Vec::new(), span: arm.colon, map: map.blame.first },
+                    );
                     let origin = Origin { arm: Some(at), ..router };
                     let blame = arm.labels.first().map_or(arm.colon, Label::span);
                     Feed::From(Value::of(Source::One(origin), blame.into()), arm.colon.into())
