@@ -137,6 +137,27 @@ fn start_may_be_routed() {
 }
 
 #[test]
+fn a_routed_start_may_end_at_once_without_an_output() {
+    means("f(A) { START => <x: a, y: END>; }", &["START > x: a+END, y: END", "START > END", "START > a >"]);
+}
+
+#[test]
+fn without_an_output_a_written_end_may_meet_itself() {
+    means(
+        "f(A) { START => (a, b); a => END; b => END; }",
+        &["START > a+b+END", "START > END", "START > a >", "START > b >"],
+    );
+}
+
+#[test]
+fn arms_that_end_share_an_edge() {
+    means(
+        "START => a => <x: END, y: END, z: b => END>",
+        &["START > a", "a; b > END", "START > a > x: END, y: END, z: b", "a > b > END"],
+    );
+}
+
+#[test]
 fn start_may_lead_to_end() {
     means("START => END", &["START > END", "START > END"]);
 }

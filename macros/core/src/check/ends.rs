@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START, Way, analyse};
-
 use proc_macro2::Span;
 
 use super::Inside;

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use graphweft_graph::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};
-
 use proc_macro2::Span;
 
 use super::value::Origin;

@@ -1,7 +1,6 @@
 //! Route maps, and what leads from one shape into the next.
 
 use graphweft_graph::{END, EdgeIx, NodeIx, Way};
-
 use proc_macro2::Span;
 
 use super::flow::{Lowering, Pass};

@@ -3,8 +3,9 @@
 //! Not syn's: `<` and `>` are no delimiters to a tokenizer, so a route map's `>=>` and `<-1: ..` arrive glued to their
 //! neighbours, and recovery has to step over what it cannot read.
 
-use crate::diagnostics::Blame;
 use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree};
+
+use crate::diagnostics::Blame;
 
 pub(super) struct Tokens {
     tokens: Vec<TokenTree>,
