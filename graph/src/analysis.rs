@@ -22,6 +22,7 @@ mod presence;
 mod scopes;
 mod sides;
 mod stopping;
+mod ways;
 mod wiring;
 
 use crate::{Graph, Plan, Problem};

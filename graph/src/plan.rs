@@ -38,7 +38,8 @@ pub struct Loop {
 /// What a way into a node hands over when it fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// One value: a plain edge, the arrivals at a collecting node, or a group whose places never meet in one run.
+    /// One value: a plain edge, the arrivals at a collecting node, or a group of which never more than
+    /// one place holds a value in one turn.
     One,
     /// A value for each place, in order.
     Places(Vec<Presence>),

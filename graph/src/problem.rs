@@ -3,10 +3,15 @@
 use crate::model::{EdgeIx, NodeIx};
 
 /// The routes that show a problem: at each of these nodes, the choice that is taken (its place in
-/// [`NodeData::choices`](crate::NodeData::choices)). Nodes with a single choice are left out.
+/// [`NodeData::choices`](crate::NodeData::choices)), in running order. They begin at START or, where the problem lies
+/// inside a loop, where a turn of that loop begins. Nodes that have no choice are left out: those with a single one, and
+/// those of a loop's last turn that have only one by which the turn is the last. So a route may be empty: the problem
+/// then comes up whatever is chosen.
 pub type Route = Vec<(NodeIx, usize)>;
 
 /// One reason for refusing a graph. Nodes and edges are named by their places in the [`Graph`](crate::Graph).
+///
+/// Of several pairs of edges that show one problem at one node, the first is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {

@@ -55,10 +55,7 @@ impl<'g> Net<'g> {
                 into[ends.to].push(edge);
             }
         }
-        for (node, edges) in out.iter_mut().enumerate().filter(|(node, _)| !reachable[*node]) {
-            debug_assert!(!reachable[node]);
-            edges.clear();
-        }
+        out.iter_mut().zip(&reachable).filter(|(_, reachable)| !**reachable).for_each(|(edges, _)| edges.clear());
         Net { edges, choices, ways, reachable, counts: taken, repeated, out, into }
     }
 
