@@ -12,12 +12,18 @@ use crate::table::Definition;
 
 /// A value that may travel along an edge: it can be recorded, read back, described by a JSON Schema, and sent to another
 /// thread. Implemented for everything that is all of that; `#[graphweft::value]` derives what it takes.
+pub trait Value: Serialize + DeserializeOwned + JsonSchema + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {}
+
+/// What a node asks of its input and output: that they are [values](Value). Implemented for every value and nothing else;
+/// it is a trait of its own so that a type which is none is one error, not one for each thing that it lacks.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel through a workflow",
     label = "has to be `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
     note = "put `#[value]` on your own type (graphweft's prelude brings it), or derive the three traits"
 )]
-pub trait Value: Send + 'static {
+pub trait Travels: Send + 'static {
     #[doc(hidden)]
     fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error>;
 
@@ -32,9 +38,8 @@ pub trait Value: Send + 'static {
         Self: Sized;
 }
 
-// The four are not supertraits: then a type that lacks them is one error, not four.
 #[diagnostic::do_not_recommend]
-impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {
+impl<T: Value> Travels for T {
     fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error> {
         serde_json::to_value(self)
     }
@@ -69,9 +74,9 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T 
 )]
 pub trait Node: Send + Sync + 'static {
     /// What the node takes: `()` for nothing, a tuple for several values.
-    type Input: Value;
+    type Input: Travels;
     /// What it gives.
-    type Output: Value;
+    type Output: Travels;
     /// How it fails; [`Never`](crate::Never) where it cannot.
     type Error: Send + 'static;
 
@@ -135,7 +140,7 @@ pub trait Node: Send + Sync + 'static {
 )]
 pub trait Collecting: Node<Output = Option<Self::Collected>> {
     /// What the first `Some` holds.
-    type Collected: Value;
+    type Collected: Travels;
 }
 
 /// A `#[resource]` that a node asks for.

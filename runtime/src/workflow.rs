@@ -11,7 +11,7 @@ use crate::driver::{Ending, Env, Job, Shared};
 use crate::engine::{MissingResources, RunError};
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
-use crate::node::{Node, Value};
+use crate::node::{Node, Travels};
 use crate::table::{BoxValue, Definition};
 
 /// A named workflow: what `workflow! { pub checkout(Order) -> String { .. } }` makes of `checkout`.
@@ -34,7 +34,7 @@ pub struct Flow<I, O> {
     types: PhantomData<fn(I) -> O>,
 }
 
-impl<I: Value, O: Value> Flow<I, O> {
+impl<I: Travels, O: Travels> Flow<I, O> {
     /// What `workflow! { START => .. }` expands to. The definition has to take a boxed `I` and give a boxed `O`.
     #[doc(hidden)]
     pub fn new(definition: Arc<Definition>) -> Self {

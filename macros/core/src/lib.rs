@@ -1,6 +1,8 @@
 //! The library behind graphweft's macros: `parse -> lower -> check -> emit`, each a module and a plain function.
 #![forbid(unsafe_code)]
 
+extern crate proc_macro;
+
 mod ast;
 mod check;
 mod derive_route;

@@ -19,7 +19,7 @@ pub use run::{Outcome, Run};
 pub use start::Start;
 
 use crate::driver::Env;
-use crate::node::Value;
+use crate::node::Travels;
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};
 use run::RunState;
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// A new run of a workflow in expression position.
-    pub fn start_flow<I: Value, O: Value>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
+    pub fn start_flow<I: Travels, O: Travels>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         Start::new(self, flow.definition(), Ok(Box::new(input)))
     }
 

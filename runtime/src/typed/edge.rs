@@ -4,7 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::mention::{Each, END, Mention, Of, Source, Target};
-use crate::node::{Node, Value};
+use crate::node::{Node, Travels};
 use crate::table::{BoxValue, Hand, Token};
 
 /// The target takes the value, by `From`.
@@ -154,13 +154,13 @@ where
     fill::<T, U>(value, slot, B::hand);
 }
 
-fn hand_end<A, T, O>(value: BoxValue, slot: &mut dyn Any)
+fn hand_end<E, A, T, O>(value: BoxValue, slot: &mut dyn Any)
 where
-    END: Ends<A, T, O>,
+    E: Ends<A, T, O>,
     T: 'static,
     O: 'static,
 {
-    fill::<T, O>(value, slot, <END as Ends<A, T, O>>::end);
+    fill::<T, O>(value, slot, E::end);
 }
 
 pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
@@ -221,23 +221,17 @@ pub fn leaves<A: Mention, O>(_: A, gives: Gives<O>) -> Leaving<Leaves<A::Node>, 
     Leaving::of(Leaves(PhantomData), gives)
 }
 
-impl<A: Source, O: Value> Leaving<Leaves<A>, O> {
+impl<A: Source, O: Travels> Leaving<Leaves<A>, O> {
     /// `.. => END`
-    pub fn ends(self) -> Edge<A::Output>
-    where
-        END: Ends<A, A::Output, O>,
-    {
-        Edge::by(hand_end::<A, A::Output, O>)
+    pub fn ends<E: Ends<A, A::Output, O>>(self, _: E) -> Edge<A::Output> {
+        Edge::by(hand_end::<E, A, A::Output, O>)
     }
 }
 
-impl<A, P: Send + 'static, O: Value> Leaving<Given<A, P>, O> {
+impl<A, P: Send + 'static, O: Travels> Leaving<Given<A, P>, O> {
     /// `<label: END>`
-    pub fn ends(self) -> Token
-    where
-        END: Ends<A, P, O>,
-    {
-        Token { value: Box::new(self.what.value), hand: hand_end::<A, P, O> }
+    pub fn ends<E: Ends<A, P, O>>(self, _: E) -> Token {
+        Token { value: Box::new(self.what.value), hand: hand_end::<E, A, P, O> }
     }
 }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::edge::{Gives, Leaving};
 use super::mention::{END, Mention, Source};
-use crate::node::{Node, Value};
+use crate::node::{Node, Travels};
 use crate::table::Token;
 
 /// Puts what the places of a join hold into the slot of its node's input.
@@ -197,18 +197,24 @@ impl<P: Places> Together<P> {
     }
 }
 
-impl<P: Places, O: Value> Leaving<Together<P>, O> {
+impl<P: Places, O: Travels> Leaving<Together<P>, O> {
     /// `(a, b) => END`
-    pub fn ends(self) -> JoinFn
-    where
-        END: EndsAll<P::Names, P::Given, O>,
-    {
+    pub fn ends<E: EndsAll<P::Names, P::Given, O>>(self, _: E) -> JoinFn {
         |places, slot| {
             if let (Some(given), Some(slot)) = (P::take(places), slot.downcast_mut::<Option<O>>()) {
-                *slot = Some(<END as EndsAll<P::Names, P::Given, O>>::end(given));
+                *slot = Some(E::end(given));
             }
         }
     }
+}
+
+/// `(a, b, ..) => join` with more places than a tuple has, for a join that takes nothing.
+pub fn group_of_many<B: Mention>(_: B) -> JoinFn
+where
+    B::Node: Node,
+    B::Node: JoinsMany<<B::Node as Node>::Input>,
+{
+    nothing
 }
 
 fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {

@@ -15,7 +15,7 @@ use super::mention::Target;
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
-use crate::node::{Collecting, Node, Value};
+use crate::node::{Collecting, Node, Travels};
 use crate::options::NodeOptions;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished};
 

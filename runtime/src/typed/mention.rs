@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use schemars::Schema;
 
 use crate::fault::{Failure, Fault, Never};
-use crate::node::{Collecting, Node, Value};
+use crate::node::{Collecting, Node, Travels};
 
 /// An expression that stands for a node's type.
 pub trait Mention {
@@ -120,7 +120,7 @@ pub struct Whole<N>(PhantomData<fn() -> N>);
 /// `[first => .. => last]`: takes a `Vec`, gives a `Vec`.
 pub struct Each<First, Last>(PhantomData<fn() -> (First, Last)>);
 
-impl<I: Value> Source for StartOf<I> {
+impl<I: Travels> Source for StartOf<I> {
     type Output = I;
     type Error = Never;
 
@@ -148,7 +148,7 @@ impl<N: Collecting> Source for Collected<N> {
 
 impl<N: Source> Source for Whole<N>
 where
-    Result<N::Output, N::Error>: Value,
+    Result<N::Output, N::Error>: Travels,
 {
     type Output = Result<N::Output, N::Error>;
     type Error = Never;
@@ -158,7 +158,7 @@ where
     }
 
     fn schema() -> Schema {
-        <Self::Output as Value>::__schema()
+        <Self::Output as Travels>::__schema()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Routed edges, where the label is a pattern and rustc checks the `match` (P1).
 
-use crate::node::Value;
+use crate::node::Travels;
 use crate::route::Literal;
 
 /// What the literals of a node's route map are compared with.
@@ -15,10 +15,10 @@ pub fn view<T: Literal>(value: &T) -> T::View<'_> {
     note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, or leave \
             `err` unrouted and let it fail the run"
 )]
-pub trait Travels<A> {}
+pub trait ErrorTravels<A> {}
 
 #[diagnostic::do_not_recommend]
-impl<A, E: Value> Travels<A> for E {}
+impl<A, E: Travels> ErrorTravels<A> for E {}
 
 /// Holds the error of a node whose `err` is routed to be a value.
-pub const fn error_travels<A, E: Travels<A>>() {}
+pub const fn error_travels<A, E: ErrorTravels<A>>() {}

@@ -11,7 +11,7 @@ use super::leaf::{JoinTable, cast, take};
 use super::mention::{Each, Source, Target};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault};
-use crate::node::{Node, Value};
+use crate::node::{Node, Travels};
 use crate::options::NodeOptions;
 use crate::graph::Graph;
 use crate::workflow::{Flow, Workflow};
@@ -139,7 +139,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
 }
 
 /// Puts a definition together.
-pub fn define<I: Value, O: Value>(
+pub fn define<I: Travels, O: Travels>(
     name: &'static str,
     doc: &'static str,
     shape: &Shape,
@@ -180,8 +180,8 @@ pub fn define<I: Value, O: Value>(
     }
 }
 
-fn write<T: Value>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
-    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Value::__to_json)
+fn write<T: Travels>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
+    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Travels::__to_json)
 }
 
 /// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.
@@ -212,7 +212,7 @@ pub fn joins(ways: impl IntoIterator<Item = (usize, JoinFn)>) -> JoinTable {
 }
 
 /// Stands for a flow whose graph was refused.
-pub fn broken<I: Value, O: Value>(_: Gives<O>) -> Flow<I, O> {
+pub fn broken<I: Travels, O: Travels>(_: Gives<O>) -> Flow<I, O> {
     unreachable!("{REFUSED}")
 }
 
@@ -224,7 +224,7 @@ pub fn refused() -> Definition {
 const REFUSED: &str = "a workflow that was refused does not compile";
 
 /// A workflow in expression position.
-pub fn flow<I: Value, O: Value>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
+pub fn flow<I: Travels, O: Travels>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
     Flow::new(Arc::new(definition))
 }
 

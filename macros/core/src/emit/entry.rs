@@ -1,13 +1,12 @@
 //! The entries of the table: a node with its ways in and out.
 
 use graphweft_graph::NodeIx;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
-use syn::spanned::Spanned;
 
 use super::flow::definition;
-use super::mention::{Emission, as_type, glue, literal, out};
+use super::mention::{Emission, as_type, before, first_span, last_span, literal, out};
 use super::options::override_options;
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
@@ -20,7 +19,7 @@ impl Emission<'_> {
         match &data.kind {
             NodeKind::Start | NodeKind::End => TokenStream::new(),
             NodeKind::Path(path) => {
-                let span = glue(path.span());
+                let span = before(first_span(path));
                 let (alias, value) = instance(node, path);
                 let make = if self.collects(node) { quote!(collecting_entry) } else { quote!(entry) };
                 quote_spanned! {span=>
@@ -55,7 +54,7 @@ impl Emission<'_> {
                 let inside = Emission { lets: self.lets, flow };
                 let (first, last) = inside.ends_of_each();
                 let definition = definition(&inside, &quote!(#name), "");
-                let out = out(Span::call_site());
+                let out = out();
                 quote! {
                     __gw::each_entry::<#first, #last>(
                         #name,
@@ -114,8 +113,8 @@ impl Emission<'_> {
 /// The value of a node that is named by a path: an alias of its type, and a literal of that alias, so that a path which
 /// leads nowhere is reported as a type only.
 fn instance(node: NodeIx, path: &Path) -> (TokenStream, TokenStream) {
-    let span = glue(path.span());
-    let alias = format_ident!("__Node{node}", span = span);
-    let literal = literal(quote!(#alias), span);
-    (quote_spanned!(span=> type #alias = #path;), literal)
+    let (open, close) = (before(first_span(path)), last_span(path));
+    let alias = format_ident!("__Node{node}", span = open);
+    let literal = literal(quote!(#alias), close);
+    (quote_spanned!(open=> type #alias = #path;), literal)
 }

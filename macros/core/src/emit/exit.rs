@@ -52,9 +52,8 @@ impl Emission<'_> {
             return quote_spanned!(span=> __gw::place_edge(#source));
         }
         if to == END {
-            let end = self.end_span(data.to, data.arrow);
-            let (out, ends) = (out(end), Ident::new("ends", glue(end)));
-            return quote_spanned!(span=> __gw::leaves(#source, #out).#ends());
+            let (out, end) = (out(), self.end(data.to));
+            return quote_spanned!(span=> __gw::leaves(#source, #out).ends(#end));
         }
         let target = self.target(data.to);
         match self.inside(to) {
@@ -216,20 +215,14 @@ impl Emission<'_> {
     fn arm_token(&self, edge: EdgeIx, mention: MentionIx, given: &TokenStream, span: Span) -> TokenStream {
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
         if to == END {
-            let end = self.end_span(mention, span);
-            let (out, ends) = (out(end), Ident::new("ends", glue(end)));
-            return quote_spanned!(span=> #given.leaving(#out).#ends());
+            let (out, end) = (out(), self.end(mention));
+            return quote_spanned!(span=> #given.leaving(#out).ends(#end));
         }
         let target = self.target(mention);
         match self.inside(to) {
             Some(_) => quote_spanned!(span=> #given.to_each(#target, 0)),
             None => quote_spanned!(span=> #given.to(#target, 0)),
         }
-    }
-
-    /// Where END was written, or the node that leads there.
-    fn end_span(&self, mention: MentionIx, otherwise: Span) -> Span {
-        self.flow.mentions.get(mention).map_or(otherwise, |mention| mention.tokens.span())
     }
 
     /// The edges of a routed node that stand in no arm.

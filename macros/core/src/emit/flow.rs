@@ -1,7 +1,7 @@
 //! A whole graph: the expression that makes its `Definition`, or, for a graph with errors, as much as can be checked.
 
 use graphweft_graph::{END, START};
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::quote;
 
 use super::mention::{Emission, as_type, out};
@@ -11,7 +11,7 @@ use crate::ir::{Let, LetValue};
 /// The `Definition` of a flow. `__Input` and `__out` are in scope.
 pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str) -> TokenStream {
     let shape = shape(emission);
-    let out = out(Span::call_site());
+    let out = out();
     let checks = label_checks(emission);
     let sightings = emission.sightings();
     let (start, end) = (emission.exit(START), emission.joins(END));
@@ -36,7 +36,7 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
         let inside = emission.inside(node).map(|inside| {
             let (first, last) = inside.ends_of_each();
             let checks = checks(&inside);
-            let out = out(Span::call_site());
+            let out = out();
             quote! {{
                 type __Input = <#first as __gw::Target>::Input;
                 let #out = __gw::gives::<<#last as __gw::Source>::Output>();

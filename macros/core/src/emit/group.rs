@@ -1,7 +1,7 @@
 //! The ways into a node that are joins.
 
 use graphweft_graph::{Arrival, EdgeIx, NodeIx, Presence, Way};
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::mention::{Emission, glue, out};
@@ -77,9 +77,8 @@ impl Emission<'_> {
         });
         let tuple = quote_spanned!(span=> (#(#tuple,)*));
         if is_end {
-            let end = first.and_then(|edge| self.flow.mentions.get(edge.to)).map_or(span, |end| end.tokens.span());
-            let (out, ends) = (out(end), Ident::new("ends", glue(end)));
-            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).leaving(#out).#ends() })
+            let (out, end) = (out(), first.map(|edge| self.end(edge.to)));
+            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).leaving(#out).ends(#end) })
         } else {
             quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).join(#target) })
         }

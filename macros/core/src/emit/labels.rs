@@ -4,7 +4,7 @@ use graphweft_graph::{NodeIx, START};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::mention::{Emission, glue};
+use super::mention::{Emission, before, glue};
 use crate::derive_route::label_ident;
 use crate::ir::{Arm, Label};
 use crate::names::snake_case;
@@ -81,21 +81,21 @@ impl Emission<'_> {
         let (alias, check) = (labels_alias(node, span), format_ident!("__labels_{node}", span = span));
         let routing = self.routing(node);
         let error = self.error_check(node, routing);
-        let patterns = data.arms.iter().flat_map(|arm| &arm.labels);
-        let patterns =
-            patterns.filter(|label| routing == Routing::Result || !is_error(label)).map(|label| match label {
-                Label::Name(name) => {
-                    let variant = variant(name);
-                    quote_spanned!(span=> #alias::#variant(_) => {})
-                }
-                Label::Literal { pattern, .. } => quote_spanned!(span=> #pattern => {}),
-                Label::Default(at) => {
-                    let at = glue(*at);
-                    quote_spanned!(at=> _ => {})
-                }
-            });
+        let is_matched = |label: &&Label| routing == Routing::Result || node == START || !is_error(label);
+        let patterns = data.arms.iter().flat_map(|arm| &arm.labels).filter(is_matched).map(|label| match label {
+            Label::Name(name) => {
+                let variant = variant(name);
+                quote_spanned!(span=> #alias::#variant(_) => {})
+            }
+            Label::Literal { pattern, .. } => quote_spanned!(span=> #pattern => {}),
+            Label::Default(at) => {
+                let at = glue(*at);
+                quote_spanned!(at=> _ => {})
+            }
+        });
         // The last arm keeps rustc from offering `todo!()` in the user's sight.
-        let no_offer = quote_spanned!(Span::call_site()=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
+        let no_offer =
+            quote_spanned!(Span::call_site()=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
@@ -226,6 +226,6 @@ pub fn variant(name: &Ident) -> Ident {
 
 /// What `quote!` needs to name the alias and nothing else.
 pub fn aliased(node: NodeIx, name: &Ident) -> TokenStream {
-    let (alias, variant) = (labels_alias(node, glue(name.span())), variant(name));
+    let (alias, variant) = (labels_alias(node, before(name.span())), variant(name));
     quote!(#alias::#variant)
 }

@@ -5,8 +5,8 @@ use graphweft_graph::{NodeIx, Way};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use syn::Path;
-use syn::spanned::Spanned;
 
+use crate::diagnostics::Blame;
 use crate::ir::{Flow, Label, Let, LetValue, MentionIx, MentionTokens, NodeKind};
 use crate::names::snake_case;
 
@@ -19,14 +19,30 @@ pub struct Emission<'a> {
     pub flow: &'a Flow,
 }
 
-/// The variable that holds the type of the output, where an error about it should stand.
-pub fn out(span: Span) -> Ident {
-    Ident::new("__out", glue(span))
+/// The variable that holds the type of the output.
+pub fn out() -> Ident {
+    Ident::new("__out", Span::mixed_site())
 }
 
 /// A place in the user's sight where glue stands, which no name of the user's can see.
 pub fn glue(span: Span) -> Span {
     Span::mixed_site().located_at(span)
+}
+
+/// The empty place before a token. Glue there widens no error beyond the token, and an editor that asks what the token
+/// means is not sent to the glue.
+pub fn before(span: Span) -> Span {
+    glue(edge_of(span, proc_macro::Span::start))
+}
+
+/// The empty place behind a token.
+pub fn after(span: Span) -> Span {
+    glue(edge_of(span, proc_macro::Span::end))
+}
+
+/// Only a compiler knows where a token begins and ends; in tests the whole token has to do.
+fn edge_of(span: Span, edge: impl Fn(&proc_macro::Span) -> proc_macro::Span) -> Span {
+    if proc_macro::is_available() { edge(&span.unwrap()).into() } else { span }
 }
 
 impl<'a> Emission<'a> {
@@ -128,12 +144,26 @@ impl<'a> Emission<'a> {
     fn mention(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream, by_type: bool) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
-        let span = glue(mention.tokens.span());
         let ty = match &mention.tokens {
             MentionTokens::Path(path) if is_path && !by_type => as_type(path),
             _ => ty(mention.node),
         };
-        quote_spanned!(span=> __gw::of::<#ty>())
+        let blame = mention.blame();
+        let (open, close) = (before(blame.first), after(blame.last));
+        let mut tokens = quote_spanned!(open=> __gw::of::<#ty);
+        tokens.extend(quote_spanned!(close=> >()));
+        tokens
+    }
+
+    /// END as an argument: what is wrong with an edge to END is blamed on the place where END was written, or on the
+    /// node that leads there.
+    pub fn end(&self, at: MentionIx) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let blame = mention.blame();
+        let (open, close) = (before(blame.first), after(blame.last));
+        let mut tokens = quote_spanned!(open=> __gw::END);
+        tokens.extend(quote_spanned!(close=> {}));
+        tokens
     }
 
     /// Every name as it was written, so that an editor knows what stands behind it.
@@ -160,26 +190,27 @@ impl<'a> Emission<'a> {
 /// function would then be called one.
 pub fn as_type(path: &Path) -> TokenStream {
     let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
-    parens.set_span(glue(path.span()));
+    parens.set_span(before(first_span(path)));
     TokenTree::Group(parens).into()
 }
 
-/// `charge {}`, with braces that stand where the name does.
+/// `charge {}`, with braces that stand behind the name.
 pub fn literal(path: TokenStream, span: Span) -> TokenStream {
     let mut braces = Group::new(Delimiter::Brace, TokenStream::new());
-    braces.set_span(glue(path.clone().into_iter().last().map_or(span, |token| token.span())));
+    braces.set_span(after(span));
     let mut tokens = path;
     tokens.extend([TokenTree::Group(braces)]);
     tokens
 }
 
-impl MentionTokens {
-    /// Where the mention stands.
-    pub fn span(&self) -> Span {
-        match self {
-            MentionTokens::Boundary(name) => name.span(),
-            MentionTokens::Path(path) => path.segments.last().map_or_else(Span::call_site, |last| last.ident.span()),
-            MentionTokens::Each(span) | MentionTokens::Implied(span) => *span,
-        }
-    }
+/// Where a path begins.
+pub fn first_span(path: &Path) -> Span {
+    let blame: Blame = path.into();
+    blame.first
+}
+
+/// Where a path ends.
+pub fn last_span(path: &Path) -> Span {
+    let blame: Blame = path.into();
+    blame.last
 }

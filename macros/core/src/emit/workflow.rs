@@ -1,7 +1,7 @@
 //! `workflow!` as a whole: an item with a name, or an expression.
 
 use graphweft_graph::{END, START};
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
 use super::flow::{checks, definition, lets};
@@ -62,7 +62,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         several => quote!((#(#several),*)),
     };
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
-    let out = out(Span::call_site());
+    let out = out();
     let (imports, lets) = (imports(workflow), lets(&workflow.lets));
     let text = name.to_string();
     let text = crate::names::plain(&text);
@@ -158,7 +158,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
 
 fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
-    let out = out(Span::call_site());
+    let out = out();
     let (imports, lets) = (imports(workflow), lets(&workflow.lets));
     let input = input_type(workflow).unwrap_or_else(|| inferred_input(&emission));
     let output = output_type(workflow).unwrap_or_else(|| quote!(_));

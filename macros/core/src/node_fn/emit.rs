@@ -139,7 +139,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
 /// `run`: takes the input apart, fetches what the run brings, calls the function, and splits what it returns.
 fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
     let function = &node.signature.ident;
-    let place = local(function.span());
+    let place = local(node.signature.fn_token.span());
     let context = Ident::new("__context", place);
     let input = Ident::new("__input", place);
     let names: Vec<_> = (0..node.parameters.len()).map(|at| format_ident!("__{at}", span = place)).collect();
