@@ -1,6 +1,8 @@
 //! Typed workflow graphs: the compiler proves them, the runtime runs them.
 #![forbid(unsafe_code)]
 
+mod block_on;
+mod collectors;
 mod compile;
 mod context;
 mod core;
@@ -15,9 +17,13 @@ mod route;
 pub mod state;
 #[doc(hidden)]
 pub mod table;
+#[cfg(test)]
+mod testing;
 mod typed;
 mod workflow;
 
+pub use collectors::{FirstOf, KOf};
+pub use block_on::block_on;
 pub use context::Context;
 pub use engine::{
     BuildError, Engine, EngineBuilder, Events, MissingResource, MissingResources, Outcome, Run, RunError, Start,
@@ -26,7 +32,7 @@ pub use engine::{
 pub use event::{Event, EventKind};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
-pub use node::{Collecting, Node, Value};
+pub use node::{Collecting, Node, Travels, Value};
 pub use graphweft_macros::{Route, node, value};
 pub use options::{NodeOptions, RetryPolicy};
 pub use route::Route;

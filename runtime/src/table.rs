@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 
-use crate::compile::Compiled;
+pub use crate::compile::Compiled;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
 use crate::node::ResourceNeed;

@@ -20,7 +20,7 @@ use crate::core::ScopePath;
 pub(crate) struct Core<V> {
     program: Arc<Program>,
     root: Arc<ScopePath>,
-    machine: Machine<V>,
+    pub(super) machine: Machine<V>,
 }
 
 /// What changes while a run goes on; what does not is passed along as `&Program`.

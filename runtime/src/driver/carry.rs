@@ -103,9 +103,9 @@ impl Driver {
         };
         let input = input.ok_or_else(input_is_gone)?;
         let input = if may_repeat {
-            let copy = caught(|| node.copy(&input))?;
+            let copy = caught(|| node.copy(&input));
             self.kept.insert(task, vec![input]);
-            copy?
+            copy??
         } else {
             input
         };
@@ -138,9 +138,9 @@ impl Driver {
             None => self.kept.remove(&task).ok_or_else(input_is_gone)?,
         };
         let inputs = if may_repeat {
-            let copies = caught(|| inputs.iter().map(|input| scope.copy(input)).collect::<Result<Vec<_>, _>>())?;
+            let copies = caught(|| inputs.iter().map(|input| scope.copy(input)).collect::<Result<Vec<_>, _>>());
             self.kept.insert(task, inputs);
-            copies?
+            copies??
         } else {
             inputs
         };

@@ -10,3 +10,6 @@ mod timers;
 pub(crate) use catch::caught;
 pub(crate) use run::{Ending, Job};
 pub(crate) use shared::{Env, Log, Shared, Watch, new_run_id};
+
+#[cfg(test)]
+mod tests;

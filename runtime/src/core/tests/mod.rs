@@ -1,0 +1,12 @@
+//! The core alone, with numbers for values: a test is the driver.
+
+mod collecting;
+mod each;
+mod failure;
+mod joins;
+mod limits;
+mod loops;
+mod nested;
+mod paths;
+mod sim;
+mod state;

@@ -1,0 +1,368 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::{BuildError, Engine, Outcome, Run, Start, StartError};
+use crate::context::Context;
+use crate::event::{Event, EventKind};
+use crate::fault::{Cause, Failure, Fault};
+use crate::node::Node;
+use crate::state::{StateKey, Sum};
+use crate::table::{Definition, ScopeKind};
+use crate::testing::{Made, Step, made};
+use crate::workflow::Workflow;
+
+fn engine() -> Engine {
+    Engine::builder().build().expect("nothing is wrong with it")
+}
+
+fn start(engine: &Engine, flow: Made, input: Value) -> Start<Value> {
+    Start::new(engine, &flow.build(), Ok(Box::new(input)))
+}
+
+fn chain() -> Made {
+    made("START>a; a>b; b>END")
+}
+
+async fn run(flow: Made) -> Run<Value> {
+    start(&engine(), flow, json!(1)).await.expect("it starts")
+}
+
+async fn kinds(run: &Run<Value>, from: u64) -> Vec<String> {
+    let name = |event: Event| {
+        let kind = serde_json::to_value(&event.kind).expect("JSON");
+        format!("{} {}", event.path, kind["type"].as_str().unwrap_or_default())
+    };
+    run.events_from(from).map(name).collect().await
+}
+
+/// A workflow that does nothing with a typed input, for what needs a type.
+struct Waits;
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Order {
+    lines: Vec<Line>,
+}
+
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Line {
+    price: u32,
+}
+
+impl Node for Waits {
+    type Input = Order;
+    type Output = Value;
+    type Error = Failure;
+
+    async fn run(&self, input: Order, context: &Context) -> Result<Value, Failure> {
+        crate::workflow::run_within::<Waits>(input, context).await
+    }
+}
+
+impl Workflow for Waits {
+    const NAME: &'static str = "waits";
+
+    fn definition() -> &'static Arc<Definition> {
+        static DEFINITION: std::sync::LazyLock<Arc<Definition>> = std::sync::LazyLock::new(|| {
+            let Ok(mut definition) = Arc::try_unwrap(made("START>a; a>END").named("waits").build()) else {
+                panic!("nobody else holds it")
+            };
+            definition.door.read_input = |json| {
+                let order: Order = serde_path_to_error::deserialize(json)?;
+                Ok(Box::new(json!(order.lines.iter().map(|line| line.price).sum::<u32>())))
+            };
+            Arc::new(definition)
+        });
+        &DEFINITION
+    }
+}
+
+#[tokio::test]
+async fn a_run_has_an_outcome() {
+    let run = run(chain()).await;
+    assert_eq!(run.outcome().await, Ok(Outcome::Completed(json!(1))));
+}
+
+#[tokio::test]
+async fn an_outcome_may_be_asked_for_again() {
+    let run = run(chain()).await;
+    assert_eq!(run.outcome().await, run.clone().outcome().await);
+}
+
+#[tokio::test]
+async fn a_failed_run_says_which_node_failed() {
+    let run = run(chain().node("b", |_, _| async { Step::Fail("boom") })).await;
+    let Ok(Outcome::Failed(failure)) = run.outcome().await else { panic!("it did not fail") };
+    assert_eq!(failure.to_string(), "node `w/b` failed after 1 attempt: boom");
+}
+
+#[tokio::test]
+async fn a_cancelled_run_is_cancelled() {
+    let run = run(chain().node("b", |_, _| std::future::pending())).await;
+    run.cancel();
+    assert_eq!(run.outcome().await, Ok(Outcome::Cancelled));
+}
+
+#[tokio::test]
+async fn dropping_its_handles_leaves_a_run_going() {
+    let done = Arc::new(Notify::new());
+    let says = Arc::clone(&done);
+    let flow = chain().node("b", move |input, _| {
+        let says = Arc::clone(&says);
+        async move {
+            tokio::task::yield_now().await;
+            says.notify_one();
+            Step::Give(input)
+        }
+    });
+    drop(run(flow).await);
+    done.notified().await;
+}
+
+#[tokio::test]
+async fn the_same_id_gives_the_same_run() {
+    let engine = engine();
+    let flow = chain().build();
+    let first: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
+    let again: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
+    first.outcome().await.unwrap();
+    assert_eq!(again.events().count().await, first.events().count().await);
+    assert_eq!(kinds(&again, 0).await.iter().filter(|kind| kind.contains("run_started")).count(), 1);
+}
+
+#[tokio::test]
+async fn the_same_id_with_another_input_is_an_error() {
+    let engine = engine();
+    let flow = chain().build();
+    let _: Run<Value> = Start::new(&engine, &flow, Ok(Box::new(json!(1)))).id("x").await.unwrap();
+    let again = Start::<Value>::new(&engine, &flow, Ok(Box::new(json!(2)))).id("x").await;
+    let (id, workflow) = ("x".to_owned(), "w".to_owned());
+    assert_eq!(again.unwrap_err(), StartError::OtherInput { id, workflow });
+}
+
+#[tokio::test]
+async fn the_same_id_for_another_workflow_is_an_error() {
+    let engine = engine();
+    start(&engine, chain(), json!(1)).id("x").await.unwrap();
+    let error = start(&engine, chain().named("v"), json!(1)).id("x").await.unwrap_err();
+    assert_eq!(error.to_string(), "run `x` is a run of `w`, not of `v`; choose another id");
+}
+
+#[tokio::test]
+async fn events_tell_the_whole_run() {
+    let run = run(chain()).await;
+    run.outcome().await.unwrap();
+    assert_eq!(
+        kinds(&run, 0).await,
+        [
+            "w run_started",
+            "w/a node_started",
+            "w/a node_completed",
+            "w/b node_started",
+            "w/b node_completed",
+            "w run_completed"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn events_are_given_from_any_number_on() {
+    let run = run(chain()).await;
+    run.outcome().await.unwrap();
+    assert_eq!(kinds(&run, 4).await, ["w/b node_completed", "w run_completed"]);
+    assert!(kinds(&run, 40).await.is_empty());
+}
+
+#[tokio::test]
+async fn events_are_numbered_without_gaps() {
+    let run = run(chain().node("a", |input, context: Context| async move {
+        context.say("hello");
+        context.emit(json!({"done": 1}));
+        Step::Give(input)
+    }))
+    .await;
+    let events: Vec<Event> = run.events().filter(|event| std::future::ready(!is_progress(event))).collect().await;
+    assert!(events.iter().enumerate().all(|(at, event)| event.seq == at as u64));
+}
+
+fn is_progress(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Progress { .. })
+}
+
+#[tokio::test]
+async fn events_come_live_and_end_with_the_run() {
+    let go = Arc::new(Notify::new());
+    let waits = Arc::clone(&go);
+    let flow = chain().node("b", move |input, context: Context| {
+        let waits = Arc::clone(&waits);
+        async move {
+            waits.notified().await;
+            context.emit(json!(50));
+            Step::Give(input)
+        }
+    });
+    let run = run(flow).await;
+    let mut events = run.events();
+    while let Some(event) = events.next().await {
+        if event.path == "w/b" && matches!(event.kind, EventKind::NodeStarted { .. }) {
+            break;
+        }
+    }
+    go.notify_one();
+    let rest: Vec<Event> = events.collect().await;
+    assert!(rest.iter().any(|event| event.kind == EventKind::Progress { data: json!(50) }));
+    assert!(rest.last().is_some_and(Event::is_terminal));
+}
+
+#[tokio::test]
+async fn a_completed_node_has_its_label_output_and_state_on_record() {
+    const COST: StateKey<u32, Sum> = StateKey::new("cost");
+    let flow = made("START>a; a>yes:END; a>no:b; b>END").node("a", |input, context: Context| async move {
+        context.state().merge(COST, 5);
+        Step::Take("yes", input)
+    });
+    let run = run(flow).await;
+    let events: Vec<Event> = run.events().collect().await;
+    let completed = serde_json::to_value(&events[2].kind).unwrap();
+    let state = json!([{"key": "cost", "op": "add", "value": 5}]);
+    assert_eq!(completed, json!({"type": "node_completed", "label": "yes", "output": 1, "state": state}));
+}
+
+#[tokio::test]
+async fn a_skipped_node_is_on_record() {
+    let flow = made("START>a; a>yes:END; a>no:b; b>END").node("a", |input, _| async { Step::Take("yes", input) });
+    let run = run(flow).await;
+    assert!(kinds(&run, 0).await.contains(&"w/b node_skipped".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_is_on_record_with_its_delay() {
+    let once = |input, context: Context| async move {
+        if context.attempt() == 1 { Step::Fail("boom") } else { Step::Give(input) }
+    };
+    let flow = made("START>a; a>END").node("a", once).options("a", |of| {
+        of.retry.max_attempts = 2;
+        of.retry.jitter = 0.0;
+    });
+    let events: Vec<Event> = run(flow).await.events().collect().await;
+    let cause = Cause { chain: vec!["boom".to_owned()], fault: None };
+    assert_eq!(events[2].kind, EventKind::NodeFailed { attempt: 1, cause, retry_in: Some(Duration::from_secs(1)) });
+}
+
+#[test]
+fn an_event_is_read_back_as_it_was_written() {
+    let failure = Failure { path: "w/a".to_owned(), attempts: 2, cause: Cause::from(Fault::Interrupted) };
+    let kinds = [
+        EventKind::RunStarted { workflow: "w".to_owned(), input: json!({"a": 1}) },
+        EventKind::NodeStarted { attempt: 1 },
+        EventKind::NodeCompleted { label: None, output: Some(json!([1])), state: Vec::new() },
+        EventKind::NodeFailed { attempt: 1, cause: failure.cause.clone(), retry_in: Some(Duration::from_millis(1500)) },
+        EventKind::NodeSkipped,
+        EventKind::NodeCancelled,
+        EventKind::Said { text: "hello".to_owned() },
+        EventKind::Progress { data: json!(0.5) },
+        EventKind::RunFailed { failure },
+        EventKind::RunCancelled,
+    ];
+    for kind in kinds {
+        let time = std::time::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123);
+        let (run_id, path) = ("r".to_owned(), "w/a".to_owned());
+        let event = Event { version: Event::VERSION, run_id, seq: 7, time, path, kind };
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_begins_with_the_state_that_it_was_given() {
+    const LIMIT: StateKey<u32> = StateKey::new("limit");
+    let read = |_, context: Context| async move { Step::Give(json!(context.state().get(LIMIT).unwrap_or_default())) };
+    let run = start(&engine(), chain().node("a", read), json!(1)).state(LIMIT, 9).await.unwrap();
+    assert_eq!(run.result().await, Ok(json!(9)));
+}
+
+#[tokio::test]
+async fn missing_resources_are_named_with_the_nodes_that_want_them_and_nothing_runs() {
+    struct Pool;
+    let flow = chain().wants::<Pool>("a").wants::<Pool>("b").node("a", |_, _| async { panic!("it ran") });
+    let error = start(&engine(), flow, json!(1)).await.unwrap_err();
+    let StartError::MissingResources(missing) = error else { panic!("{error}") };
+    assert_eq!(missing.0.len(), 1);
+    assert!(missing.to_string().contains("`w/a`, `w/b` want;"), "{missing}");
+}
+
+#[tokio::test]
+async fn a_node_finds_its_resource() {
+    let engine = Engine::builder().resource(41u32).build().unwrap();
+    let read = |_, context: Context| async move { Step::Give(json!(context.resource::<u32>().map(|found| found + 1))) };
+    let run = start(&engine, chain().wants::<u32>("a").node("a", read), json!(1)).await.unwrap();
+    assert_eq!(run.result().await, Ok(json!(42)));
+}
+
+#[test]
+fn two_resources_of_one_type_are_an_error() {
+    let error = Engine::builder().resource(1u32).resource(2u32).build().unwrap_err();
+    assert_eq!(error, BuildError::DuplicateResource { type_name: "u32" });
+}
+
+#[tokio::test]
+async fn json_that_does_not_fit_is_refused_with_the_field() {
+    let engine = Engine::builder().register::<Waits>().build().unwrap();
+    let error = engine.start_json("waits", json!({"lines": [{"price": 1}, {"price": "two"}]})).await.unwrap_err();
+    let StartError::InvalidInput { field, .. } = &error else { panic!("{error}") };
+    assert_eq!(field, "lines[1].price");
+}
+
+#[tokio::test]
+async fn json_that_fits_runs() {
+    let engine = Engine::builder().register::<Waits>().build().unwrap();
+    let run = engine.start_json("waits", json!({"lines": [{"price": 1}, {"price": 2}]})).await.unwrap();
+    assert_eq!(run.result().await, Ok(json!(3)));
+}
+
+#[tokio::test]
+async fn an_unknown_workflow_is_refused_with_those_that_there_are() {
+    let engine = Engine::builder().register::<Waits>().build().unwrap();
+    let error = engine.start_json("wait", json!({})).await.unwrap_err();
+    assert_eq!(error.to_string(), "no workflow `wait` is registered; there is `waits`");
+}
+
+#[tokio::test]
+async fn a_run_is_found_by_its_id() {
+    let engine = engine();
+    start(&engine, chain(), json!(4)).id("x").await.unwrap();
+    let found = engine.run("x").expect("it is there");
+    assert_eq!(found.result().await, Ok(json!(4)));
+}
+
+#[tokio::test]
+async fn runs_that_ended_long_ago_are_forgotten() {
+    let engine = Engine::builder().keep_finished(1).build().unwrap();
+    for id in ["x", "y"] {
+        start(&engine, chain(), json!(4)).id(id).await.unwrap().outcome().await.unwrap();
+        while engine.runs().finished.back().map(String::as_str) != Some(id) {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert!(engine.run("x").is_none() && engine.run("y").is_some());
+}
+
+#[tokio::test]
+async fn a_nested_workflow_that_is_replaced_is_not_entered() {
+    let engine = Engine::builder().replace::<Waits>(|_, _| async { Ok(json!(7)) }).build().unwrap();
+    let inside = made("START>x; x>END").node("x", |_, _| async { panic!("it was entered") });
+    // The closure is looked up by the typed layer; here the node's own body stands for that.
+    let body = |_, context: Context| async move {
+        let Some(replacement) = context.replacement::<Waits>() else { return Step::Fail("nothing replaces it") };
+        match replacement.run(Order { lines: Vec::new() }, context).await {
+            Ok(output) => Step::Give(output),
+            Err(_) => Step::Fail("it failed"),
+        }
+    };
+    let flow = made("START>n; n>END").inside("n", ScopeKind::Nested, inside).node("n", body).of_type::<Waits>("n");
+    let run = start(&engine, flow, json!(1)).await.unwrap();
+    assert_eq!(run.result().await, Ok(json!(7)));
+}

@@ -1,0 +1,357 @@
+//! Definitions whose values are JSON and whose nodes are closures.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft_graph::{Graph, START};
+use serde_json::{Map, Value, json};
+
+use super::net::{Net, net};
+use crate::context::Context;
+use crate::driver::{Ending, Env, Job, Shared};
+use crate::fault::{Cause, Failure, Fault};
+use crate::node::ResourceNeed;
+use crate::options::NodeOptions;
+use crate::table::{
+    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Finished, ScopeKind, Token,
+    Tokens,
+};
+
+/// How a node ends.
+pub(crate) enum Step {
+    Give(Value),
+    Take(&'static str, Value),
+    Wait,
+    Fail(&'static str),
+    /// An error that goes by this label once no attempt is left.
+    FailBy(&'static str, &'static str),
+}
+
+/// Where a node panics, besides its body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Panics {
+    Prepare,
+    Copy,
+    RouteFault,
+    Enter,
+    Leave,
+    Start,
+    End,
+}
+
+type Body = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Step> + Send + Sync>;
+
+struct Exits {
+    labels: Vec<String>,
+    /// By choice.
+    edges: Vec<usize>,
+}
+
+impl Exits {
+    fn emit(&self, label: Option<&str>, value: &Value) -> Emitted {
+        let choice = label.map_or(0, |label| self.labels.iter().position(|known| known == label).expect("a label"));
+        let token = || Token { value: Box::new(value.clone()), hand: |_, _| {} };
+        let tokens = match self.edges[choice] {
+            0 => Tokens::None,
+            1 => Tokens::One(token()),
+            edges => Tokens::Many((0..edges).map(|_| token()).collect()),
+        };
+        Emitted { choice, tokens }
+    }
+}
+
+struct MadeNode {
+    body: Body,
+    exits: Exits,
+    panics: Option<Panics>,
+    faults_by: Option<&'static str>,
+}
+
+struct MadeScope {
+    kind: ScopeKind,
+    inside: Arc<Definition>,
+    exits: Exits,
+    panics: Option<Panics>,
+    faults_by: Option<&'static str>,
+}
+
+pub(crate) fn value(arrived: Arrived) -> Value {
+    let open = |token: Token| *token.value.downcast::<Value>().expect("JSON");
+    match arrived {
+        Arrived::One(token) => open(token),
+        Arrived::Join { places, .. } => places.into_iter().map(|place| place.map_or(Value::Null, open)).collect(),
+    }
+}
+
+fn panic_if(panics: Option<Panics>, here: Panics) {
+    assert!(panics != Some(here), "on purpose");
+}
+
+impl AnyNode for MadeNode {
+    fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
+        panic_if(self.panics, Panics::Prepare);
+        Ok(Box::new(value(arrived)))
+    }
+
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
+        panic_if(self.panics, Panics::Copy);
+        Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
+    }
+
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished> {
+        let body = Arc::clone(&self.body);
+        async move {
+            let records = context.records();
+            let stop = context.clone();
+            let mut running = body(*input.downcast::<Value>().expect("JSON"), context);
+            let step = std::future::poll_fn(|waker| match running.as_mut().poll(waker) {
+                std::task::Poll::Ready(step) => std::task::Poll::Ready(Ok(step)),
+                std::task::Poll::Pending => {
+                    stop.__take_fault().map_or(std::task::Poll::Pending, |fault| std::task::Poll::Ready(Err(fault)))
+                }
+            })
+            .await;
+            let failed = |text: &str, routed| Finished::Failed {
+                cause: Cause { chain: vec![text.to_owned()], fault: None },
+                retryable: true,
+                routed,
+            };
+            match step {
+                Ok(Step::Give(value)) => {
+                    Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then_some(value) }
+                }
+                Ok(Step::Take(label, value)) => {
+                    let emitted = self.exits.emit(Some(label), &value);
+                    Finished::Emitted { emitted, output: records.then_some(value) }
+                }
+                Ok(Step::Wait) => Finished::Waiting,
+                Ok(Step::Fail(text)) => failed(text, None),
+                Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.emit(Some(label), &json!(text)))),
+                Err(fault) => Finished::Fault(fault),
+            }
+        }
+        .boxed()
+    }
+
+    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished> {
+        match self.prepare(arrived) {
+            Ok(input) => self.run(input, context),
+            Err(fault) => async move { Finished::Fault(fault) }.boxed(),
+        }
+    }
+
+    fn route_fault(&self, fault: &Fault) -> Option<Emitted> {
+        panic_if(self.panics, Panics::RouteFault);
+        self.faults_by.map(|label| self.exits.emit(Some(label), &json!(fault.to_string())))
+    }
+}
+
+impl AnyScope for MadeScope {
+    fn definition(&self) -> &Arc<Definition> {
+        &self.inside
+    }
+
+    fn kind(&self) -> ScopeKind {
+        self.kind
+    }
+
+    fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault> {
+        panic_if(self.panics, Panics::Enter);
+        Ok(match (self.kind, value(arrived)) {
+            (ScopeKind::Each, Value::Array(items)) => {
+                items.into_iter().map(|item| Box::new(item) as BoxValue).collect()
+            }
+            (_, value) => vec![Box::new(value)],
+        })
+    }
+
+    fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
+        Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
+    }
+
+    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+        panic_if(self.panics, Panics::Leave);
+        let mut values = outputs.into_iter().map(|output| *output.downcast::<Value>().expect("JSON"));
+        let value = match self.kind {
+            ScopeKind::Each => values.collect(),
+            ScopeKind::Nested => values.next().expect("one output"),
+        };
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then_some(value) })
+    }
+
+    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
+        self.faults_by.map(|label| self.exits.emit(Some(label), &json!(failure.to_string())))
+    }
+}
+
+/// A workflow in the making.
+pub(crate) struct Made {
+    name: String,
+    net: Net,
+    bodies: BTreeMap<String, Body>,
+    inside: BTreeMap<String, (ScopeKind, Arc<Definition>)>,
+    options: BTreeMap<String, NodeOptions>,
+    panics: BTreeMap<String, Panics>,
+    faults_by: BTreeMap<String, &'static str>,
+    resources: BTreeMap<String, ResourceNeed>,
+    types: BTreeMap<String, TypeId>,
+}
+
+/// A workflow named `w`. Nodes that are not given a body pass on what they get.
+pub(crate) fn made(text: &str) -> Made {
+    Made {
+        name: "w".to_owned(),
+        net: net(text),
+        bodies: BTreeMap::new(),
+        inside: BTreeMap::new(),
+        options: BTreeMap::new(),
+        panics: BTreeMap::new(),
+        faults_by: BTreeMap::new(),
+        resources: BTreeMap::new(),
+        types: BTreeMap::new(),
+    }
+}
+
+impl Made {
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    pub(crate) fn node<R>(mut self, name: &str, body: impl Fn(Value, Context) -> R + Send + Sync + 'static) -> Self
+    where
+        R: Future<Output = Step> + Send + 'static,
+    {
+        self.bodies.insert(name.to_owned(), Arc::new(move |input, context| body(input, context).boxed()));
+        self
+    }
+
+    pub(crate) fn inside(mut self, name: &str, kind: ScopeKind, made: Made) -> Self {
+        self.inside.insert(name.to_owned(), (kind, made.build()));
+        self
+    }
+
+    pub(crate) fn options(mut self, name: &str, set: impl FnOnce(&mut NodeOptions)) -> Self {
+        set(self.options.entry(name.to_owned()).or_default());
+        self
+    }
+
+    pub(crate) fn panics(mut self, name: &str, at: Panics) -> Self {
+        self.panics.insert(name.to_owned(), at);
+        self
+    }
+
+    pub(crate) fn faults_by(mut self, name: &str, label: &'static str) -> Self {
+        self.faults_by.insert(name.to_owned(), label);
+        self
+    }
+
+    pub(crate) fn wants<T: 'static>(mut self, name: &str) -> Self {
+        let need = ResourceNeed { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>() };
+        self.resources.insert(name.to_owned(), need);
+        self
+    }
+
+    pub(crate) fn of_type<T: 'static>(mut self, name: &str) -> Self {
+        self.types.insert(name.to_owned(), TypeId::of::<T>());
+        self
+    }
+
+    pub(crate) fn build(self) -> Arc<Definition> {
+        let graph = names_of(&self.net.graph);
+        let exits = |node: usize| Exits {
+            labels: self.net.labels[node].clone(),
+            edges: graph.nodes[node].choices.iter().map(|choice| choice.edges.len()).collect(),
+        };
+        let entries = (2..graph.nodes.len()).map(|at| {
+            let name = graph.nodes[at].id;
+            let panics = self.panics.get(name).copied();
+            let faults_by = self.faults_by.get(name).copied();
+            let pass_on: Body = Arc::new(|input, _| async move { Step::Give(input) }.boxed());
+            let body = self.bodies.get(name).cloned();
+            let scope = self.inside.get(name).map(|(kind, inside)| {
+                let inside = Arc::clone(inside);
+                Arc::new(MadeScope { kind: *kind, inside, exits: exits(at), panics, faults_by }) as Arc<dyn AnyScope>
+            });
+            let node = MadeNode { body: body.unwrap_or(pass_on), exits: exits(at), panics, faults_by };
+            Entry {
+                name: name.to_owned(),
+                doc: "",
+                type_id: self.types.get(name).copied().unwrap_or(TypeId::of::<()>()),
+                options: self.options.get(name).cloned().unwrap_or_default(),
+                collects: false,
+                node: Some(Arc::new(node)),
+                scope,
+                resources: self.resources.get(name).copied().into_iter().collect(),
+                input_schema: || schemars::schema_for!(Value),
+                output_schema: || schemars::schema_for!(Value),
+            }
+        });
+        let entries = entries.collect();
+        let labels = self.net.labels.iter().map(|labels| labels.iter().map(|label| leak(label)).collect()).collect();
+        let (start, panics) = (exits(START), self.panics.get("START").copied());
+        let end_panics = self.panics.get("END").copied();
+        Arc::new(Definition {
+            name: self.name,
+            is_unit: false,
+            doc: "",
+            plan: self.net.plan,
+            labels,
+            entries,
+            start: Box::new(move |input| {
+                panic_if(panics, Panics::Start);
+                start.emit(None, input.downcast_ref::<Value>().expect("JSON"))
+            }),
+            end: Box::new(move |arrived| {
+                panic_if(end_panics, Panics::End);
+                Box::new(value(arrived))
+            }),
+            door: Door {
+                read_input: |json| Ok(Box::new(json.clone())),
+                write_input: |input| Ok(input.downcast_ref::<Value>().expect("JSON").clone()),
+                write_output: |output| Ok(output.downcast_ref::<Value>().expect("JSON").clone()),
+                input_schema: || schemars::schema_for!(Value),
+                output_schema: || schemars::schema_for!(Value),
+            },
+            graph,
+            compiled: Compiled::default(),
+        })
+    }
+
+    /// Runs it in memory, in this task.
+    pub(crate) async fn run(self, input: Value) -> Result<Value, Failure> {
+        self.run_with(Env::default(), input).await
+    }
+
+    pub(crate) async fn run_with(self, env: Env, input: Value) -> Result<Value, Failure> {
+        let job = Job {
+            definition: self.build(),
+            shared: Arc::new(Shared::in_memory(Arc::new(env))),
+            cancel: None,
+            state: Map::new(),
+            around: None,
+        };
+        match job.run(Box::new(input)).await {
+            Ending::Completed(output) => Ok(*output.downcast().expect("JSON")),
+            Ending::Failed(failure) => Err(failure),
+            Ending::Cancelled => panic!("nobody could cancel it"),
+        }
+    }
+}
+
+fn leak(text: &str) -> &'static str {
+    Box::leak(text.to_owned().into_boxed_str())
+}
+
+fn names_of(graph: &Graph<String>) -> Graph<&'static str> {
+    let nodes = graph.nodes.iter().map(|node| graphweft_graph::NodeData {
+        id: leak(&node.id),
+        choices: node.choices.clone(),
+        ways: node.ways.clone(),
+    });
+    Graph { nodes: nodes.collect(), edges: graph.edges.clone() }
+}

@@ -1,0 +1,7 @@
+//! Workflows for tests, made of a line of text and closures.
+
+mod flow;
+mod net;
+
+pub(crate) use flow::{Made, Panics, Step, made};
+pub(crate) use net::{Net, net};
