@@ -1,4 +1,4 @@
-//! Typed workflow graphs: the compiler proves them, the runtime runs them.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod block_on;
@@ -22,8 +22,8 @@ mod testing;
 mod typed;
 mod workflow;
 
-pub use collectors::{FirstOf, KOf};
 pub use block_on::block_on;
+pub use collectors::{FirstOf, KOf};
 pub use context::Context;
 pub use engine::{
     BuildError, Engine, EngineBuilder, Events, MissingResource, MissingResources, Outcome, Run, RunError, Start,
@@ -32,14 +32,20 @@ pub use engine::{
 pub use event::{Event, EventKind};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
+pub use graphweft_macros::Route;
+#[doc = include_str!("../docs/node.md")]
+#[doc(inline)]
+pub use graphweft_macros::node;
+#[doc = include_str!("../docs/value.md")]
+#[doc(inline)]
+pub use graphweft_macros::value;
 pub use node::{Collecting, Node, Travels, Value};
-pub use graphweft_macros::{Route, node, value};
 pub use options::{NodeOptions, RetryPolicy};
 pub use route::Route;
 pub use state::StateKey;
 pub use workflow::{Flow, Workflow};
 
-/// Wires nodes to a workflow, and has the compiler prove the graph.
+#[doc = include_str!("../docs/workflow.md")]
 #[macro_export]
 macro_rules! workflow {
     ($($tokens:tt)*) => {

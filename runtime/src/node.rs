@@ -57,15 +57,29 @@ impl<T: Value> Travels for T {
 ///
 /// `#[node]` implements it for a function. By hand it is as good, and the value may carry configuration:
 ///
-/// ```ignore
-/// struct BatchProcessor { size: usize }
+/// ```
+/// use graphweft::prelude::*;
+///
+/// struct BatchProcessor {
+///     size: usize,
+/// }
 ///
 /// impl Node for BatchProcessor {
 ///     type Input = Vec<u32>;
-///     type Output = Vec<u32>;
+///     type Output = Vec<Vec<u32>>;
 ///     type Error = Never;
-///     async fn run(&self, input: Vec<u32>, _: &Context) -> Result<Vec<u32>, Never> { .. }
+///
+///     async fn run(&self, input: Vec<u32>, _: &Context) -> Result<Vec<Vec<u32>>, Never> {
+///         Ok(input.chunks(self.size).map(<[u32]>::to_vec).collect())
+///     }
 /// }
+///
+/// let size = 2;
+/// let flow = workflow! {
+///     let batch = BatchProcessor { size };
+///     START => batch
+/// };
+/// assert_eq!(graphweft::block_on(flow.run(vec![1, 2, 3])).unwrap(), [vec![1, 2], vec![3]]);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node",

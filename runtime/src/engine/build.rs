@@ -80,10 +80,16 @@ impl EngineBuilder {
     /// Runs a closure in the place of a node, wherever it stands in a workflow that this engine runs: for tests. The
     /// node's options (retries, time limit) stay. A nested workflow can be replaced as well.
     ///
-    /// ```ignore
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn charge(cents: u64) -> Result<String, std::io::Error> { Ok(format!("{cents}")) }
+    /// # workflow! { pub pay(u64) -> String { START => charge; } }
+    /// # graphweft::block_on(async {
     /// let engine = Engine::builder()
-    ///     .replace::<charge>(|order, _ctx| async move { Ok(Receipt::of(&order)) })
+    ///     .replace::<charge>(|cents, _ctx| async move { Ok(format!("a receipt over {cents}")) })
     ///     .build()?;
+    /// assert_eq!(engine.start::<pay>(4000).await?.result().await?, "a receipt over 4000");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     pub fn replace<N: Node>(mut self, body: impl ReplaceWith<N>) -> Self {
         self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));

@@ -21,6 +21,11 @@ impl Events {
     pub(super) fn new(watch: Watch, from: u64) -> Self {
         Events { watch, from }
     }
+
+    /// The next event; `None` after the last one. Cancel safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|waker| Pin::new(&mut *self).poll_next(waker)).await
+    }
 }
 
 impl Stream for Events {

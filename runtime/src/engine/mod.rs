@@ -55,8 +55,15 @@ impl Engine {
 
     /// A new run of a workflow. It starts when the result is awaited:
     ///
-    /// ```ignore
-    /// let run = engine.start::<checkout>(order).id("order-42").await?;
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn charge(cents: u64) -> Result<String, std::io::Error> { Ok(format!("{cents}")) }
+    /// # workflow! { pub pay(u64) -> String { START => charge; } }
+    /// # graphweft::block_on(async {
+    /// # let engine = Engine::builder().build()?;
+    /// let run = engine.start::<pay>(4000).id("order-42").await?;
+    /// assert_eq!(run.result().await?, "4000");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     pub fn start<W: Workflow>(&self, input: W::Input) -> Start<W::Output> {
         Start::new(self, W::definition(), Ok(Box::new(input)))

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::mention::{Each, END, Mention, Of, Source, Target};
+use super::mention::{END, Each, Mention, Of, Source, Target};
 use crate::node::{Node, Travels};
 use crate::table::{BoxValue, Hand, Token};
 

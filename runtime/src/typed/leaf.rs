@@ -111,9 +111,9 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     fn finish(&self, output: N::Output, context: &Context) -> Finished {
         let record = context.records().then(|| output.__to_json()).transpose();
         match (record, Y::give(output)) {
-            (Err(error), _) => Finished::Fault(Fault::Context {
-                message: format!("the output cannot be written as JSON: {error}"),
-            }),
+            (Err(error), _) => {
+                Finished::Fault(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
+            }
             (Ok(_), None) => Finished::Waiting,
             (Ok(output), Some(given)) => Finished::Emitted { emitted: self.exit.value(given), output },
         }
@@ -161,9 +161,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
 }
 
 fn wrong_input<N: Node>() -> Fault {
-    Fault::Context {
-        message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()),
-    }
+    Fault::Context { message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()) }
 }
 
 fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {

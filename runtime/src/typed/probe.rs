@@ -5,8 +5,8 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::marker::PhantomData;
 
-use crate::fault::{Fault, Never};
 use super::mention::Source;
+use crate::fault::{Fault, Never};
 use crate::route::{Ending, Route};
 
 /// Asks something of `T`.
@@ -309,4 +309,3 @@ pub async fn blocking<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'stat
         },
     }
 }
-

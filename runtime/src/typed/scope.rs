@@ -11,11 +11,11 @@ use super::leaf::{JoinTable, cast, take};
 use super::mention::{Each, Source, Target};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault};
+use crate::graph::Graph;
 use crate::node::{Node, Travels};
 use crate::options::NodeOptions;
-use crate::graph::Graph;
-use crate::workflow::{Flow, Workflow};
 use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, ScopeKind};
+use crate::workflow::{Flow, Workflow};
 
 /// A workflow that is used as a node.
 pub struct NestedScope<N: Node> {

@@ -4,3 +4,4 @@ mod cancelling;
 mod panics;
 mod running;
 mod times;
+mod timing;
