@@ -1,0 +1,125 @@
+//! What manifests say, as `cargo metadata` reads them.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use cargo_metadata::{Metadata, MetadataCommand};
+use graphweft::prelude::*;
+
+use crate::model::{Declared, Manifest, Request};
+
+/// Reading one manifest is a matter of milliseconds: a `cargo` that says nothing for this long has hung.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A manifest that `cargo` does not read, or that is not of the package it was taken for.
+#[value]
+pub(crate) struct BadManifest {
+    pub(crate) manifest: Manifest,
+    pub(crate) why: String,
+}
+
+/// The packages of the workspace that a lock file belongs to.
+#[value]
+#[derive(Debug, Default)]
+pub(crate) struct Members {
+    pub(crate) manifests: Vec<Manifest>,
+    /// Why they are not known.
+    pub(crate) problem: Option<String>,
+}
+
+impl Members {
+    pub(crate) fn find(&self, name: &str, version: &str) -> Option<&Manifest> {
+        self.manifests.iter().find(|member| member.name == name && member.version == version)
+    }
+
+    /// Why a package is not among them.
+    pub(crate) fn why_not(&self) -> &str {
+        self.problem.as_deref().unwrap_or("a path dependency, and no member of the workspace beside the lock file")
+    }
+}
+
+/// The members of the workspace whose manifest lies beside the lock file. None where there is no manifest.
+#[node]
+pub(crate) async fn list_members(request: Request) -> Members {
+    let manifest = request.directory().join("Cargo.toml");
+    if !tokio::fs::try_exists(&manifest).await.unwrap_or(false) {
+        return Members::default();
+    }
+    let metadata = match metadata(&manifest).await {
+        Ok(metadata) => metadata,
+        Err(why) => return Members { manifests: Vec::new(), problem: Some(why) },
+    };
+    let manifests = metadata.packages.into_iter().map(|package| Manifest {
+        name: package.name.to_string(),
+        version: package.version.to_string(),
+        path: package.manifest_path.into(),
+    });
+    Members { manifests: manifests.collect(), problem: None }
+}
+
+/// The licence that a package declares.
+#[node]
+pub(crate) async fn read_manifest(manifest: Manifest) -> Result<Declared, BadManifest> {
+    let metadata = match metadata(&manifest.path).await {
+        Ok(metadata) => metadata,
+        Err(why) => return Err(BadManifest { manifest, why }),
+    };
+    // A checkout and a workspace hold several packages.
+    let package = metadata
+        .packages
+        .into_iter()
+        .find(|package| *package.name == manifest.name && package.version.to_string() == manifest.version);
+    match package {
+        Some(package) => {
+            let manifest = Manifest { path: package.manifest_path.into(), ..manifest };
+            Ok(Declared { manifest, expression: package.license })
+        }
+        None => {
+            let why = format!("{} is not the manifest of this version", manifest.path.display());
+            Err(BadManifest { manifest, why })
+        }
+    }
+}
+
+/// `cargo metadata` for one manifest. `--no-deps`, since its dependencies have lines of their own in the lock file;
+/// `--offline`, since an audit describes what is here and must not change it by a download. Not `--locked`: without
+/// dependencies cargo neither reads nor writes a lock file.
+async fn metadata(manifest: &Path) -> Result<Metadata, String> {
+    let mut command = MetadataCommand::new();
+    command.manifest_path(manifest).no_deps().other_options(["--offline".to_owned()]);
+    let mut process = tokio::process::Command::from(command.cargo_command());
+    process.stdin(Stdio::null()).kill_on_drop(true);
+
+    let output = tokio::time::timeout(PATIENCE, process.output())
+        .await
+        .map_err(|_| format!("`cargo metadata` has given no answer in {} seconds", PATIENCE.as_secs()))?
+        .map_err(|error| format!("`cargo metadata` could not be run: {error}"))?;
+    if !output.status.success() {
+        return Err(said(&output.stderr));
+    }
+    let json = String::from_utf8_lossy(&output.stdout);
+    MetadataCommand::parse(json).map_err(|error| format!("`cargo metadata` was not understood: {error}"))
+}
+
+/// What cargo complains about, on one line and without its `error:`.
+fn said(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "Caused by:");
+    let message = lines.collect::<Vec<_>>().join("; ");
+    match message.split_once("error: ") {
+        Some((_, error)) => error.to_owned(),
+        None => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cargo_says_is_put_on_one_line() {
+        let stderr = b"error: failed to parse manifest at `/x/Cargo.toml`\n\nCaused by:\n  no targets specified\n";
+        assert_eq!(said(stderr), "failed to parse manifest at `/x/Cargo.toml`; no targets specified");
+    }
+}
