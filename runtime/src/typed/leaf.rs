@@ -93,13 +93,9 @@ pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T,
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     async fn attempt(&self, input: N::Input, context: &Context) -> Finished {
-        let result = {
-            let mut running = pin!(self.node.run(input, context));
-            std::future::poll_fn(|waker| match running.as_mut().poll(waker) {
-                Poll::Ready(result) => Poll::Ready(Ok(result)),
-                Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
-            })
-            .await
+        let result = match context.replacement::<N>() {
+            Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
+            None => until_fault(self.node.run(input, context), context).await,
         };
         match result {
             Ok(Ok(output)) => self.finish(output, context),
@@ -158,6 +154,16 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     fn route_fault(&self, fault: &Fault) -> Option<Emitted> {
         self.exit.fault(fault)
     }
+}
+
+/// Runs a node until it ends, or until something that it asked of the run fails it.
+async fn until_fault<T>(node: impl Future<Output = T>, context: &Context) -> Result<T, Fault> {
+    let mut node = pin!(node);
+    std::future::poll_fn(|waker| match node.as_mut().poll(waker) {
+        Poll::Ready(result) => Poll::Ready(Ok(result)),
+        Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
+    })
+    .await
 }
 
 fn wrong_input<N: Node>() -> Fault {
