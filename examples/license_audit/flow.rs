@@ -34,3 +34,17 @@ workflow! {
         summarise | time_is_up => whichever;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_shows_the_graphs_as_they_are() {
+        for graph in [audit::graph(), inspect::graph()] {
+            let picture = format!("```mermaid\n{}\n```", graph.to_mermaid().trim_end());
+            let is_shown = include_str!("README.md").contains(&picture);
+            assert!(is_shown, "README.md beside this file does not show `{}` as it is:\n{picture}", graph.name);
+        }
+    }
+}

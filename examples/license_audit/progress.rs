@@ -1,6 +1,5 @@
 //! The progress bar, driven by nothing but the events of the run.
 
-use futures::StreamExt;
 use graphweft::{Event, EventKind, Events};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 

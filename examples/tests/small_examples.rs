@@ -23,8 +23,8 @@ fn printed_by(example: &str) -> String {
 fn order_charges_or_refuses() {
     assert_eq!(
         printed_by("order"),
-        "Dear customer: charged 2900 cents for a kettle, attempt 1.\n\
-         Dear customer: refused: a gift has no price.\n"
+        "Dear customer: charged 2900 cents at attempt 1.\n\
+         Dear customer: refused, because it has no price.\n"
     );
 }
 
