@@ -165,14 +165,14 @@ impl Context {
             return;
         }
         match serde_json::to_value(progress) {
-            Ok(data) => self.0.run.record(|| self.path(), EventKind::Progress { data }),
+            Ok(data) => self.0.run.record(|| self.path(), || EventKind::Progress { data }),
             Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was left out"),
         }
     }
 
     /// Records a message for whoever watches the run, now or later.
     pub fn say(&self, text: impl Into<String>) {
-        self.0.run.record(|| self.path(), EventKind::Said { text: text.into() });
+        self.0.run.record(|| self.path(), || EventKind::Said { text: text.into() });
     }
 
     /// The state that the nodes of this run share.
@@ -189,17 +189,6 @@ impl Context {
     /// Something that the engine was given at start-up.
     pub fn resource<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.run.env.resource(TypeId::of::<T>())?.downcast_ref()
-    }
-
-    /// The resource of a parameter `#[resource] name: &T`, which was there before the run started.
-    #[doc(hidden)]
-    pub fn required_resource<T: Any + Send + Sync>(&self) -> Result<&T, Fault> {
-        self.resource().ok_or_else(|| Fault::Context {
-            message: format!(
-                "the engine has no resource `{}`; give it one when it is built",
-                std::any::type_name::<T>()
-            ),
-        })
     }
 
     /// Whether the run wants each output as JSON.

@@ -52,11 +52,11 @@ pub enum Fault {
     )]
     StateConflict {
         /// The key.
-        key: String,
+        key: Box<str>,
         /// The path of the node whose write stands.
-        first: String,
+        first: Box<str>,
         /// The path of the node whose write was refused.
-        second: String,
+        second: Box<str>,
     },
     /// What the node asked of the run was not there or did not fit.
     #[error("{message}")]

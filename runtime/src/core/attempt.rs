@@ -14,13 +14,13 @@ use crate::fault::{Cause, Failure, Fault};
 pub(super) enum Failed<V> {
     /// By the node's own error.
     Error {
-        cause: Cause,
+        cause: Box<Cause>,
         retryable: bool,
         routed: Option<Emitted<V>>,
         random: f64,
     },
     Fault {
-        fault: Fault,
+        fault: Box<Fault>,
         random: f64,
     },
     /// A graph inside has failed.
@@ -120,14 +120,14 @@ impl<V> Machine<V> {
             }
             Ended::Fault(fault) => self.attempt_failed(program, task, Failed::Fault { fault, random }),
             Ended::Stopped => {
-                self.attempt_failed(program, task, Failed::Fault { fault: Fault::Interrupted, random });
+                self.attempt_failed(program, task, Failed::Fault { fault: Box::new(Fault::Interrupted), random });
             }
         }
     }
 
     /// A node is done: its writes are folded, and its tokens go on.
     fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>, writes: Writes, random: f64) {
-        if let Err(fault) = self.fold(program, task, &writes) {
+        if let Err(fault) = self.fold(program, task, &writes).map_err(Box::new) {
             return self.attempt_failed(program, task, Failed::Fault { fault, random });
         }
         let choice = emitted.choice;
@@ -157,8 +157,8 @@ impl<V> Machine<V> {
         let (Some(spec), Some(at)) = (self.spec(program, task), self.tasks.get(task)) else { return };
         let attempt = at.attempt;
         let (cause, retryable, random) = match &failed {
-            Failed::Error { cause, retryable, random, .. } => (cause.clone(), *retryable, *random),
-            Failed::Fault { fault, random } => (Cause::from(fault.clone()), is_retryable(fault), *random),
+            Failed::Error { cause, retryable, random, .. } => (Cause::clone(cause), *retryable, *random),
+            Failed::Fault { fault, random } => (Cause::from(Fault::clone(fault)), is_retryable(fault), *random),
             Failed::Inside(failure) => (failure.cause.clone(), true, 0.0),
         };
         if retryable && attempt < spec.options.retry.max_attempts {
@@ -181,15 +181,15 @@ impl<V> Machine<V> {
                 return self.fail_node(program, task, Failure { path: place.to_string(), attempts: attempt, cause });
             }
             Failed::Fault { fault, .. } => {
-                (Failure { path: place.to_string(), attempts: attempt, cause }, Routable::Fault(fault))
+                (Failure { path: place.to_string(), attempts: attempt, cause }, Routable::Fault(*fault))
             }
             Failed::Inside(failure) => (failure.clone(), Routable::Failure(failure)),
         };
         if let Some(at) = self.tasks.get_mut(task) {
-            at.failing = Some(failure);
+            at.failing = Some(Box::new(failure));
             at.stage = TaskStage::Routing;
         }
-        self.out.push_back(Command::Route { task, place, error });
+        self.out.push_back(Command::Route { task, place, error: Box::new(error) });
     }
 
     /// The driver says whether a fault, or the failure of a graph inside, goes on by the arm `err`.
@@ -200,7 +200,7 @@ impl<V> Machine<V> {
         }
         match (emitted, at.failing.take()) {
             (Some(emitted), _) => self.complete(program, task, emitted, Writes::default(), 0.0),
-            (None, Some(failure)) => self.fail_node(program, task, failure),
+            (None, Some(failure)) => self.fail_node(program, task, *failure),
             (None, None) => {}
         }
     }
@@ -218,7 +218,7 @@ impl<V> Machine<V> {
         at.timer = None;
         match (at.stage, spec.options.timeout) {
             (TaskStage::Delayed, _) => self.queue_up(program, task),
-            (_, Some(after)) => self.stop(program, task, Stop::Attempt(Fault::Timeout { after })),
+            (_, Some(after)) => self.stop(program, task, Stop::Attempt(Box::new(Fault::Timeout { after }))),
             (_, None) => {}
         }
     }

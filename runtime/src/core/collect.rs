@@ -52,14 +52,14 @@ impl<V> Machine<V> {
             if let Some(at) = self.tasks.get_mut(task) {
                 at.attempt = 1;
             }
-            let fault = Fault::NothingCollected { arrivals };
+            let fault = Box::new(Fault::NothingCollected { arrivals });
             self.attempt_failed(program, task, Failed::Fault { fault, random: 0.0 });
         }
     }
 
     /// An attempt at a collecting node has ended without an output.
     pub(super) fn waits(&mut self, program: &Program, task: TaskId, writes: Writes, random: f64) {
-        if let Err(fault) = self.fold(program, task, &writes) {
+        if let Err(fault) = self.fold(program, task, &writes).map_err(Box::new) {
             return self.attempt_failed(program, task, Failed::Fault { fault, random });
         }
         self.note_task(task, || Note::Waiting { writes });

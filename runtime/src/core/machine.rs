@@ -141,7 +141,7 @@ impl<V> Machine<V> {
 
     pub(super) fn note(&mut self, place: Option<Place>, note: impl FnOnce() -> Note) {
         if let Some(place) = place.filter(|_| self.notes) {
-            self.out.push_back(Command::Note { place, note: note() });
+            self.out.push_back(Command::Note { place, note: Box::new(note()) });
         }
     }
 

@@ -1,4 +1,5 @@
-//! What a driver tells the core, and what the core asks of a driver. Plain data, all of it.
+//! What a driver tells the core, and what the core asks of a driver. Plain data, all of it. What is large and rare is
+//! boxed, so that what is frequent stays small.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,11 +43,11 @@ pub(crate) enum Ended<V> {
     /// A collecting node wants another arrival.
     Waiting,
     Failed {
-        cause: Cause,
+        cause: Box<Cause>,
         retryable: bool,
         routed: Option<Emitted<V>>,
     },
-    Fault(Fault),
+    Fault(Box<Fault>),
     /// It was cancelled, and nothing of it runs any more.
     Stopped,
 }
@@ -84,7 +85,7 @@ pub(crate) enum Command<V> {
     Route {
         task: TaskId,
         place: Place,
-        error: Routable,
+        error: Box<Routable>,
     },
     /// Stop an attempt and say [`Ended::Stopped`] when nothing of it runs any more.
     Cancel(TaskId),
@@ -98,10 +99,10 @@ pub(crate) enum Command<V> {
     /// For the record. Only where the core was told to keep one.
     Note {
         place: Place,
-        note: Note,
+        note: Box<Note>,
     },
     /// The run is over.
-    End(RunEnd<V>),
+    End(Box<RunEnd<V>>),
 }
 
 /// What may go on by an arm `err` though it is not the node's own error.

@@ -96,7 +96,7 @@ impl<V> Machine<V> {
 
     fn end(&mut self, end: RunEnd<V>) {
         self.over = true;
-        self.out.push_back(Command::End(end));
+        self.out.push_back(Command::End(Box::new(end)));
     }
 
     /// A node of it has failed and nothing takes that up: its siblings are stopped, and then it has failed.

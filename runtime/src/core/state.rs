@@ -74,7 +74,8 @@ impl StateMap {
         for write in writes.iter().filter(|write| matches!(write.op, Op::Set(_) | Op::Remove)) {
             match self.written.get(&write.key) {
                 Some((version, first)) if *version > seen => {
-                    return Err(Fault::StateConflict { key: write.key.clone(), first: first.clone(), second: writer });
+                    let (key, first) = (write.key.as_str().into(), first.as_str().into());
+                    return Err(Fault::StateConflict { key, first, second: writer.into() });
                 }
                 _ => {}
             }

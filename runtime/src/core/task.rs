@@ -3,7 +3,7 @@
 use super::group::Group;
 use super::message::TimerId;
 use super::token::Arrived;
-use crate::fault::Fault;
+use crate::fault::{Failure, Fault};
 
 /// A node that has fired. A place is used again, so the serial tells a new task from an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +33,7 @@ pub(super) struct Task<V> {
     /// The graphs inside.
     pub(super) group: Option<Box<Group<V>>>,
     /// What will fail the node if no arm takes it.
-    pub(super) failing: Option<crate::fault::Failure>,
+    pub(super) failing: Option<Box<Failure>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub(super) enum Stop {
     /// All that it could still lead to is a collecting node that has its output.
     InVain,
     /// This attempt, by a fault.
-    Attempt(Fault),
+    Attempt(Box<Fault>),
 }
 
 /// Tasks by id.

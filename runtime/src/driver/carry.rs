@@ -26,10 +26,10 @@ impl Driver {
                     self.run(task, place, attempt, may_repeat, arrived, local);
                 }
                 Command::Enter { task, place, attempt, may_repeat, arrived } => {
-                    self.shared.record(|| place.to_string(), EventKind::NodeStarted { attempt });
+                    self.shared.record(|| place.to_string(), || EventKind::NodeStarted { attempt });
                     match self.enter(task, &place, may_repeat, arrived) {
                         Ok(inputs) => self.core.apply(Event::Entered { task, inputs }),
-                        Err(fault) => self.tell(task, Ended::Fault(fault), Writes::default()),
+                        Err(fault) => self.tell(task, Ended::Fault(Box::new(fault)), Writes::default()),
                     }
                 }
                 Command::Leave { task, place, ends } => {
@@ -49,8 +49,8 @@ impl Driver {
                 }
                 Command::SetTimer { timer, after } => self.timers.set(Timer::Core(timer), after),
                 Command::DropTimer(timer) => self.timers.unset(Timer::Core(timer)),
-                Command::Note { place, note } => self.write_down(&place, note),
-                Command::End(end) => return Some(end),
+                Command::Note { place, note } => self.write_down(&place, *note),
+                Command::End(end) => return Some(*end),
             }
         }
         None
@@ -65,11 +65,11 @@ impl Driver {
         arrived: Option<Arrived>,
         local: Option<Arc<Map<String, Value>>>,
     ) {
-        self.shared.record(|| place.to_string(), EventKind::NodeStarted { attempt: number });
+        self.shared.record(|| place.to_string(), || EventKind::NodeStarted { attempt: number });
         let span = tracing::debug_span!("node", path = %place, attempt = number);
         let Some((node, limit)) = self.body(&place) else {
             let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
-            return self.tell(task, Ended::Fault(Fault::Context { message }), Writes::default());
+            return self.tell(task, Ended::Fault(Box::new(Fault::Context { message })), Writes::default());
         };
         let attempt = self.attempt(place, number, local);
         let context = Context(Arc::clone(&attempt));
@@ -79,7 +79,7 @@ impl Driver {
         };
         match future.and_then(|future| caught(|| Running::new(future, limit, span))) {
             Ok(running) => self.ready.push(UnderWay { task, running, attempt }),
-            Err(fault) => self.tell(task, Ended::Fault(fault), Writes::default()),
+            Err(fault) => self.tell(task, Ended::Fault(Box::new(fault)), Writes::default()),
         }
     }
 
@@ -201,7 +201,7 @@ impl Driver {
         self.spare = Some(attempt);
         match (writes, finished) {
             (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => {
-                self.tell(task, Ended::Fault(fault), Writes::default());
+                self.tell(task, Ended::Fault(Box::new(fault)), Writes::default());
             }
             (writes, finished) => self.finished(task, finished, writes.unwrap_or_default()),
         }
@@ -214,8 +214,10 @@ impl Driver {
                 Ended::Emitted(emitted)
             }
             Finished::Waiting => Ended::Waiting,
-            Finished::Failed { cause, retryable, routed } => Ended::Failed { cause, retryable, routed },
-            Finished::Fault(fault) => Ended::Fault(fault),
+            Finished::Failed { cause, retryable, routed } => {
+                Ended::Failed { cause: Box::new(cause), retryable, routed }
+            }
+            Finished::Fault(fault) => Ended::Fault(Box::new(fault)),
         };
         self.tell(task, ended, writes);
     }
@@ -242,7 +244,7 @@ impl Driver {
             Note::Skipped => EventKind::NodeSkipped,
             Note::Cancelled => EventKind::NodeCancelled,
         };
-        self.shared.record(|| place.to_string(), kind);
+        self.shared.record(|| place.to_string(), || kind);
     }
 }
 

@@ -25,8 +25,10 @@ pub(crate) struct Env {
     pub(crate) cancel_grace: Duration,
     /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
     /// keeps alive.
-    pub(crate) compiled: Mutex<HashMap<usize, (Arc<Definition>, Arc<Executable>)>>,
+    pub(crate) compiled: Mutex<HashMap<usize, Replaced>>,
 }
+
+type Replaced = (Arc<Definition>, Arc<Executable>);
 
 impl Default for Env {
     fn default() -> Self {
@@ -98,9 +100,9 @@ impl Shared {
         self.log.as_ref().is_some_and(|log| log.watchers.load(Ordering::Relaxed) > 0)
     }
 
-    pub(crate) fn record(&self, path: impl FnOnce() -> String, kind: EventKind) {
+    pub(crate) fn record(&self, path: impl FnOnce() -> String, kind: impl FnOnce() -> EventKind) {
         if let Some(log) = &self.log {
-            log.record(path(), kind);
+            log.record(path(), kind());
         }
     }
 }
@@ -170,7 +172,8 @@ impl Log {
     pub(crate) fn watch(&self, from: u64) -> Watch {
         let mut records = self.records();
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(records.events.len());
-        let before = records.events[from..].to_vec().into_iter();
+        let before: Vec<Arc<Event>> = records.events[from..].to_vec();
+        let before = before.into_iter();
         if records.ended {
             return Watch { before, live: None };
         }

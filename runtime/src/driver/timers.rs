@@ -38,6 +38,9 @@ impl Timers {
     }
 
     pub(super) fn unset(&mut self, timer: Timer) {
+        if self.by_timer.is_empty() {
+            return;
+        }
         if let Some(at) = self.by_timer.remove(&timer) {
             self.due.remove(&at);
         }

@@ -8,8 +8,8 @@ use graphweft_graph::START;
 use serde_json::{Map, Value};
 
 use crate::core::{
-    Arrived, Command, Core, Emitted, Ended, Event, Layout, NodeKind, NodeSpec, Note, Place, Program, Routable, RunEnd,
-    TaskId, TimerId, Tokens, Writes,
+    Arrived, Command, Core, Emitted, Ended, Event, Layout, NodeKind, NodeSpec, Note, Place, Program, RunEnd, TaskId,
+    TimerId, Tokens, Writes,
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::options::NodeOptions;
@@ -164,7 +164,7 @@ impl Sim {
                 let writes = Writes::default();
                 self.tell(Event::Ended { task, ended: Ended::Emitted(emitted), writes, random: 0.0 });
             }
-            Command::Route { task, place, error: Routable::Fault(_) | Routable::Failure(_) } => {
+            Command::Route { task, place, .. } => {
                 let name = place.scope.layout.nodes[place.node as usize].name.clone();
                 let emitted = self.routes.get(&name).map(|label| self.emission(&place, Some(label), 99));
                 self.tell(Event::Routed { task, emitted });
@@ -185,7 +185,7 @@ impl Sim {
                 assert!(self.end.is_none(), "a run ends once");
                 assert!(self.running.is_empty(), "nothing runs when a run ends");
                 assert!(self.timers.is_empty(), "no timer outlives its run");
-                self.end = Some(end);
+                self.end = Some(*end);
             }
         }
     }
@@ -242,23 +242,23 @@ impl Sim {
     }
 
     pub(super) fn fails(&mut self, path: &str) {
-        self.end_attempt(path, |_, _| Ended::Failed { cause: cause("boom"), retryable: true, routed: None });
+        self.end_attempt(path, |_, _| Ended::Failed { cause: Box::new(cause("boom")), retryable: true, routed: None });
     }
 
     pub(super) fn fails_for_good(&mut self, path: &str) {
-        self.end_attempt(path, |_, _| Ended::Failed { cause: cause("boom"), retryable: false, routed: None });
+        self.end_attempt(path, |_, _| Ended::Failed { cause: Box::new(cause("boom")), retryable: false, routed: None });
     }
 
     /// Fails with an error that is routed.
     pub(super) fn fails_by(&mut self, path: &str, label: &str) {
         self.end_attempt(path, |sim, place| {
             let routed = Some(sim.emission(place, Some(label), 7));
-            Ended::Failed { cause: cause("boom"), retryable: true, routed }
+            Ended::Failed { cause: Box::new(cause("boom")), retryable: true, routed }
         });
     }
 
     pub(super) fn faults(&mut self, path: &str, fault: Fault) {
-        self.end_attempt(path, |_, _| Ended::Fault(fault));
+        self.end_attempt(path, |_, _| Ended::Fault(Box::new(fault)));
     }
 
     /// A node that was cancelled has stopped.

@@ -25,8 +25,8 @@ fn two_nodes_that_replace_a_key_at_the_same_time_are_an_error_with_both_names() 
     let mut run = workflow("START>a; START>b; (a,b)>END").start();
     run.done_writing("w/a", set("k", 1));
     run.done_writing("w/b", set("k", 2));
-    let (first, second) = ("w/a".to_owned(), "w/b".to_owned());
-    assert_eq!(run.failure().cause.fault, Some(Fault::StateConflict { key: "k".to_owned(), first, second }));
+    let (key, first, second) = ("k".into(), "w/a".into(), "w/b".into());
+    assert_eq!(run.failure().cause.fault, Some(Fault::StateConflict { key, first, second }));
 }
 
 #[test]

@@ -4,4 +4,3 @@ mod cancelling;
 mod panics;
 mod running;
 mod times;
-mod timing;
