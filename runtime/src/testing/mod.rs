@@ -4,4 +4,4 @@ mod flow;
 mod net;
 
 pub(crate) use flow::{Made, Panics, Step, made};
-pub(crate) use net::{Net, net};
+pub(crate) use net::{Net, net, try_net};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use graphweft_graph::{Choice, Graph, NodeIx, Plan, Way, analyse};
+use graphweft_graph::{Choice, Graph, NodeIx, Plan, Problem, Way, analyse};
 
 pub(crate) struct Net {
     pub(crate) graph: Graph<String>,
@@ -19,6 +19,10 @@ struct Draft {
 }
 
 pub(crate) fn net(text: &str) -> Net {
+    try_net(text).unwrap_or_else(|problems| panic!("{text}: {problems:?}"))
+}
+
+pub(crate) fn try_net(text: &str) -> Result<Net, Vec<Problem>> {
     let graph = Graph::new("START".to_owned(), "END".to_owned());
     let nodes = BTreeMap::from([("START".to_owned(), 0), ("END".to_owned(), 1)]);
     let mut draft = Draft { graph, nodes, labels: vec![Vec::new(), Vec::new()], plain: Vec::new() };
@@ -36,8 +40,8 @@ pub(crate) fn net(text: &str) -> Net {
             choice.edges.sort_unstable();
         }
     }
-    let plan = analyse(&graph).unwrap_or_else(|problems| panic!("{text}: {problems:?}"));
-    Net { graph, plan, labels }
+    let plan = analyse(&graph)?;
+    Ok(Net { graph, plan, labels })
 }
 
 impl Draft {

@@ -8,5 +8,6 @@ mod limits;
 mod loops;
 mod nested;
 mod paths;
+mod proven;
 mod sim;
 mod state;

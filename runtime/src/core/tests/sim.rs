@@ -213,6 +213,12 @@ impl Sim {
         self.tell(Event::Ended { task, ended, writes, random });
     }
 
+    /// The labels that a running node can take; none where it is not routed.
+    pub(super) fn labels(&self, path: &str) -> &[String] {
+        let (_, place) = &self.running[path];
+        &self.labels[place.scope.layout.index][place.node as usize]
+    }
+
     pub(super) fn running(&self) -> Vec<&str> {
         self.running.keys().map(String::as_str).collect()
     }
