@@ -3,7 +3,10 @@
 
 use std::error::Error;
 use std::fmt::{Debug, Display};
+use std::future::Future;
 use std::marker::PhantomData;
+
+use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
 use crate::fault::{Fault, Never};
@@ -292,6 +295,13 @@ fn chain(error: &dyn Error) -> Vec<String> {
     let mut words = vec![error.to_string()];
     words.extend(std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string));
     words
+}
+
+pub use futures::future::lazy;
+
+/// A node's future with what it returns split into output and error.
+pub fn map<F: Future, T>(future: F, split: fn(F::Output) -> T) -> Map<F, fn(F::Output) -> T> {
+    future.map(split)
 }
 
 /// Gives the closure of `retry(when = ..)` the type of its argument.

@@ -172,21 +172,29 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
     });
     let call = quote!(#function(#(#arguments),*));
     let split = quote!(<__Return as #krate::__::Split<__FALLIBLE>>::split);
-    let body = match (blocking, &node.signature.asyncness) {
-        (true, _) => quote! {
-            let #context = ::core::clone::Clone::clone(#context);
-            #krate::__::blocking(move || #split(#call)).await
-        },
-        (false, Some(_)) => quote!(#split(#call.await)),
-        (false, None) => quote!(#split(#call)),
-    };
     let span = node.signature.fn_token.span();
+    // An async block costs rustc several times what a named future costs, so there is one only where something has to be
+    // awaited before the call.
+    let fetches = node.parameters.iter().any(|one| matches!(one, Parameter::Resource(_) | Parameter::State(..)));
+    let body = match (blocking || fetches, &node.signature.asyncness) {
+        (true, asyncness) => {
+            let result = match (blocking, asyncness) {
+                (true, _) => quote! {
+                    let #context = ::core::clone::Clone::clone(#context);
+                    #krate::__::blocking(move || #split(#call)).await
+                },
+                (false, Some(_)) => quote!(#split(#call.await)),
+                (false, None) => quote!(#split(#call)),
+            };
+            quote!(async move { #open #(#fetch)* #result })
+        }
+        (false, Some(_)) => quote!(#open #krate::__::map(#call, #split)),
+        (false, None) => quote!(#krate::__::lazy(move |_| { #open #split(#call) })),
+    };
     quote_spanned! {span=>
-        async fn run(
+        fn run(
             &self, #input: Self::Input, #context: &#krate::Context,
-        ) -> ::core::result::Result<Self::Output, Self::Error> {
-            #open
-            #(#fetch)*
+        ) -> impl ::core::future::Future<Output = ::core::result::Result<Self::Output, Self::Error>> + ::core::marker::Send {
             #body
         }
     }
