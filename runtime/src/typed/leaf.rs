@@ -9,9 +9,10 @@ use std::task::Poll;
 
 use futures::future::{BoxFuture, FutureExt};
 
-use super::exit::Exit;
+use super::edge::Follows;
+use super::exit::{Exit, then};
 use super::group::JoinFn;
-use super::mention::Target;
+use super::mention::{Mention, Target};
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
@@ -191,6 +192,31 @@ impl Name {
             Name::Given(name) => name.to_owned(),
         }
     }
+}
+
+/// An entry for a node that the workflow names as it is.
+pub fn node<N: Node>(name: &'static str, node: N, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
+    entry(Name::Own(name), node, joins, exit, None, Explain::default())
+}
+
+/// The same for a node that is no join, and leads to one other.
+pub fn step<N: Node, A, B: Mention, M>(name: &'static str, node: N, from: A, to: B, mode: M) -> Entry
+where
+    A: Mention<Node = N>,
+    B::Node: Node,
+    B::Node: Follows<N, N::Output, <B::Node as Node>::Input, M>,
+{
+    self::node(name, node, JoinTable::new(), then(from, to, mode))
+}
+
+/// The same for the target of `a | b => node`.
+pub fn collector<N: Collecting>(
+    name: &'static str,
+    node: N,
+    joins: JoinTable,
+    exit: Exit<N::Collected, N::Error>,
+) -> Entry {
+    collecting_entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 
 /// An entry for a node; for a nested workflow, with the graph inside.

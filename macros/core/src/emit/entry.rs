@@ -1,40 +1,59 @@
 //! The entries of the table: a node with its ways in and out.
 
-use graphweft_graph::NodeIx;
+use graphweft_graph::{END, NodeIx};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 
-use super::flow::definition;
+use super::flow::{OutputType, definition};
 use super::mention::{Emission, as_type, before, first_span, last_span, literal, out};
 use super::options::override_options;
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
 
 impl Emission<'_> {
+    /// The entry of a node as an expression, with the items that it needs: a function of its own where nothing of the
+    /// workflow's locals is in it, because rustc checks many small bodies faster than one large one.
+    pub fn entry_apart(&self, node: NodeIx) -> (TokenStream, TokenStream) {
+        let entry = self.entry(node);
+        let kind = self.flow.nodes.get(node).map(|node| &node.kind);
+        let is_apart = match kind {
+            Some(NodeKind::Path(_)) => true,
+            Some(NodeKind::Let(at)) => {
+                matches!(self.lets.get(*at).map(|one| &one.value), Some(LetValue::Configured { .. }))
+            }
+            _ => false,
+        };
+        if !is_apart {
+            return (TokenStream::new(), entry);
+        }
+        let name = format_ident!("__entry_{node}");
+        let ends = self.flow.graph.edges.iter().any(|edge| edge.from == node && edge.to == END);
+        let out = out();
+        let out = ends.then(|| quote!(let #out = __gw::gives::<__Output>();));
+        (quote!(fn #name() -> __gw::Entry { #out #entry }), quote!(#name()))
+    }
+
     /// The entry of a node.
     pub fn entry(&self, node: NodeIx) -> TokenStream {
         let Some(data) = self.flow.nodes.get(node) else { return TokenStream::new() };
-        let (name, joins, exit) = (&data.name, self.joins(node), self.exit(node));
+        let name = &data.name;
         match &data.kind {
             NodeKind::Start | NodeKind::End => TokenStream::new(),
             NodeKind::Path(path) => {
                 let span = before(first_span(path));
                 let (alias, value) = instance(node, path);
-                let make = if self.collects(node) { quote!(collecting_entry) } else { quote!(entry) };
-                quote_spanned! {span=>
-                    {
-                        #alias
-                        __gw::#make(
-                            __gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None,
-                            __gw::Explain::default(),
-                        )
-                    }
+                if let Some((source, target, arrow)) = self.only_edge(node) {
+                    let step = quote_spanned!(arrow=> __gw::step(#name, #value, #source, #target, 0));
+                    return quote_spanned!(span=> { #alias #step });
                 }
+                let make = if self.collects(node) { quote!(collector) } else { quote!(node) };
+                let (joins, exit) = (self.joins(node), self.exit(node));
+                quote_spanned!(span=> { #alias __gw::#make(#name, #value, #joins, #exit) })
             }
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
                 Some((_, LetValue::Configured { path, options })) => {
-                    self.configured(node, path, options, &joins, &exit)
+                    self.configured(node, path, options)
                 }
                 Some((variable, LetValue::Value { ty, .. })) => {
                     let words = quote! {
@@ -45,7 +64,7 @@ impl Emission<'_> {
                             ),
                         }
                     };
-                    let make = self.maker(node);
+                    let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
                 }
                 None => TokenStream::new(),
@@ -53,8 +72,8 @@ impl Emission<'_> {
             NodeKind::Each(flow) => {
                 let inside = Emission { lets: self.lets, flow };
                 let (first, last) = inside.ends_of_each();
-                let definition = definition(&inside, &quote!(#name), "");
-                let out = out();
+                let definition = definition(&inside, &quote!(#name), "", OutputType::Inferred);
+                let (out, joins, exit) = (out(), self.joins(node), self.exit(node));
                 quote! {
                     __gw::each_entry::<#first, #last>(
                         #name,
@@ -80,9 +99,8 @@ impl Emission<'_> {
         node: NodeIx,
         path: &Path,
         options: &NodeOptions,
-        joins: &TokenStream,
-        exit: &TokenStream,
     ) -> TokenStream {
+        let (joins, exit) = (self.joins(node), self.exit(node));
         let written = self.flow.nodes.get(node).map_or("", |node| &node.name);
         let name = options.name.as_ref().map_or_else(|| quote!(#written), |name| quote!(#name));
         let (alias, value) = instance(node, path);

@@ -8,15 +8,29 @@ use super::mention::{Emission, as_type, out};
 use super::shape::shape;
 use crate::ir::{Let, LetValue};
 
+/// What is known of a workflow's output where its graph is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputType {
+    /// It is `__Output`, which functions of their own can name.
+    Named,
+    /// Only the variable `__out` knows.
+    Inferred,
+}
+
 /// The `Definition` of a flow. `__Input` and `__out` are in scope.
-pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str) -> TokenStream {
+pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str, output: OutputType) -> TokenStream {
     let shape = shape(emission);
     let out = out();
     let checks = label_checks(emission);
     let sightings = emission.sightings();
     let (start, end) = (emission.exit(START), emission.joins(END));
-    let entries = (END + 1..emission.flow.nodes.len()).map(|node| emission.entry(node));
+    let nodes = END + 1..emission.flow.nodes.len();
+    let (apart, entries): (Vec<_>, Vec<_>) = match output {
+        OutputType::Named => nodes.map(|node| emission.entry_apart(node)).unzip(),
+        OutputType::Inferred => nodes.map(|node| (TokenStream::new(), emission.entry(node))).unzip(),
+    };
     quote! {
+        #(#apart)*
         #checks
         #sightings
         static __SHAPE: __gw::Shape = #shape;

@@ -4,7 +4,7 @@ use graphweft_graph::{END, START};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::flow::{checks, definition, lets};
+use super::flow::{OutputType, checks, definition, lets};
 use super::mention::{Emission, out};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
@@ -71,7 +71,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         let checks = checks(&emission);
         quote!(#checks __gw::refused())
     } else {
-        definition(&emission, &quote!(#text), &doc)
+        definition(&emission, &quote!(#text), &doc, OutputType::Named)
     };
     let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
@@ -171,7 +171,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
             __gw::broken::<__Input, _>(#out)
         }
     } else {
-        let definition = definition(&emission, &quote!("flow"), "");
+        let definition = definition(&emission, &quote!("flow"), "", OutputType::Inferred);
         quote!(__gw::flow::<__Input, _>(#out, { #definition }))
     };
     quote! {
