@@ -1,5 +1,6 @@
 //! What goes wrong outside of nodes.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::driver::Env;
@@ -7,7 +8,7 @@ use crate::fault::Failure;
 use crate::table::Definition;
 
 /// An engine could not be built.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// Two workflows have one name, by which they could not be told apart.
@@ -25,7 +26,7 @@ pub enum BuildError {
 }
 
 /// A run could not be started. Nothing of it has run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// Nodes want resources that the engine does not have.
@@ -139,7 +140,7 @@ impl MissingResources {
 }
 
 /// A run gave no output.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// A node failed and nothing routed that.
@@ -161,3 +162,16 @@ pub enum RunError {
     #[error("the tokio runtime was shut down before the run had ended")]
     ShutDown,
 }
+
+/// `fn main() -> Result<(), RunError>` prints the `Debug` form, and a person reads it.
+macro_rules! debug_is_display {
+    ($($error:ty)*) => {$(
+        impl fmt::Debug for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    )*};
+}
+
+debug_is_display!(BuildError StartError RunError);

@@ -3,9 +3,10 @@
 use graphweft_graph::{END, START};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 
 use super::flow::{OutputType, checks, definition, lets};
-use super::mention::{Emission, out};
+use super::mention::{Emission, glue, out};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::doc_text;
@@ -78,6 +79,12 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         let text = format!("{lead}\n\n```text\n{text}```");
         quote!(#[doc = #text])
     });
+    let signature = workflow.signature.as_ref();
+    let input_at = inputs.first().map(|ty| ty.span()).or(signature.map(|signature| signature.span));
+    let output_at = signature.and_then(|signature| signature.output.as_ref()).map(|ty| ty.span());
+    let (input_at, output_at) = (glue(input_at.unwrap_or(name.span())), glue(output_at.unwrap_or(name.span())));
+    let mut types = quote_spanned!(input_at=> type Input = __Input;);
+    types.extend(quote_spanned!(output_at=> type Output = __Output;));
     let span = name.span();
     let name_type = quote_spanned!(span=> #name);
     quote! {
@@ -112,8 +119,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
             }
 
             impl __gw::Node for #name {
-                type Input = __Input;
-                type Output = __Output;
+                #types
                 type Error = __gw::Failure;
                 const DOC: &'static str = #doc;
 

@@ -107,17 +107,18 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         }
     });
     let at = local(node.returns().map_or(name.span(), Spanned::span));
-    let types = quote_spanned! {at=>
+    let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
+    let mut types = quote_spanned!(input_at=> type Input = #input;);
+    types.extend(quote_spanned! {at=>
         type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
         type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
-    };
+    });
     quote! {
         use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _};
         use #krate::__::{NoWay as _, Plain as _};
         type __Return = #returns;
         const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
         impl #krate::Node for #name {
-            type Input = #input;
             #types
             #name_const
             #doc_const

@@ -83,12 +83,12 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
     refuse_kinds(&function.signature, options, diagnostics);
     let parameters =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, diagnostics)).collect();
-    if let ReturnType::Type(_, ty) = &function.signature.output {
-        if matches!(**ty, Type::ImplTrait(_)) {
-            diagnostics
-                .error(ty.span(), "a node returns a type with a name, not `impl Trait`")
-                .help("what a node gives is recorded and read back: name the type, or box what has none");
-        }
+    if let ReturnType::Type(_, ty) = &function.signature.output
+        && matches!(**ty, Type::ImplTrait(_))
+    {
+        diagnostics
+            .error(ty.span(), "a node returns a type with a name, not `impl Trait`")
+            .help("what a node gives is recorded and read back: name the type, or box what has none");
     }
     Some(NodeFn {
         attributes: function.attributes,
