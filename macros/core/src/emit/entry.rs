@@ -3,7 +3,7 @@
 use graphweft_graph::{END, NodeIx};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::Path;
+use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
 use super::mention::{Emission, as_type, before, first_span, last_span, literal, out};
@@ -43,6 +43,13 @@ impl Emission<'_> {
             NodeKind::Path(path) => {
                 let span = before(first_span(path));
                 let (alias, value) = instance(node, path);
+                if is_written_by_hand(path) {
+                    let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
+                    let explain = explain(&as_type(path), None);
+                    return quote_spanned! {span=>
+                        { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
+                    };
+                }
                 if let Some((source, target, arrow)) = self.only_edge(node) {
                     let step = quote_spanned!(arrow=> __gw::step(#name, #value, #source, #target, 0));
                     return quote_spanned!(span=> { #alias #step });
@@ -52,18 +59,9 @@ impl Emission<'_> {
                 quote_spanned!(span=> { #alias __gw::#make(#name, #value, #joins, #exit) })
             }
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
-                Some((_, LetValue::Configured { path, options })) => {
-                    self.configured(node, path, options)
-                }
+                Some((_, LetValue::Configured { path, options })) => self.configured(node, path, options),
                 Some((variable, LetValue::Value { ty, .. })) => {
-                    let words = quote! {
-                        __gw::Explain {
-                            when: ::core::option::Option::None,
-                            words: ::core::option::Option::Some(
-                                |__error: &<#ty as __gw::Node>::Error| (&&&&&__gw::Words(__error)).words()
-                            ),
-                        }
-                    };
+                    let words = explain(&quote!(#ty), None);
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
                 }
@@ -94,36 +92,46 @@ impl Emission<'_> {
         if self.collects(node) { quote!(__gw::collecting_entry) } else { quote!(__gw::entry) }
     }
 
-    fn configured(
-        &self,
-        node: NodeIx,
-        path: &Path,
-        options: &NodeOptions,
-    ) -> TokenStream {
+    fn configured(&self, node: NodeIx, path: &Path, options: &NodeOptions) -> TokenStream {
         let (joins, exit) = (self.joins(node), self.exit(node));
         let written = self.flow.nodes.get(node).map_or("", |node| &node.name);
         let name = options.name.as_ref().map_or_else(|| quote!(#written), |name| quote!(#name));
         let (alias, value) = instance(node, path);
         let make = self.maker(node);
-        let ty = as_type(path);
-        let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref());
-        let when = match when {
-            Some(when) => quote! {
-                ::core::option::Option::Some(
-                    |__error: &<#ty as __gw::Node>::Error| __gw::when::<<#ty as __gw::Node>::Error>(#when, __error)
-                )
-            },
-            None => quote!(::core::option::Option::None),
-        };
+        // A `retry` that is written here replaces the node's own as a whole, its `when` included.
+        let every_error = parse_quote!(|_| true);
+        let when = options.retry.as_ref().map(|retry| retry.when.as_ref().unwrap_or(&every_error));
+        let explain = explain(&as_type(path), when);
         let options = override_options(options, &quote!(__gw::Node::options(&#value)));
         quote! {
             {
                 #alias
                 #make(
                     __gw::Name::Given(#name), #value, #joins, #exit, ::core::option::Option::Some(#options),
-                    __gw::Explain { when: #when, words: ::core::option::Option::None },
+                    #explain,
                 )
             }
+        }
+    }
+}
+
+/// Whether a path names a type rather than a function. `#[node]` knows how to put its error into words; of a type that
+/// implements `Node` by hand only the place where it is used knows, and asking there for every node would cost rustc time.
+fn is_written_by_hand(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
+}
+
+/// How the errors of a node are put into words, and which of them may be retried.
+fn explain(ty: &TokenStream, when: Option<&Expr>) -> TokenStream {
+    let error = quote!(<#ty as __gw::Node>::Error);
+    let when = match when {
+        Some(when) => quote!(::core::option::Option::Some(|__error: &#error| __gw::when::<#error>(#when, __error))),
+        None => quote!(::core::option::Option::None),
+    };
+    quote! {
+        __gw::Explain {
+            when: #when,
+            words: ::core::option::Option::Some(|__error: &#error| (&&&&&__gw::Words(__error)).words()),
         }
     }
 }
