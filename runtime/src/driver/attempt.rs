@@ -1,11 +1,13 @@
-//! A node's future with its time limit and its panics.
+//! A node's future with its turn, its time limit and its panics.
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::catch::caught;
@@ -16,15 +18,50 @@ use crate::table::Finished;
 /// the one to the other. Never panics, neither when polled nor when dropped.
 pub(super) struct Running {
     node: Option<BoxFuture<'static, Finished>>,
-    limit: Option<(Pin<Box<Sleep>>, Duration)>,
+    turn: Turn,
+    limit: Limit,
     span: tracing::Span,
 }
 
+/// Whether the attempt may run, where the engine limits how many may.
+enum Turn {
+    /// It waits for its turn, first come, first served.
+    Waits(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
+    /// It has it; the permit goes back with the attempt.
+    Has(#[allow(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>),
+}
+
+/// How long the attempt may run, counted from its turn.
+enum Limit {
+    None,
+    Of(Duration),
+    Counts(Pin<Box<Sleep>>, Duration),
+}
+
 impl Running {
-    /// `limit` counts from now; the runtime must have a clock where there is one.
-    pub(super) fn new(node: BoxFuture<'static, Finished>, limit: Option<Duration>, span: tracing::Span) -> Self {
-        let limit = limit.map(|after| (Box::pin(tokio::time::sleep(after)), after));
-        Running { node: Some(node), limit, span }
+    /// `limit` counts from its turn, which is now where nothing has to be waited for; the runtime must have a clock where
+    /// there is one.
+    pub(super) fn new(
+        node: BoxFuture<'static, Finished>,
+        limit: Option<Duration>,
+        permits: Option<&Arc<Semaphore>>,
+        span: tracing::Span,
+    ) -> Self {
+        let turn = match permits {
+            Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+            None => Turn::Has(None),
+        };
+        let mut running = Running { node: Some(node), turn, limit: limit.map_or(Limit::None, Limit::Of), span };
+        if let Turn::Has(_) = running.turn {
+            running.start_clock();
+        }
+        running
+    }
+
+    fn start_clock(&mut self) {
+        if let Limit::Of(after) = self.limit {
+            self.limit = Limit::Counts(Box::pin(tokio::time::sleep(after)), after);
+        }
     }
 
     /// Drops the node's future. Its destructors are the user's.
@@ -39,7 +76,12 @@ impl Future for Running {
     type Output = Finished;
 
     fn poll(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Finished> {
-        let Running { node: Some(node), span, limit } = &mut *self else { return Poll::Pending };
+        if let Turn::Waits(permit) = &mut self.turn {
+            let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return Poll::Pending };
+            self.turn = Turn::Has(permit.ok());
+            self.start_clock();
+        }
+        let Running { node: Some(node), span, limit, .. } = &mut *self else { return Poll::Pending };
         let polled = {
             let _entered = span.enter();
             caught(|| node.as_mut().poll(waker))
@@ -48,14 +90,16 @@ impl Future for Running {
             Ok(Poll::Ready(finished)) => finished,
             Err(fault) => Finished::Fault(fault),
             Ok(Poll::Pending) => {
-                let Some((sleep, after)) = limit else { return Poll::Pending };
+                let Limit::Counts(sleep, after) = limit else { return Poll::Pending };
                 if sleep.as_mut().poll(waker).is_pending() {
                     return Poll::Pending;
                 }
                 Finished::Fault(Fault::Timeout { after: *after })
             }
         };
-        match self.end() {
+        let ended = self.end();
+        self.turn = Turn::Has(None);
+        match ended {
             Some(fault) => Poll::Ready(Finished::Fault(fault)),
             None => Poll::Ready(finished),
         }

@@ -77,7 +77,7 @@ impl Driver {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
             (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
         };
-        match future.and_then(|future| caught(|| Running::new(future, limit, span))) {
+        match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
             Ok(running) => self.ready.push(UnderWay { task, running, attempt }),
             Err(fault) => self.tell(task, Ended::Fault(Box::new(fault)), Writes::default()),
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, Id, JoinSet};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -55,6 +56,9 @@ pub(super) struct Driver {
     pub(super) by_id: HashMap<Id, TaskId>,
     pub(super) kept: HashMap<TaskId, Vec<BoxValue>>,
     pub(super) timers: Timers,
+    /// What an attempt takes one of before it runs, where the engine limits how many may. A workflow that runs inside a
+    /// node takes none: the node holds one already, and would wait for itself.
+    pub(super) permits: Option<Arc<Semaphore>>,
     /// A finished attempt whose memory the next one takes.
     pub(super) spare: Option<Arc<Attempt>>,
     /// The output of the node that has just ended, for the record.
@@ -94,8 +98,9 @@ impl Job {
         }
         let executable = self.shared.env.executable(&self.definition);
         let env = &self.shared.env;
+        let permits = if self.around.is_none() { env.permits.clone() } else { None };
         let program = Arc::clone(&executable.program);
-        let core = Core::new(program, env.max_concurrency, self.shared.records(), self.state, self.around);
+        let core = Core::new(program, env.max_concurrency(), self.shared.records(), self.state, self.around);
         let mut driver = Driver {
             core,
             definition: self.definition,
@@ -108,6 +113,7 @@ impl Job {
             by_id: HashMap::new(),
             kept: HashMap::new(),
             timers: Timers::default(),
+            permits,
             spare: None,
             output: None,
             random: 0,

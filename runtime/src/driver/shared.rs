@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use uuid::Uuid;
 
 use crate::compile::Executable;
@@ -20,8 +20,10 @@ pub(crate) type Thing = Box<dyn Any + Send + Sync>;
 pub(crate) struct Env {
     pub(crate) resources: HashMap<TypeId, Thing>,
     pub(crate) replacements: HashMap<TypeId, Thing>,
-    /// 0: no limit.
-    pub(crate) max_concurrency: usize,
+    /// How many attempts may be under way at once in all runs together; `None` is no limit.
+    pub(crate) permits: Option<Arc<Semaphore>>,
+    /// How many there are; 0 where there is no limit.
+    pub(crate) most: usize,
     pub(crate) cancel_grace: Duration,
     /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
     /// keeps alive.
@@ -35,7 +37,8 @@ impl Default for Env {
         Env {
             resources: HashMap::new(),
             replacements: HashMap::new(),
-            max_concurrency: 0,
+            permits: None,
+            most: 0,
             cancel_grace: Duration::from_secs(1),
             compiled: Mutex::default(),
         }
@@ -47,6 +50,17 @@ impl Env {
     pub(crate) fn plain() -> &'static Arc<Env> {
         static PLAIN: LazyLock<Arc<Env>> = LazyLock::new(Arc::default);
         &PLAIN
+    }
+
+    /// Lets at most this many attempts run at once; 0 is no limit.
+    pub(crate) fn limit_concurrency(&mut self, most: usize) {
+        self.most = most;
+        self.permits = (most > 0).then(|| Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))));
+    }
+
+    /// The most attempts that one run may have under way: more could not run anyway, and would only hold their inputs.
+    pub(crate) fn max_concurrency(&self) -> usize {
+        self.most
     }
 
     pub(crate) fn resource(&self, of: TypeId) -> Option<&Thing> {

@@ -45,10 +45,11 @@ impl EngineBuilder {
         self
     }
 
-    /// How many nodes of one run may be under way at once; the others wait their turn, first come, first served. 0, the
-    /// default, is no limit. A nested workflow and `[..]` count by the nodes inside them.
+    /// How many nodes may be under way at once, in all runs of the engine together; the others wait their turn, first
+    /// come, first served, and their time limits count from there. 0, the default, is no limit. A nested workflow and
+    /// `[..]` count by the nodes inside them.
     pub fn max_concurrency(mut self, nodes: usize) -> Self {
-        self.env.max_concurrency = nodes;
+        self.env.limit_concurrency(nodes);
         self
     }
 

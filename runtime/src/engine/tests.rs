@@ -366,3 +366,26 @@ async fn a_nested_workflow_that_is_replaced_is_not_entered() {
     let run = start(&engine, flow, json!(1)).await.unwrap();
     assert_eq!(run.result().await, Ok(json!(7)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn max_concurrency_counts_over_all_runs_and_a_time_limit_from_the_turn() {
+    let engine = Engine::builder().max_concurrency(1).build().expect("nothing is wrong with it");
+    let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, waits) = (Arc::clone(&begun), Arc::clone(&go_on));
+    let slow = made("START>a; a>END").node("a", move |input, _| {
+        let (told, waits) = (Arc::clone(&told), Arc::clone(&waits));
+        async move {
+            told.notify_one();
+            waits.notified().await;
+            Step::Give(input)
+        }
+    });
+    let first = start(&engine, slow, json!(1)).await.expect("it starts");
+    begun.notified().await;
+    let limited = |of: &mut crate::NodeOptions| of.timeout = Some(Duration::from_millis(1));
+    let second = start(&engine, made("START>b; b>END").options("b", limited), json!(2)).await.expect("it starts");
+    tokio::time::advance(Duration::from_secs(60)).await;
+    go_on.notify_one();
+    assert_eq!(first.outcome().await, Ok(Outcome::Completed(json!(1))));
+    assert_eq!(second.outcome().await, Ok(Outcome::Completed(json!(2))));
+}
