@@ -41,7 +41,8 @@ pub use graphweft_macros::node;
 pub use graphweft_macros::value;
 pub use node::{Collecting, Node, Travels, Value};
 pub use options::{NodeOptions, RetryPolicy};
-pub use route::Route;
+pub use route::{Ending, Maybe, Route};
+pub use typed::{END, START};
 pub use state::StateKey;
 pub use workflow::{Flow, Workflow};
 

@@ -47,6 +47,10 @@ pub struct Signature {
     pub inputs: Vec<Type>,
     /// The type behind `->`; `None` is `()`.
     pub output: Option<Type>,
+    /// Whether the inputs could be read and may stand there.
+    pub knows_inputs: bool,
+    /// The same of the output.
+    pub knows_output: bool,
     /// The parentheses of the inputs.
     pub span: Span,
 }
@@ -75,6 +79,8 @@ pub enum LetValue {
         /// How it is made.
         value: Expr,
     },
+    /// Something that could not be read. The name is known all the same, so that nobody misses it.
+    Unknown,
 }
 
 /// A graph with its tokens: a workflow's, or that of the inside of `[..]`.
@@ -96,6 +102,9 @@ pub struct Flow {
     /// Nodes of which not all edges are known, because what was written there could not be read. Empty in a sound
     /// flow.
     pub holes: BTreeSet<NodeIx>,
+    /// Nodes of which nobody knows what they take or give, because what says so could not be read: START and END of a
+    /// broken signature, the nodes of a broken `let`, a `[..]` without a beginning or an end. Empty in a sound flow.
+    pub unknown: BTreeSet<NodeIx>,
 }
 
 /// A node of a [`Flow`].

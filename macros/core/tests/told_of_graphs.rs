@@ -229,7 +229,7 @@ fn a_join_that_mixes_ways_back_is_told() {
     tells(
         "START => w; (w, b) => h; h => <x: b, y: END>",
         &[
-            "h: `h` would wait for ever: `(w, b) => h` joins `w`, from before the loop, with `b`, from inside it",
+            "h: `h` would wait for ever: when `h` takes `x`, `w` never runs again: `(w, b) => h` joins what comes before the loop with what comes from inside it",
             "  help: `w => h; b => h` begins a turn with whichever comes",
             "  help: what every turn needs is joined inside the loop, behind `h`",
         ],

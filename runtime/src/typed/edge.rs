@@ -4,7 +4,7 @@ use std::any::Any;
 use std::marker::PhantomData;
 
 use super::mention::{END, Each, Mention, Of, Source, Target};
-use crate::node::{Node, Travels};
+use crate::node::Node;
 use crate::table::{BoxValue, Hand, Token};
 
 /// The target takes the value, by `From`.
@@ -57,26 +57,26 @@ impl<A: ?Sized, T> Ends<A, T, T> for END {
     }
 }
 
-/// "`[..]` runs for every item of what the node before it gives."
+/// "`[..]` runs for every item of what the node before it gives." Self is the `[..]`, which is to blame.
 #[diagnostic::on_unimplemented(
-    message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Self}`",
-    label = "is given `{Self}`, which is no `Vec`",
+    message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Out}`",
+    label = "is given `{Out}`, which is no `Vec`",
     note = "let the node before give a `Vec`, or write the node without brackets"
 )]
-pub trait Items<A: ?Sized> {
+pub trait Items<A: ?Sized, Out> {
     /// One of them.
     type Item;
 
     /// All of them, in order.
-    fn items(self) -> Vec<Self::Item>;
+    fn items(all: Out) -> Vec<Self::Item>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: ?Sized, T> Items<A> for Vec<T> {
+impl<A: ?Sized, T, F, L> Items<A, Vec<T>> for Each<F, L> {
     type Item = T;
 
-    fn items(self) -> Vec<T> {
-        self
+    fn items(all: Vec<T>) -> Vec<T> {
+        all
     }
 }
 
@@ -147,6 +147,7 @@ pub(crate) fn fill<T: 'static, U: 'static>(value: BoxValue, slot: &mut dyn Any, 
 
 fn hand<A, B, T, U, M>(value: BoxValue, slot: &mut dyn Any)
 where
+    A: ?Sized,
     B: Follows<A, T, U, M>,
     T: 'static,
     U: 'static,
@@ -156,6 +157,7 @@ where
 
 fn hand_end<E, A, T, O>(value: BoxValue, slot: &mut dyn Any)
 where
+    A: ?Sized,
     E: Ends<A, T, O>,
     T: 'static,
     O: 'static,
@@ -169,13 +171,15 @@ pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
     }
 }
 
-fn hand_items<A, F, V, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand_items<A, F, L, V, M>(value: BoxValue, slot: &mut dyn Any)
 where
-    V: Items<A> + 'static,
-    F: Target + Follows<A, V::Item, F::Input, M>,
+    A: ?Sized,
+    V: 'static,
+    Each<F, L>: Items<A, V>,
+    F: Target + Follows<A, <Each<F, L> as Items<A, V>>::Item, F::Input, M>,
 {
     fill::<V, Vec<BoxValue>>(value, slot, |items| {
-        items.items().into_iter().map(|item| Box::new(F::hand(item)) as BoxValue).collect()
+        <Each<F, L> as Items<A, V>>::items(items).into_iter().map(|item| Box::new(F::hand(item)) as BoxValue).collect()
     });
 }
 
@@ -184,20 +188,32 @@ pub fn edge<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Sou
 where
     A::Node: Source,
     B::Node: Node,
-    B::Node: Follows<A::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
+    B::Node: Follows<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
 {
-    Edge::by(hand::<A::Node, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
+    Edge::by(hand::<<A::Node as Source>::Shown, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
 }
 
-/// `a => [first => .. => last]`
-pub fn each_edge<A: Mention, F, L, M>(_: A, _: Of<Each<F, L>>, _: M) -> Edge<<A::Node as Source>::Output>
+/// What a node gives, before it is taken apart.
+pub struct ItemsOf<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
+
+/// `a => [..]`: what `a` gives is known before it is held to be a `Vec`.
+pub fn items_of<A: Mention>(_: A) -> ItemsOf<<A::Node as Source>::Shown, <A::Node as Source>::Output>
 where
     A::Node: Source,
-    F: Target,
-    <A::Node as Source>::Output: Items<A::Node>,
-    F: Follows<A::Node, <<A::Node as Source>::Output as Items<A::Node>>::Item, F::Input, M>,
 {
-    Edge::by(hand_items::<A::Node, F, <A::Node as Source>::Output, M>)
+    ItemsOf(PhantomData, PhantomData)
+}
+
+impl<A: ?Sized, T: 'static> ItemsOf<A, T> {
+    /// `a => [first => .. => last]`
+    pub fn each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Edge<T>
+    where
+        F: Target,
+        Each<F, L>: Items<A, T>,
+        F: Follows<A, <Each<F, L> as Items<A, T>>::Item, F::Input, M>,
+    {
+        Edge::by(hand_items::<A, F, L, T, M>)
+    }
 }
 
 /// Something that leads to END, and what the workflow gives: both are known before they are compared, so that a wrong
@@ -213,22 +229,28 @@ impl<T, O> Leaving<T, O> {
     }
 }
 
-/// A node, as the source of an edge to END.
-pub struct Leaves<A>(PhantomData<fn() -> A>);
+/// A node that gives a `T`, as the source of an edge to END.
+pub struct Leaves<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
 /// `a => ..`, in a workflow that gives `O`.
-pub fn leaves<A: Mention, O>(_: A, gives: Gives<O>) -> Leaving<Leaves<A::Node>, O> {
-    Leaving::of(Leaves(PhantomData), gives)
+pub fn leaves<A: Mention, O>(
+    _: A,
+    gives: Gives<O>,
+) -> Leaving<Leaves<<A::Node as Source>::Shown, <A::Node as Source>::Output>, O>
+where
+    A::Node: Source,
+{
+    Leaving::of(Leaves(PhantomData, PhantomData), gives)
 }
 
-impl<A: Source, O: Travels> Leaving<Leaves<A>, O> {
+impl<A: ?Sized, T: 'static, O: 'static> Leaving<Leaves<A, T>, O> {
     /// `.. => END`
-    pub fn ends<E: Ends<A, A::Output, O>>(self, _: E) -> Edge<A::Output> {
-        Edge::by(hand_end::<E, A, A::Output, O>)
+    pub fn ends<E: Ends<A, T, O>>(self, _: E) -> Edge<T> {
+        Edge::by(hand_end::<E, A, T, O>)
     }
 }
 
-impl<A, P: Send + 'static, O: Travels> Leaving<Given<A, P>, O> {
+impl<A: ?Sized, P: Send + 'static, O: 'static> Leaving<Given<A, P>, O> {
     /// `<label: END>`
     pub fn ends<E: Ends<A, P, O>>(self, _: E) -> Token {
         Token { value: Box::new(self.what.value), hand: hand_end::<E, A, P, O> }
@@ -244,17 +266,20 @@ where
 }
 
 /// What a routed node gives on one of its arms.
-pub struct Given<A, P> {
+pub struct Given<A: ?Sized, P> {
     value: P,
     by: PhantomData<fn() -> A>,
 }
 
 /// Names the payload of an arm before its target is, so that a wrong one is blamed on the edge.
-pub fn give<A: Mention, P>(_: A, value: P) -> Given<A::Node, P> {
+pub fn give<A: Mention, P>(_: A, value: P) -> Given<<A::Node as Source>::Shown, P>
+where
+    A::Node: Source,
+{
     Given { value, by: PhantomData }
 }
 
-impl<A, P: Send + 'static> Given<A, P> {
+impl<A: ?Sized, P: Send + 'static> Given<A, P> {
     /// `<label: b>`
     pub fn to<B: Mention, M>(self, _: B, _: M) -> Token
     where
@@ -267,10 +292,10 @@ impl<A, P: Send + 'static> Given<A, P> {
     /// `<label: [first => .. => last]>`
     pub fn to_each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Token
     where
-        P: Items<A>,
-        F: Target + Follows<A, P::Item, F::Input, M>,
+        Each<F, L>: Items<A, P>,
+        F: Target + Follows<A, <Each<F, L> as Items<A, P>>::Item, F::Input, M>,
     {
-        Token { value: Box::new(self.value), hand: hand_items::<A, F, P, M> }
+        Token { value: Box::new(self.value), hand: hand_items::<A, F, L, P, M> }
     }
 
     /// `<label: ..>`, in a workflow that gives `O`.

@@ -96,7 +96,7 @@ pub fn then<A: Mention, B: Mention, E, M>(a: A, b: B, mode: M) -> Exit<<A::Node 
 where
     A::Node: Source,
     B::Node: Node,
-    B::Node: Follows<A::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
+    B::Node: Follows<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
 {
     exit_one(edge(a, b, mode))
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::edge::{Gives, Leaving};
 use super::mention::{END, Mention, Source};
-use crate::node::{Node, Travels};
+use crate::node::Node;
 use crate::table::Token;
 
 /// Puts what the places of a join hold into the slot of its node's input.
@@ -42,7 +42,7 @@ fn unpack<T: 'static>(token: Option<Token>) -> Option<T> {
 }
 
 impl<A: Source> Place for Always<A> {
-    type Name = A;
+    type Name = A::Listed;
     type Given = A::Output;
 
     fn take(token: Option<Token>) -> Option<A::Output> {
@@ -51,7 +51,7 @@ impl<A: Source> Place for Always<A> {
 }
 
 impl<A: Source> Place for MayBeSkipped<A> {
-    type Name = A;
+    type Name = A::Listed;
     type Given = Option<A::Output>;
 
     fn take(token: Option<Token>) -> Option<Option<A::Output>> {
@@ -147,15 +147,16 @@ impl<Names, T> EndsAll<Names, T, T> for END {
     }
 }
 
-/// "These two feed one place."
+/// "This feeds the same place as `First`." Self is the later one.
 #[diagnostic::on_unimplemented(
-    message = "`{Other}` gives `{Out}`, but `{Self}` stands in the same place of the join and gives `{Expected}`",
-    label = "gives `{Out}`, and the place holds `{Expected}`"
+    message = "`{Self}` gives `{Out}`, but `{First}` leads to the same place of the join and gives `{Expected}`",
+    label = "gives `{Out}`, and the place holds `{Expected}`",
+    note = "a place of a join holds one type: give each a place of its own, or let both give the same type"
 )]
-pub trait SharesPlace<Other, Out, Expected> {}
+pub trait SharesPlace<First, Out, Expected> {}
 
 #[diagnostic::do_not_recommend]
-impl<A, B, T> SharesPlace<B, T, T> for A {}
+impl<A, First, T> SharesPlace<First, T, T> for A {}
 
 /// "This node takes nothing."
 #[diagnostic::on_unimplemented(
@@ -197,7 +198,7 @@ impl<P: Places> Together<P> {
     }
 }
 
-impl<P: Places, O: Travels> Leaving<Together<P>, O> {
+impl<P: Places, O: 'static> Leaving<Together<P>, O> {
     /// `(a, b) => END`
     pub fn ends<E: EndsAll<P::Names, P::Given, O>>(self, _: E) -> JoinFn {
         |places, slot| {
@@ -223,11 +224,23 @@ fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {
     }
 }
 
-/// Holds two feeders of one place to one type.
-pub fn share_place<A: Mention, B: Mention>(_: A, _: B)
+/// The first that feeds a place, with what it gives.
+pub struct Feeder<A, T>(PhantomData<fn() -> (A, T)>);
+
+/// Names what the first feeder of a place gives, before others are compared with it.
+pub fn feeder<A: Mention>(_: A) -> Feeder<<A::Node as Source>::Listed, <A::Node as Source>::Output>
 where
     A::Node: Source,
-    B::Node: Source,
-    A::Node: SharesPlace<B::Node, <B::Node as Source>::Output, <A::Node as Source>::Output>,
 {
+    Feeder(PhantomData)
+}
+
+impl<A, T> Feeder<A, T> {
+    /// Holds another feeder of the place to the same type.
+    pub fn shares<B: Mention>(self, _: B)
+    where
+        B::Node: Source,
+        B::Node: SharesPlace<A, <B::Node as Source>::Output, T>,
+    {
+    }
 }

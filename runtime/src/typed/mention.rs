@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 use schemars::Schema;
 
 use crate::fault::{Failure, Fault, Never};
-use crate::node::{Collecting, Node, Travels};
+use super::probe::Collects;
+use crate::node::{Node, Travels};
 
 /// An expression that stands for a node's type.
 pub trait Mention {
@@ -43,6 +44,10 @@ pub struct END {}
     note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
 )]
 pub trait Source {
+    /// What messages call it.
+    type Shown: ?Sized;
+    /// The same where it stands among others.
+    type Listed: 'static;
     /// What it gives.
     type Output: Send + 'static;
     /// How it fails.
@@ -53,8 +58,9 @@ pub trait Source {
     fn schema() -> Schema;
 }
 
-#[diagnostic::do_not_recommend]
 impl<N: Node> Source for N {
+    type Shown = N;
+    type Listed = N;
     type Output = N::Output;
     type Error = N::Error;
 
@@ -121,6 +127,8 @@ pub struct Whole<N>(PhantomData<fn() -> N>);
 pub struct Each<First, Last>(PhantomData<fn() -> (First, Last)>);
 
 impl<I: Travels> Source for StartOf<I> {
+    type Shown = START;
+    type Listed = START;
     type Output = I;
     type Error = Never;
 
@@ -133,16 +141,21 @@ impl<I: Travels> Source for StartOf<I> {
     }
 }
 
-impl<N: Collecting> Source for Collected<N> {
-    type Output = N::Collected;
+impl<N: Node> Source for Collected<N>
+where
+    N::Output: Collects<Collected: Travels>,
+{
+    type Shown = N;
+    type Listed = N;
+    type Output = <N::Output as Collects>::Collected;
     type Error = N::Error;
 
-    fn json(output: &N::Collected) -> Result<serde_json::Value, serde_json::Error> {
+    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error> {
         output.__to_json()
     }
 
     fn schema() -> Schema {
-        N::Collected::__schema()
+        <Self::Output as Travels>::__schema()
     }
 }
 
@@ -150,6 +163,8 @@ impl<N: Source> Source for Whole<N>
 where
     Result<N::Output, N::Error>: Travels,
 {
+    type Shown = N::Shown;
+    type Listed = N::Listed;
     type Output = Result<N::Output, N::Error>;
     type Error = Never;
 
@@ -163,6 +178,8 @@ where
 }
 
 impl<First, Last: Source> Source for Each<First, Last> {
+    type Shown = [Last::Listed];
+    type Listed = &'static [Last::Listed];
     type Output = Vec<Last::Output>;
     type Error = Failure;
 

@@ -249,9 +249,32 @@ where
     }
 }
 
-/// Holds a node that has `err` among its labels to be one that can fail.
-pub const fn can_fail(occurs: bool) {
-    assert!(occurs, "this node cannot fail, so it has no label `err`");
+/// Holds a node that has `err` among its labels to be one that can fail. What comes of it is a const argument, so that
+/// nothing else is said about an error that there is none of.
+///
+/// # Panics
+/// At compile time, with `refusal`, where the node cannot fail.
+pub const fn can_fail(occurs: bool, refusal: &str) -> bool {
+    if !occurs {
+        panic!("{}", refusal);
+    }
+    occurs
+}
+
+/// The error of a node, once it is known that it can occur.
+pub trait Fails<const OCCURS: bool> {
+    /// The error itself.
+    type Error;
+    /// The error itself.
+    fn failed(self) -> Self::Error;
+}
+
+impl<E> Fails<true> for E {
+    type Error = E;
+
+    fn failed(self) -> E {
+        self
+    }
 }
 
 /// An error in words, by the best that its type offers. The macro calls `(&&&&&Words(&error)).words()`: method lookup

@@ -13,10 +13,11 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
             Problem::MixedJoin { node, back, outside } => {
                 let (name, join) = (spell.name(*node), spell.way_of(*back));
                 let (back_from, from) = (spell.source(*back), spell.source(*outside));
+                let again = spell.route(&spell.way_round(*node, *back)).unwrap_or_else(|| format!("when `{back_from}` comes"));
                 diagnostics
                     .error(
                         spell.target_blame(*back),
-                        format!("`{name}` would wait for ever: `{join} => {name}` joins `{from}`, from before the loop, with `{back_from}`, from inside it"),
+                        format!("`{name}` would wait for ever: {again}, `{from}` never runs again: `{join} => {name}` joins what comes before the loop with what comes from inside it"),
                     )
                     .help(format!("`{from} => {name}; {back_from} => {name}` begins a turn with whichever comes"))
                     .help(format!("what every turn needs is joined inside the loop, behind `{name}`"));

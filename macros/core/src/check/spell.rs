@@ -1,6 +1,6 @@
 //! A graph in the user's own words: names, ways in, routes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, Route, START, Way};
 
@@ -93,6 +93,32 @@ impl<'f> Spell<'f> {
             })
             .collect();
         Some(format!("when {}", listed(&spelled)))
+    }
+
+    /// The choices that lead from the head of a loop round to an edge back into it, by the fewest nodes.
+    pub(super) fn way_round(&self, head: NodeIx, back: EdgeIx) -> Route {
+        let mut came_by: BTreeMap<NodeIx, (NodeIx, usize)> = BTreeMap::new();
+        let mut open = VecDeque::from([head]);
+        let last = loop {
+            let Some(node) = open.pop_front() else { return Route::new() };
+            let choices = self.graph().nodes.get(node).map_or(&[][..], |node| &node.choices);
+            if let Some(choice) = choices.iter().position(|choice| choice.edges.contains(&back)) {
+                break (node, choice);
+            }
+            for (at, choice) in choices.iter().enumerate() {
+                for next in choice.edges.iter().map(|edge| self.edge(*edge).to) {
+                    if next != head && !came_by.contains_key(&next) {
+                        came_by.insert(next, (node, at));
+                        open.push_back(next);
+                    }
+                }
+            }
+        };
+        let mut route = vec![last];
+        while let Some(before) = route.last().and_then(|(node, _)| came_by.get(node)) {
+            route.push(*before);
+        }
+        route.into_iter().collect()
     }
 
     /// The nodes that may run under a route, and the edges that they may take.

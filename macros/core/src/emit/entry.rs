@@ -65,7 +65,7 @@ impl Emission<'_> {
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
                 }
-                None => TokenStream::new(),
+                Some((_, LetValue::Unknown)) | None => TokenStream::new(),
             },
             NodeKind::Each(flow) => {
                 let inside = Emission { lets: self.lets, flow };

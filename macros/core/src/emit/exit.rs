@@ -4,7 +4,7 @@ use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::labels::{Routing, aliased, by_alias};
+use super::labels::{Routing, aliased, by_alias, error_alias};
 use super::mention::{Emission, glue, out};
 use crate::ir::{Label, MentionIx};
 
@@ -80,7 +80,7 @@ impl Emission<'_> {
         }
         let target = self.target(data.to);
         match self.inside(to) {
-            Some(_) => quote_spanned!(span=> __gw::each_edge(#source, #target, 0)),
+            Some(_) => quote_spanned!(span=> __gw::items_of(#source).each(#target, 0)),
             None => quote_spanned!(span=> __gw::edge(#source, #target, 0)),
         }
     }
@@ -111,7 +111,11 @@ impl Emission<'_> {
             quote_spanned!(span=> let #value = <#by as __gw::ByName<#source>>::split(#whole); #by_value)
         } else {
             let failed = self.error_arm(node).map(|(arm, _)| {
-                let problem = quote_spanned!(span=> __error);
+                let checked = error_alias(node, span);
+                let problem = quote_spanned!(span=> {
+                    let __error: #checked = __gw::Fails::failed(__error);
+                    __error
+                });
                 self.emit_arm(node, arm, &problem)
             });
             quote_spanned! {span=>

@@ -42,11 +42,14 @@ pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str, output
 pub fn checks(emission: &Emission<'_>) -> TokenStream {
     let labels = label_checks(emission);
     let sightings = emission.sightings();
-    let exits = (START..emission.flow.nodes.len()).filter(|node| *node != END).map(|node| {
+    let is_known = |node: &usize| *node != END && !emission.flow.unknown.contains(node);
+    let exits = (START..emission.flow.nodes.len()).filter(is_known).map(|node| {
         let source = emission.source_type(node);
         let exit = emission.exit(node);
-        let mention =
-            emission.flow.mentions.iter().position(|mention| mention.node == node).map(|at| emission.source(at));
+        let mention = emission.flow.mentions.iter().position(|mention| mention.node == node).map(|at| {
+            let source = emission.source(at);
+            quote!(let _ = #source;)
+        });
         let inside = emission.inside(node).map(|inside| {
             let (first, last) = inside.ends_of_each();
             let checks = checks(&inside);
@@ -59,7 +62,7 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
         });
         quote! {
             #inside
-            let _ = #mention;
+            #mention
             let _: __gw::Exit<<#source as __gw::Source>::Output, <#source as __gw::Source>::Error> = #exit;
         }
     });
@@ -79,6 +82,7 @@ pub fn lets(lets: &[Let]) -> TokenStream {
                 quote!(let #name = __gw::of::<#ty>(); let _ = &#name;)
             }
             LetValue::Value { ty, value } => quote!(let #name: #ty = #value;),
+            LetValue::Unknown => TokenStream::new(),
         })
         .collect()
 }

@@ -19,9 +19,13 @@ impl Emission<'_> {
         })
     }
 
-    /// Whether an edge feeds a join of a graph that was refused, of which nobody knows what it sees.
+    /// Whether nobody knows what goes along an edge: it feeds a join of a graph that was refused, or one of its ends
+    /// could not be read.
     pub fn is_unknown(&self, edge: EdgeIx) -> bool {
-        let Some(to) = self.flow.graph.edges.get(edge).map(|edge| edge.to) else { return true };
+        let Some((from, to)) = self.flow.graph.edges.get(edge).map(|edge| (edge.from, edge.to)) else { return true };
+        if self.flow.unknown.contains(&from) || self.flow.unknown.contains(&to) {
+            return true;
+        }
         self.flow.plan.is_none()
             && self.flow.graph.nodes.get(to).is_some_and(|node| {
                 node.ways.iter().any(|way| matches!(way, Way::All(_)) && way.edges().any(|one| one == edge))
@@ -72,7 +76,7 @@ impl Emission<'_> {
             let first = place.first().and_then(|edge| edges.get(*edge));
             place.iter().skip(1).filter_map(move |edge| {
                 let (first, second) = (self.whole_source(first?.from), self.whole_source(edges.get(*edge)?.from));
-                Some(quote_spanned!(span=> __gw::share_place(#first, #second);))
+                Some(quote_spanned!(span=> __gw::feeder(#first).shares(#second);))
             })
         });
         let tuple = quote_spanned!(span=> (#(#tuple,)*));

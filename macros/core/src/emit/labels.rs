@@ -73,9 +73,8 @@ impl Emission<'_> {
 
     /// The types and functions by which rustc checks the labels of a node: each exists, and none is missing.
     pub fn label_checks(&self, node: NodeIx) -> TokenStream {
-        let Some(data) = self.flow.nodes.get(node).filter(|node| !node.arms.is_empty()) else {
-            return TokenStream::new();
-        };
+        let data = self.flow.nodes.get(node).filter(|node| !node.arms.is_empty());
+        let Some(data) = data.filter(|_| !self.flow.unknown.contains(&node)) else { return TokenStream::new() };
         let span = glue(self.map_span(node));
         let source = self.source_type(node);
         let (alias, check) = (labels_alias(node, span), format_ident!("__labels_{node}", span = span));
@@ -96,18 +95,22 @@ impl Emission<'_> {
         // The last arm keeps rustc from offering `todo!()` in the user's sight.
         let no_offer =
             quote_spanned!(Span::call_site()=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
+        // A label that could not be read may be the one that is missing.
+        let lost = self.flow.holes.contains(&node).then(|| {
+            quote_spanned!(span=> #[allow(unreachable_patterns, reason = "a label was lost")] _ => {})
+        });
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
                 fn #check(__value: &<#source as __gw::Source>::Output) {
-                    match __gw::view(__value) { #(#patterns)* #no_offer }
+                    match __gw::view(__value) { #(#patterns)* #lost #no_offer }
                 }
             },
             _ => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
                 fn #check(__value: #alias) {
-                    match __value { #(#patterns)* #no_offer }
+                    match __value { #(#patterns)* #lost #no_offer }
                 }
             },
         };
@@ -180,9 +183,17 @@ impl Emission<'_> {
         if routing == Routing::Result {
             return travels;
         }
+        // An error that cannot occur is no value either, and that is told where the arm takes it.
+        let name = self.flow.nodes.get(node).map_or("", |node| &node.name);
+        let refusal = format!(
+            "`{name}` cannot fail, so it has no label `err`\n\nhelp: a node can fail where it returns a `Result`"
+        );
+        let alias = error_alias(node, span);
         quote_spanned! {span=>
             #travels
-            const _: () = __gw::can_fail(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS);
+            type #alias = <<#source as __gw::Source>::Error as __gw::Fails<
+                { __gw::can_fail(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS, #refusal) },
+            >>::Error;
         }
     }
 
@@ -217,6 +228,11 @@ pub fn labels_alias(node: NodeIx, span: Span) -> Ident {
 /// The alias of the choice between a node's `Result` and its value.
 pub fn by_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__By{node}", span = span)
+}
+
+/// The alias of the error of a node that is routed beside the labels of its value.
+pub fn error_alias(node: NodeIx, span: Span) -> Ident {
+    format_ident!("__Error{node}", span = span)
 }
 
 /// The variant of a label, where the user wrote it.

@@ -88,7 +88,7 @@ impl<'a> Emission<'a> {
             Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
                 Some(LetValue::Configured { path, .. }) => as_type(path),
                 Some(LetValue::Value { ty, .. }) => quote!(#ty),
-                None => quote!(()),
+                Some(LetValue::Unknown) | None => quote!(()),
             },
             Some(NodeKind::Each(flow)) => {
                 let (first, last) = Emission { lets: self.lets, flow }.ends_of_each();
@@ -177,7 +177,7 @@ impl<'a> Emission<'a> {
                     quote!(let _ = #boundary;)
                 }
                 MentionTokens::Path(path) => match self.flow.nodes.get(mention.node).map(|node| &node.kind) {
-                    Some(NodeKind::Let(_)) => quote!(let _ = &#path;),
+                    Some(NodeKind::Let(_)) if !self.flow.unknown.contains(&mention.node) => quote!(let _ = &#path;),
                     _ => TokenStream::new(),
                 },
                 MentionTokens::Each(_) | MentionTokens::Implied(_) => TokenStream::new(),

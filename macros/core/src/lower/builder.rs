@@ -213,6 +213,7 @@ impl Builder {
             mentions: self.mentions,
             unit_output: self.unit_output,
             holes: self.holes,
+            unknown: BTreeSet::new(),
         }
     }
 }

@@ -7,7 +7,10 @@ mod labels;
 mod names;
 mod routes;
 mod turns;
+mod unknown;
 mod value;
+
+use graphweft_graph::{END, START};
 
 use crate::ast::Program;
 use crate::diagnostics::Diagnostics;
@@ -17,19 +20,24 @@ use names::Names;
 
 /// Makes the graph of a program, of everything in it that can be read.
 pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow {
-    let Program { krate, item, signature, lets, statements, incomplete } = program;
+    let Program { krate, item, signature, mut lets, statements, incomplete } = program;
     let output = match &signature {
         Some(signature) if signature.output.is_none() => Output::Unit(signature.span),
         _ => Output::Value,
     };
-    let mut names = Names::new(&lets, diagnostics);
+    let mut names = Names::new(&mut lets, diagnostics);
     let mut flow = lower_flow(&statements, output, &mut names, diagnostics);
     names.unused(&lets, incomplete || has_holes(&flow), diagnostics);
     if incomplete {
-        flow.holes.insert(graphweft_graph::START);
+        flow.holes.insert(START);
     }
     if signature.is_none() {
         ends::refuse_routed_start(&flow, diagnostics);
+    }
+    unknown::mark(&mut flow, &lets);
+    if let Some(signature) = &signature {
+        let ends = [(START, signature.knows_inputs), (END, signature.knows_output)];
+        flow.unknown.extend(ends.into_iter().filter(|(_, is_known)| !is_known).map(|(node, _)| node));
     }
     Workflow { krate, item, signature, lets, flow }
 }

@@ -34,7 +34,7 @@ pub(super) struct Meaning {
 }
 
 impl Names {
-    pub(super) fn new(lets: &[Let], diagnostics: &mut Diagnostics) -> Self {
+    pub(super) fn new(lets: &mut [Let], diagnostics: &mut Diagnostics) -> Self {
         let mut names = Names::default();
         for (at, found) in lets.iter().enumerate() {
             let name = plain(&found.name);
@@ -47,24 +47,31 @@ impl Names {
                 names.lets.insert(name, at);
             }
         }
-        for found in lets {
-            names.refuse_let_of_let(found, lets, diagnostics);
+        let of_lets: Vec<LetIx> = (0..lets.len())
+            .filter(|at| lets.get(*at).is_some_and(|found| names.refuse_let_of_let(found, lets, diagnostics)))
+            .collect();
+        for at in of_lets {
+            if let Some(found) = lets.get_mut(at) {
+                found.value = LetValue::Unknown;
+            }
         }
         names
     }
 
-    /// `let b = a();` where `a` is itself a `let`, and no node of that name stands behind it.
-    fn refuse_let_of_let(&mut self, found: &Let, lets: &[Let], diagnostics: &mut Diagnostics) {
-        let LetValue::Configured { path, .. } = &found.value else { return };
-        let Some(at) = path.get_ident().and_then(|name| self.lets.get(&plain(name))).copied() else { return };
-        let Some(other) = lets.get(at) else { return };
+    /// `let b = a();` where `a` is itself a `let`, and no node of that name stands behind it. Gives whether it is so.
+    fn refuse_let_of_let(&mut self, found: &Let, lets: &[Let], diagnostics: &mut Diagnostics) -> bool {
+        let LetValue::Configured { path, .. } = &found.value else { return false };
+        let named = path.get_ident().and_then(|name| self.lets.get(&plain(name))).copied();
+        let Some((at, other)) = named.and_then(|at| Some((at, lets.get(at)?))) else { return false };
         let behind = match &other.value {
             LetValue::Configured { path, .. } => Some(path_text(path)),
             LetValue::Value { .. } => None,
+            // What is wrong with it has been told.
+            LetValue::Unknown => return true,
         };
         let name = plain(&other.name);
         if behind.as_deref() == Some(name.as_str()) {
-            return;
+            return false;
         }
         self.used.insert(at);
         let error = diagnostics.error(path, format!("`{name}` is the name of a `let`, not of a node"));
@@ -72,6 +79,7 @@ impl Names {
             Some(node) => error.help(format!("name the node that it stands for: `let {} = {node}(..);`", found.name)),
             None => error.help(format!("make the value again: `let {}: .. = ..;`", found.name)),
         };
+        true
     }
 
     pub(super) fn new_flow(&mut self) -> FlowIx {

@@ -1,6 +1,6 @@
 //! The type beside the function, and its `impl Node`.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 use syn::spanned::Spanned;
@@ -69,7 +69,11 @@ fn input_type(node: &NodeFn) -> TokenStream {
     match inputs.as_slice() {
         [] => quote!(()),
         [one] => quote!(#one),
-        several => quote!((#(#several),*)),
+        several => {
+            let mut tuple = Group::new(Delimiter::Parenthesis, quote!(#(#several),*));
+            tuple.set_span(node.signature.paren_token.span.join());
+            TokenTree::Group(tuple).into()
+        }
     }
 }
 

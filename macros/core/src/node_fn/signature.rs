@@ -1,6 +1,7 @@
 //! What a node's signature says: which parameters are its input, and which it is given by the run.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
 use syn::parse::Parser;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -83,12 +84,13 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
     refuse_kinds(&function.signature, options, diagnostics);
     let parameters =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, diagnostics)).collect();
-    if let ReturnType::Type(_, ty) = &function.signature.output
-        && matches!(**ty, Type::ImplTrait(_))
-    {
-        diagnostics
-            .error(ty.span(), "a node returns a type with a name, not `impl Trait`")
-            .help("what a node gives is recorded and read back: name the type, or box what has none");
+    if let ReturnType::Type(_, ty) = &mut function.signature.output {
+        if let Some(word) = word(ty.to_token_stream(), "impl") {
+            diagnostics
+                .error(word, "a node returns a type with a name, not `impl Trait`")
+                .help("what a node gives is recorded and read back: name the type, or box what has none");
+        }
+        lent(ty, diagnostics);
     }
     Some(NodeFn {
         attributes: function.attributes,
@@ -100,12 +102,20 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
 }
 
 fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {
-    if !signature.generics.params.is_empty() {
+    let lifetimes_alone = signature.generics.params.iter().all(|one| matches!(one, syn::GenericParam::Lifetime(_)));
+    // A lifetime is there for something borrowed, which is told of its own.
+    let borrows = lifetimes_alone && signature.inputs.iter().any(borrows_input);
+    if !signature.generics.params.is_empty() && !borrows {
         diagnostics
             .error(signature.generics.span(), "a node has no generics")
             .help("an edge has one type: write the node for that type, or implement `Node` for a generic type by hand");
-    } else if let Some(clause) = &signature.generics.where_clause {
+    } else if let (Some(clause), false) = (&signature.generics.where_clause, borrows) {
         diagnostics.error(clause.span(), "a node has no generics, so it has no `where`").help("leave the clause out");
+    }
+    if let syn::Safety::Unsafe(word) = &signature.safety {
+        diagnostics
+            .error(word.span(), "a node is safe to run, and cannot be an `unsafe fn`")
+            .help("put the `unsafe { .. }` inside, where its reason is known");
     }
     if let Some(token) = &signature.variadic {
         diagnostics.error(token.span(), "a node has a fixed number of parameters").help("name each of them");
@@ -130,11 +140,20 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
     };
     let is_resource = take(attrs, "resource");
     let is_state = take(attrs, "state");
+    if refuse_attribute(attrs, diagnostics) {
+        return None;
+    }
     match (is_resource, is_state, &**ty) {
         (Some(_), Some(second), _) => {
             diagnostics
                 .error(second, "a parameter is either a `#[resource]` or `#[state]`")
                 .help("leave one of them out");
+            None
+        }
+        (Some(_), None, Type::Reference(reference)) if reference.mutability.is_some() => {
+            diagnostics
+                .error(reference.span(), "a resource is shared by all nodes, and none of them can change it alone")
+                .help("take it by `&`; for something to be changed give the engine a `Mutex`");
             None
         }
         (Some(_), None, Type::Reference(reference)) => Some(Parameter::Resource((*reference.elem).clone())),
@@ -151,21 +170,101 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
                 None
             }
         },
-        (None, None, Type::Reference(reference)) if is_context(&reference.elem) => Some(Parameter::Context),
+        (None, None, Type::Reference(reference)) if is_context(&reference.elem) => {
+            if let Some(word) = &reference.mutability {
+                diagnostics.error(word.span(), "the context is shared, and not changed").help("`ctx: &Context`");
+            }
+            Some(Parameter::Context)
+        }
         (None, None, Type::Reference(reference)) => {
             diagnostics
                 .error(reference.span(), "a node owns its input: an edge cannot lend it")
                 .help("take it by value, or mark it `#[resource]` if the engine was given it at start-up");
             None
         }
-        (None, None, Type::ImplTrait(ty)) => {
-            diagnostics
-                .error(ty.span(), "a node has no generics, and `impl Trait` is one")
-                .help("name the type that the edge brings");
-            None
-        }
-        (None, None, ty) => Some(Parameter::Input(ty.clone())),
+        (None, None, ty) => match word(ty.to_token_stream(), "impl") {
+            Some(word) => {
+                diagnostics
+                    .error(word, "a node has no generics, and `impl Trait` is one")
+                    .help("name the type that the edge brings");
+                None
+            }
+            None => Some(Parameter::Input(ty.clone())),
+        },
     }
+}
+
+/// `#[resorce] db: &Pool`: an attribute that is nearly one of ours. It is taken away, so that rustc does not miss it.
+fn refuse_attribute(attributes: &mut Vec<Attribute>, diagnostics: &mut Diagnostics) -> bool {
+    let near = |attribute: &Attribute| {
+        let name = attribute.path().get_ident()?.to_string();
+        crate::names::nearest(&name, ["resource", "state"]).map(|near| (name.clone(), near.to_owned()))
+    };
+    let Some(at) = attributes.iter().position(|attribute| near(attribute).is_some()) else { return false };
+    let attribute = attributes.remove(at);
+    if let Some((name, near)) = near(&attribute) {
+        diagnostics
+            .error(attribute.path(), format!("a parameter has no attribute `{name}`"))
+            .help(format!("there is one with a similar name: `#[{near}]`"));
+    }
+    true
+}
+
+/// Refuses `-> &str`, and makes it `&'static`, so that rustc asks for no lifetime as well. `&'static str` may be an
+/// error.
+fn lent(ty: &mut Type, diagnostics: &mut Diagnostics) {
+    let mut span = None;
+    let owned = with_static(ty.to_token_stream(), &mut span);
+    let Some(span) = span else { return };
+    diagnostics
+        .error(span, "a node gives what it owns: an edge lends nothing")
+        .help("give an owned value, `String` for `&str`, `Vec<T>` for `&[T]`");
+    if let Ok(owned) = syn::parse2(owned) {
+        *ty = owned;
+    }
+}
+
+/// The tokens with `'static` behind every `&` that has no lifetime or another one; `first` is set to the first of them.
+fn with_static(tokens: TokenStream, first: &mut Option<Span>) -> TokenStream {
+    let mut out = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Punct(and) if and.as_char() == '&' => {
+                let span = and.span();
+                out.push(TokenTree::Punct(and));
+                let has_lifetime = matches!(tokens.peek(), Some(TokenTree::Punct(tick)) if tick.as_char() == '\'');
+                let lifetime: Vec<TokenTree> = if has_lifetime { tokens.by_ref().take(2).collect() } else { Vec::new() };
+                if !matches!(lifetime.last(), Some(TokenTree::Ident(name)) if name == "static") {
+                    first.get_or_insert(span);
+                }
+                out.extend(quote_spanned!(span=> 'static));
+            }
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), with_static(group.stream(), first));
+                inner.set_span(group.span());
+                out.push(TokenTree::Group(inner));
+            }
+            token => out.push(token),
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// Where a word stands in some tokens, however deep.
+fn word(tokens: TokenStream, wanted: &str) -> Option<Span> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(found) if found == wanted => Some(found.span()),
+        TokenTree::Group(group) => word(group.stream(), wanted),
+        _ => None,
+    })
+}
+
+/// Whether a parameter is an input that is borrowed.
+fn borrows_input(argument: &FnArg) -> bool {
+    let FnArg::Typed(PatType { attrs, ty, .. }) = argument else { return false };
+    let is_ours = attrs.iter().any(|attribute| attribute.path().is_ident("resource"));
+    matches!(&**ty, Type::Reference(reference) if !is_ours && !is_context(&reference.elem))
 }
 
 fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Span> {

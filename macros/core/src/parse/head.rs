@@ -69,8 +69,12 @@ impl Parser<'_> {
             self.diagnostics
                 .error(tokens.span(), "a workflow needs a name here")
                 .help("`pub checkout(Order) -> Receipt { .. }`");
+            let span = tokens.span();
             let body = tokens.eat_group(Delimiter::Brace);
-            return Head { is_item: body.is_some(), body, ..Head::default() };
+            let item = Some(Item { attributes, visibility, name: unnamed(span) });
+            let signature =
+                Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: false, span };
+            return Head { item, signature: Some(signature), is_item: true, body };
         }
         if surely || begins_signature(tokens) {
             if surely {
@@ -81,7 +85,8 @@ impl Parser<'_> {
             }
             let nobody = Ident::new("workflow", tokens.span());
             let (signature, body) = self.signature(tokens, &nobody);
-            return Head { item: None, signature, body, is_item: true };
+            let item = surely.then(|| Item { attributes, visibility, name: unnamed(nobody.span()) });
+            return Head { item, signature, body, is_item: true };
         }
         Head::default()
     }
@@ -97,20 +102,24 @@ impl Parser<'_> {
             }
         }
         let mut signature = match tokens.eat_group(Delimiter::Parenthesis) {
-            Some(inputs) => Signature { inputs: self.inputs(&inputs), output: None, span: inputs.span() },
+            Some(inputs) => {
+                let (read, knows_inputs) = self.inputs(&inputs);
+                Signature { inputs: read, output: None, knows_inputs, knows_output: true, span: inputs.span() }
+            }
             None => {
                 self.diagnostics.error(name, format!("workflow `{name}` does not say what it takes")).help(format!(
                     "write its input behind the name: `{name}(Order)`, or `{name}()` where it takes none"
                 ));
-                Signature { inputs: Vec::new(), output: None, span: name.span() }
+                let span = name.span();
+                Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: true, span }
             }
         };
         if let Some(arrow) = tokens.eat_pair('-', '>') {
             let behind = tokens.rest();
             match leading::<Type>(behind.clone()) {
                 Ok((output, rest)) => {
-                    self.no_impl(&output);
-                    signature.output = Some(output);
+                    signature.knows_output = self.has_a_name(&output);
+                    signature.output = Some(if signature.knows_output { output } else { syn::parse_quote!(()) });
                     *tokens = Tokens::new(rest, Some(tokens.span()));
                 }
                 Err(_) => {
@@ -153,8 +162,10 @@ impl Parser<'_> {
         Some(body)
     }
 
-    fn inputs(&mut self, group: &Group) -> Vec<Type> {
+    /// The types of the inputs, and whether that is all of them.
+    fn inputs(&mut self, group: &Group) -> (Vec<Type>, bool) {
         let mut inputs = Vec::new();
+        let mut known = true;
         let mut tokens = Tokens::inside(group);
         while !tokens.is_empty() {
             let named = tokens.ident_after(0).is_some()
@@ -170,29 +181,36 @@ impl Parser<'_> {
             let end = tokens.span();
             match leading::<Type>(tokens.rest()) {
                 Ok((input, rest)) => {
-                    self.no_impl(&input);
-                    inputs.push(input);
+                    if self.has_a_name(&input) {
+                        inputs.push(input);
+                    } else {
+                        known = false;
+                    }
                     tokens = Tokens::new(rest, Some(group.span_close()));
                     if !tokens.is_empty() && tokens.eat_punct(',').is_none() {
                         self.diagnostics.error(tokens.span(), "a `,` is missing between the inputs");
+                        known = false;
                         break;
                     }
                 }
                 Err(_) => {
                     self.diagnostics.error(end, "not a type").help("a workflow's inputs are types: `checkout(Order)`");
+                    known = false;
                     break;
                 }
             }
         }
-        inputs
+        (inputs, known)
     }
 
-    fn no_impl(&mut self, ty: &Type) {
-        if let Type::ImplTrait(_) = ty {
+    fn has_a_name(&mut self, ty: &Type) -> bool {
+        let is_impl = matches!(ty, Type::ImplTrait(_));
+        if is_impl {
             self.diagnostics
                 .error(Blame::tokens(ty), "a workflow cannot take or give an `impl Trait`")
                 .help("name the type: it is written to the run's record");
         }
+        !is_impl
     }
 
     fn attributes(&mut self, tokens: TokenStream) -> Vec<Attribute> {
@@ -216,6 +234,11 @@ impl Parser<'_> {
         }
         syn::parse2(written.into_token_stream()).unwrap_or(Visibility::Inherited)
     }
+}
+
+/// What a workflow is called that was to have a name: it stands where an item stands.
+fn unnamed(span: proc_macro2::Span) -> Ident {
+    Ident::new("__unnamed", span)
 }
 
 /// The `#[..]`s at the beginning.
@@ -246,7 +269,9 @@ fn begins_item(tokens: &Tokens) -> bool {
         let goes_on = matches!(next, Some(TokenTree::Punct(punct)) if ['=', '|', ';'].contains(&punct.as_char()));
         return !goes_on || ends_in_a_graph(tokens);
     }
+    let has_generics = matches!(tokens.peek_after(1), Some(TokenTree::Punct(open)) if open.as_char() == '<');
     tokens.group_after(1, Delimiter::Brace).is_some() && tokens.peek_after(2).is_none()
+        || has_generics && ends_in_a_graph(tokens)
 }
 
 /// Whether the last token is a `{ START .. }`.

@@ -1,6 +1,6 @@
 //! `ok`, `low | medium`, `0..=9`, `"yes"`, `_`.
 
-use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 
 use super::tokens::Tokens;
 use super::{Parser, quoted};
@@ -91,6 +91,12 @@ impl Parser<'_> {
         if !low && !dots {
             self.no_label(tokens);
             return None;
+        }
+        // A last `.` is glued to the `:` behind it, and would be glued to the `=>` of the pattern's arm.
+        if let Some(TokenTree::Punct(last)) = pattern.last_mut() {
+            let mut apart = proc_macro2::Punct::new(last.as_char(), Spacing::Alone);
+            apart.set_span(last.span());
+            *last = apart;
         }
         Some(Label::Literal { text: spelled(&pattern), pattern: pattern.into_iter().collect::<TokenStream>(), span })
     }

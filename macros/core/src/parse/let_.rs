@@ -15,14 +15,13 @@ impl Parser<'_> {
     pub(super) fn let_statement(&mut self, tokens: &mut Tokens) {
         let Some(keyword) = tokens.eat_word("let") else { return };
         let mut tokens = Tokens::new(tokens.take_statement(), Some(tokens.span()));
-        if let Some(found) = self.let_parts(keyword, &mut tokens) {
-            self.lets.push(found);
-        } else {
-            self.incomplete = true;
-        }
+        let name = self.let_name(keyword, &mut tokens);
+        let value = name.as_ref().and_then(|name| self.let_value(name, &mut tokens));
+        self.incomplete |= value.is_none();
+        self.lets.extend(name.map(|name| Let { name, value: value.unwrap_or(LetValue::Unknown) }));
     }
 
-    fn let_parts(&mut self, keyword: Span, tokens: &mut Tokens) -> Option<Let> {
+    fn let_name(&mut self, keyword: Span, tokens: &mut Tokens) -> Option<Ident> {
         if let Some(span) = tokens.eat_word("mut") {
             self.diagnostics.error(span, "a node is not changed: leave out `mut`");
         }
@@ -39,6 +38,10 @@ impl Parser<'_> {
             self.diagnostics.error(&name, format!("`{name}` has a meaning already")).help("choose another name");
             return None;
         }
+        Some(name)
+    }
+
+    fn let_value(&mut self, name: &Ident, tokens: &mut Tokens) -> Option<LetValue> {
         let mut ty = None;
         if tokens.eat_punct(':').is_some() {
             let end = tokens.span();
@@ -62,15 +65,14 @@ impl Parser<'_> {
         }
         if tokens.is_empty() {
             self.diagnostics
-                .error(&name, format!("`{name}` stands for nothing yet"))
+                .error(name, format!("`{name}` stands for nothing yet"))
                 .help(format!("write a node behind `=`: `let {name} = fetch();`"));
             return None;
         }
-        let value = match ty {
-            Some(ty) => LetValue::Value { ty, value: self.expression(tokens.rest())? },
-            None => self.untyped(&name, tokens)?,
-        };
-        Some(Let { name, value })
+        match ty {
+            Some(ty) => Some(LetValue::Value { ty, value: self.expression(tokens.rest())? }),
+            None => self.untyped(name, tokens),
+        }
     }
 
     fn expression(&mut self, tokens: TokenStream) -> Option<Expr> {

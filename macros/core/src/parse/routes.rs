@@ -78,6 +78,13 @@ impl Parser<'_> {
             self.diagnostics
                 .error(tokens.span(), "a route map has no guards")
                 .help("decide in the node, and let it return a label for each way");
+            while !tokens.is_empty() && !tokens.peek_punct(':') && !tokens.peek_punct(',') && !tokens.peek_punct(';') {
+                tokens.next();
+            }
+            // What the arm leads to is read, so that it is not taken for what stands behind the map.
+            if tokens.eat_punct(':').is_some() {
+                self.chain(tokens);
+            }
             return None;
         } else {
             let label = labels.last().map(|label| label.text()).unwrap_or_default();
