@@ -1,0 +1,228 @@
+//! The records of a run: their order, their numbers, what they hold, and who may read them when.
+
+use futures::StreamExt;
+use graphweft::prelude::*;
+use graphweft::{Event, EventKind};
+use graphweft_tests::{paths, records, records_of};
+use tokio::sync::Notify;
+
+#[node]
+async fn double(n: u32) -> u32 {
+    n * 2
+}
+
+#[node]
+async fn text(n: u32) -> String {
+    n.to_string()
+}
+
+#[node]
+async fn odd(n: u32) -> Result<u32, String> {
+    if n % 2 == 1 { Ok(n) } else { Err(format!("{n} is even")) }
+}
+
+#[node]
+async fn complain(why: String) -> String {
+    why
+}
+
+#[node]
+async fn talk(n: u32, ctx: &Context) -> u32 {
+    ctx.say("first");
+    ctx.emit(serde_json::json!({ "done": 1, "of": n }));
+    ctx.say("second");
+    n
+}
+
+workflow! {
+    doubled(u32) -> String { START => double => text; }
+}
+
+workflow! {
+    checked(u32) -> String { START => odd => <ok: text, err: complain>; }
+}
+
+workflow! {
+    talking(u32) -> u32 { START => talk; }
+}
+
+fn kinds(events: &[Event]) -> Vec<String> {
+    let kind = |event: &Event| serde_json::to_value(event).unwrap()["type"].as_str().unwrap().to_owned();
+    events.iter().map(kind).collect()
+}
+
+#[tokio::test]
+async fn a_run_is_a_sequence_of_events() {
+    let events = records_of::<doubled>(1).await;
+    assert_eq!(
+        kinds(&events),
+        ["run_started", "node_started", "node_completed", "node_started", "node_completed", "run_completed"]
+    );
+}
+
+#[tokio::test]
+async fn events_are_numbered_from_zero_without_gaps() {
+    let events = records_of::<checked>(1).await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn every_event_has_the_id_of_its_run() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<doubled>(1).id("r-1").await.unwrap();
+    assert!(records(&run).await.iter().all(|event| event.run_id == "r-1"));
+}
+
+#[tokio::test]
+async fn the_first_event_holds_the_workflow_and_its_input() {
+    let events = records_of::<doubled>(5).await;
+    assert_eq!(events[0].kind, EventKind::RunStarted { workflow: "doubled".to_owned(), input: serde_json::json!(5) });
+}
+
+#[tokio::test]
+async fn the_last_event_holds_the_output() {
+    let events = records_of::<doubled>(5).await;
+    assert_eq!(events.last().unwrap().kind, EventKind::RunCompleted { output: serde_json::json!("10") });
+}
+
+#[tokio::test]
+async fn a_completed_node_is_recorded_with_its_output() {
+    let events = records_of::<doubled>(5).await;
+    let output = events.iter().find_map(|event| match &event.kind {
+        EventKind::NodeCompleted { output, .. } if event.path == "doubled/double" => output.clone(),
+        _ => None,
+    });
+    assert_eq!(output, Some(serde_json::json!(10)));
+}
+
+#[tokio::test]
+async fn only_the_last_event_is_terminal() {
+    let events = records_of::<doubled>(5).await;
+    let terminal: Vec<usize> = (0..events.len()).filter(|at| events[*at].is_terminal()).collect();
+    assert_eq!(terminal, [events.len() - 1]);
+}
+
+#[tokio::test]
+async fn a_skipped_node_is_recorded() {
+    let events = records_of::<checked>(1).await;
+    assert_eq!(paths(&events, |kind| *kind == EventKind::NodeSkipped), ["checked/complain"]);
+}
+
+#[tokio::test]
+async fn a_routed_failure_is_recorded_before_its_arm_is_taken() {
+    let events = records_of::<checked>(2).await;
+    let of_odd: Vec<Event> = events.into_iter().filter(|event| event.path == "checked/odd").collect();
+    assert_eq!(kinds(&of_odd), ["node_started", "node_failed", "node_completed"]);
+}
+
+#[tokio::test]
+async fn a_node_starts_only_after_the_one_before_it_is_recorded() {
+    let events = records_of::<doubled>(1).await;
+    let at = |path: &str, of: &str| {
+        events.iter().zip(kinds(&events)).position(|(event, kind)| event.path == path && kind == of).unwrap()
+    };
+    assert!(at("doubled/double", "node_completed") < at("doubled/text", "node_started"));
+}
+
+#[tokio::test]
+async fn events_may_be_read_from_any_number_on() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<doubled>(1).await.unwrap();
+    run.outcome().await.unwrap();
+    let numbers: Vec<u64> = run.events_from(4).map(|event| event.seq).collect().await;
+    assert_eq!(numbers, [4, 5]);
+}
+
+#[tokio::test]
+async fn beyond_the_last_number_there_is_nothing() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<doubled>(1).await.unwrap();
+    run.outcome().await.unwrap();
+    assert_eq!(run.events_from(100).count().await, 0);
+}
+
+#[tokio::test]
+async fn events_may_be_awaited_before_they_are_there() {
+    #[node]
+    async fn wait(n: u32, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+        go.notified().await;
+        n
+    }
+    workflow! { waiting(u32) -> u32 { START => wait; } }
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<waiting>(1).await.unwrap();
+    let mut late = run.events_from(3);
+    go.notify_one();
+    assert_eq!(late.next().await.map(|event| event.kind), Some(EventKind::RunCompleted { output: 1.into() }));
+}
+
+#[tokio::test]
+async fn two_readers_see_the_same_events() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<checked>(1).await.unwrap();
+    let (one, other) = tokio::join!(records(&run), records(&run));
+    assert_eq!(one, other);
+}
+
+#[tokio::test]
+async fn events_read_back_from_json_as_they_were() {
+    for event in records_of::<checked>(2).await {
+        let read: Event = serde_json::from_str(&serde_json::to_string(&event).unwrap()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&event).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn an_event_holds_the_version_of_its_format() {
+    let events = records_of::<doubled>(1).await;
+    assert!(events.iter().all(|event| event.version == Event::VERSION));
+}
+
+#[tokio::test]
+async fn messages_are_recorded_in_order_under_the_path_of_their_node() {
+    let said: Vec<(String, String)> = records_of::<talking>(1)
+        .await
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Said { text } => Some((event.path, text)),
+            _ => None,
+        })
+        .collect();
+    let path = "talking/talk".to_owned();
+    assert_eq!(said, [(path.clone(), "first".to_owned()), (path, "second".to_owned())]);
+}
+
+#[tokio::test]
+async fn messages_can_be_read_after_the_run() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<talking>(1).await.unwrap();
+    run.outcome().await.unwrap();
+    let messages = records(&run).await.iter().filter(|event| matches!(event.kind, EventKind::Said { .. })).count();
+    assert_eq!(messages, 2);
+}
+
+#[tokio::test]
+async fn progress_reaches_who_watches() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<talking>(7).await.unwrap();
+    let seen: Vec<serde_json::Value> = records(&run)
+        .await
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::Progress { data } => Some(data),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(seen, [serde_json::json!({ "done": 1, "of": 7 })]);
+}
+
+#[tokio::test]
+async fn progress_is_not_recorded() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<talking>(7).await.unwrap();
+    run.outcome().await.unwrap();
+    let progress = paths(&records(&run).await, |kind| matches!(kind, EventKind::Progress { .. }));
+    assert_eq!(progress, Vec::<String>::new());
+}

@@ -1,0 +1,267 @@
+//! The state that the nodes of a run share: what they read, how writes merge, and when they clash.
+
+use std::collections::BTreeMap;
+
+use graphweft::prelude::*;
+use graphweft::state::{Append, Entries, Greatest, Least, Sum, Union};
+use graphweft::{EventKind, RunError, Start};
+use graphweft_tests::{failure, records_of};
+use tokio::sync::Barrier;
+
+const LIST: StateKey<Vec<u32>, Append> = StateKey::new("list");
+const SET: StateKey<Vec<u32>, Union> = StateKey::new("set");
+const TOTAL: StateKey<u32, Sum> = StateKey::new("total");
+const LEAST: StateKey<u32, Least> = StateKey::new("least");
+const GREATEST: StateKey<u32, Greatest> = StateKey::new("greatest");
+const TABLE: StateKey<BTreeMap<String, u32>, Entries> = StateKey::new("table");
+const OWNER: StateKey<String> = StateKey::new("owner");
+
+/// Writes its item under every key that merges.
+#[node]
+async fn write(n: u32, ctx: &Context) -> u32 {
+    let state = ctx.state();
+    state.push(LIST, n);
+    state.push(SET, n % 2);
+    state.merge(TOTAL, n);
+    state.merge(LEAST, n);
+    state.merge(GREATEST, n);
+    state.merge(TABLE, BTreeMap::from([(format!("item {n}"), n)]));
+    n
+}
+
+#[node]
+async fn count(n: u32) -> Vec<u32> {
+    (1..=n).collect()
+}
+
+#[node]
+async fn list(#[state] list: Vec<u32>) -> Vec<u32> {
+    list
+}
+
+#[node]
+async fn set(#[state] set: Vec<u32>) -> usize {
+    set.len()
+}
+
+#[node]
+async fn total(#[state] total: u32) -> u32 {
+    total
+}
+
+#[node]
+async fn least(#[state] least: u32) -> u32 {
+    least
+}
+
+#[node]
+async fn greatest(#[state] greatest: u32) -> u32 {
+    greatest
+}
+
+#[node]
+async fn table(#[state] table: BTreeMap<String, u32>) -> Vec<String> {
+    table.into_keys().collect()
+}
+
+#[node]
+async fn own(name: String, ctx: &Context) -> String {
+    ctx.state().set(OWNER, name.clone());
+    name
+}
+
+#[node]
+async fn owner(#[state] owner: String) -> String {
+    owner
+}
+
+#[node]
+async fn owner_if_any(#[state] owner: Option<String>) -> Option<String> {
+    owner
+}
+
+workflow! { owned(String) -> String { START => own => owner; } }
+workflow! { unowned(String) -> String { START => owner; } }
+
+async fn ending<T: serde::de::DeserializeOwned + 'static>(start: Start<T>) -> Result<T, RunError> {
+    start.await.unwrap().result().await
+}
+
+#[tokio::test]
+async fn a_node_reads_what_a_node_before_it_wrote() {
+    assert_eq!(owned("ada".to_owned()).await.unwrap(), "ada");
+}
+
+#[tokio::test]
+async fn a_node_reads_its_own_writes() {
+    #[node]
+    async fn twice(n: u32, ctx: &Context) -> Result<Option<u32>, Fault> {
+        ctx.state().merge(TOTAL, n);
+        ctx.state().merge(TOTAL, n);
+        ctx.state().get(TOTAL)
+    }
+    let flow = workflow! { START => twice };
+    assert_eq!(flow.run(4).await.unwrap(), Some(8));
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_wrote_is_none() {
+    let flow = workflow! { START => owner_if_any };
+    assert_eq!(flow.run(()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_parameter_that_nobody_wrote_fails_its_node() {
+    assert_eq!(failure(unowned("x".to_owned()).await).path, "unowned/owner");
+}
+
+#[tokio::test]
+async fn a_parameter_that_nobody_wrote_is_named() {
+    assert!(failure(unowned("x".to_owned()).await).cause.to_string().contains("`owner`"));
+}
+
+#[tokio::test]
+async fn a_run_may_begin_with_state() {
+    let engine = Engine::builder().build().unwrap();
+    let start = engine.start::<unowned>("x".to_owned()).state(OWNER, "grace".to_owned());
+    assert_eq!(ending(start).await.unwrap(), "grace");
+}
+
+#[tokio::test]
+async fn lists_grow_by_what_every_branch_appends() {
+    let flow = workflow! { START => count => [write] => list };
+    let mut list = flow.run(4).await.unwrap();
+    list.sort_unstable();
+    assert_eq!(list, [1, 2, 3, 4]);
+}
+
+#[tokio::test]
+async fn sets_hold_each_item_once() {
+    let flow = workflow! { START => count => [write] => set };
+    assert_eq!(flow.run(5).await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn numbers_add_up() {
+    let flow = workflow! { START => count => [write] => total };
+    assert_eq!(flow.run(4).await.unwrap(), 10);
+}
+
+#[tokio::test]
+async fn the_least_number_stays() {
+    let flow = workflow! { START => count => [write] => least };
+    assert_eq!(flow.run(4).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_greatest_number_stays() {
+    let flow = workflow! { START => count => [write] => greatest };
+    assert_eq!(flow.run(4).await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn maps_take_the_entries_of_every_branch() {
+    let flow = workflow! { START => count => [write] => table };
+    assert_eq!(flow.run(2).await.unwrap(), ["item 1", "item 2"]);
+}
+
+#[tokio::test]
+async fn one_node_after_another_may_replace_a_key() {
+    #[node]
+    async fn shout(name: String, ctx: &Context) -> String {
+        ctx.state().set(OWNER, name.to_uppercase());
+        name
+    }
+    let flow = workflow! { START => own => shout => owner };
+    assert_eq!(flow.run("ada".to_owned()).await.unwrap(), "ADA");
+}
+
+#[tokio::test]
+async fn a_key_may_be_taken_away() {
+    #[node]
+    async fn disown(_name: String, ctx: &Context) {
+        ctx.state().remove(OWNER);
+    }
+    let flow = workflow! { START => own => disown => owner_if_any };
+    assert_eq!(flow.run("ada".to_owned()).await.unwrap(), None);
+}
+
+#[node]
+async fn claim(name: String, ctx: &Context, #[resource] meet: &Barrier) -> String {
+    ctx.state().set(OWNER, name.clone());
+    meet.wait().await;
+    name
+}
+
+#[node]
+async fn either(a: String, b: String) -> String {
+    a + &b
+}
+
+workflow! {
+    rivals(String) -> String { START => (claim, rival) => either; let rival = claim(); }
+}
+
+#[tokio::test]
+async fn two_nodes_that_replace_a_key_at_once_clash() {
+    let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
+    let failed = failure(ending(engine.start::<rivals>("ada".to_owned())).await);
+    assert!(matches!(failed.cause.fault, Some(Fault::StateConflict { .. })), "{failed}");
+}
+
+#[tokio::test]
+async fn a_clash_names_the_key_and_both_nodes() {
+    let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
+    let said = failure(ending(engine.start::<rivals>("ada".to_owned())).await).to_string();
+    let names = ["`owner`", "`rivals/claim`", "`rivals/rival`"];
+    assert!(names.iter().all(|name| said.contains(name)), "{said}");
+}
+
+#[tokio::test]
+async fn the_writes_of_a_node_are_recorded_with_its_completion() {
+    let events = records_of::<owned>("ada".to_owned()).await;
+    let written: Vec<(String, usize)> = events
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::NodeCompleted { state, .. } => Some((event.path, state.len())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(written, [("owned/own".to_owned(), 1), ("owned/owner".to_owned(), 0)]);
+}
+
+#[tokio::test]
+async fn runs_do_not_share_their_state() {
+    let engine = Engine::builder().build().unwrap();
+    ending(engine.start::<owned>("ada".to_owned())).await.unwrap();
+    assert_eq!(failure(ending(engine.start::<unowned>(String::new())).await).path, "unowned/owner");
+}
+
+#[tokio::test]
+async fn a_value_of_another_type_fails_the_node_that_reads_it() {
+    const NUMBER: StateKey<u32> = StateKey::new("owner");
+    let engine = Engine::builder().build().unwrap();
+    let failed = failure(ending(engine.start::<unowned>(String::new()).state(NUMBER, 7)).await);
+    assert_eq!(failed.path, "unowned/owner");
+}
+
+#[tokio::test]
+async fn a_node_does_not_see_what_is_written_while_it_runs() {
+    #[node]
+    async fn looks_late(_name: String, ctx: &Context, #[resource] meet: &Barrier) -> Result<Option<String>, Fault> {
+        meet.wait().await;
+        ctx.state().get(OWNER)
+    }
+    #[node]
+    async fn after(name: String, #[resource] meet: &Barrier) -> String {
+        meet.wait().await;
+        name
+    }
+    #[node]
+    async fn seen(seen: Option<String>, _name: String) -> Option<String> {
+        seen
+    }
+    workflow! { late(String) -> Option<String> { START => (looks_late, own => after) => seen; } }
+    let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
+    assert_eq!(ending(engine.start::<late>("ada".to_owned())).await.unwrap(), None);
+}
