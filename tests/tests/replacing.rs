@@ -1,0 +1,128 @@
+//! A node replaced by a closure, as in a user's own tests.
+
+use graphweft::prelude::*;
+use graphweft_tests::{Journal, failure};
+
+#[node(retry(max_attempts = 3, initial_delay = "0s"))]
+async fn charge(cents: u32) -> Result<u32, String> {
+    Err(format!("no card reader for {cents}"))
+}
+
+#[node]
+async fn receipt(cents: u32) -> String {
+    format!("paid {cents}")
+}
+
+#[node]
+async fn apologise(why: String) -> String {
+    format!("sorry: {why}")
+}
+
+workflow! {
+    paying(u32) -> String { START => charge => receipt; }
+}
+
+workflow! {
+    polite(u32) -> String { START => charge => <ok: receipt, err: apologise>; }
+}
+
+#[tokio::test]
+async fn the_closure_runs_in_the_place_of_the_node() {
+    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
+    assert_eq!(engine.start::<paying>(5).await.unwrap().result().await.unwrap(), "paid 6");
+}
+
+#[tokio::test]
+async fn other_engines_keep_the_node() {
+    let _other = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
+    let engine = Engine::builder().build().unwrap();
+    assert_eq!(failure(engine.start::<paying>(5).await.unwrap().result().await).path, "paying/charge");
+}
+
+#[tokio::test]
+async fn the_closure_may_capture() {
+    let journal = Journal::default();
+    let kept = journal.clone();
+    let engine = Engine::builder()
+        .replace::<charge>(move |cents, _| {
+            kept.note(format!("charged {cents}"));
+            async move { Ok(cents) }
+        })
+        .build()
+        .unwrap();
+    engine.start::<paying>(5).await.unwrap().result().await.unwrap();
+    assert_eq!(journal.lines(), ["charged 5"]);
+}
+
+#[tokio::test]
+async fn the_options_of_the_node_stay() {
+    let engine = Engine::builder()
+        .replace::<charge>(|_, ctx: Context| async move { Err(format!("attempt {}", ctx.attempt())) })
+        .build()
+        .unwrap();
+    assert_eq!(failure(engine.start::<paying>(5).await.unwrap().result().await).attempts, 3);
+}
+
+#[tokio::test]
+async fn the_error_of_the_closure_is_routed() {
+    let engine = Engine::builder().replace::<charge>(|_, _| async { Err("out of order".to_owned()) }).build().unwrap();
+    assert_eq!(engine.start::<polite>(5).await.unwrap().result().await.unwrap(), "sorry: out of order");
+}
+
+#[tokio::test]
+async fn a_node_is_replaced_under_every_name() {
+    workflow! {
+        twice(u32) -> String {
+            let again = charge();
+            START => charge => again => receipt;
+        }
+    }
+    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents * 10) }).build().unwrap();
+    assert_eq!(engine.start::<twice>(5).await.unwrap().result().await.unwrap(), "paid 500");
+}
+
+#[tokio::test]
+async fn a_node_of_a_nested_workflow_is_replaced_too() {
+    workflow! { outer(u32) -> String { START => paying; } }
+    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
+    assert_eq!(engine.start::<outer>(5).await.unwrap().result().await.unwrap(), "paid 5");
+}
+
+#[tokio::test]
+async fn a_nested_workflow_may_be_replaced() {
+    workflow! { outer(u32) -> String { START => paying; } }
+    let engine =
+        Engine::builder().replace::<paying>(|cents, _| async move { Ok(format!("waved {cents} on")) }).build().unwrap();
+    assert_eq!(engine.start::<outer>(5).await.unwrap().result().await.unwrap(), "waved 5 on");
+}
+
+#[tokio::test]
+async fn a_replaced_node_needs_no_resource() {
+    #[node]
+    async fn stores(n: u32, #[resource] _journal: &Journal) -> u32 {
+        n
+    }
+    workflow! { storing(u32) -> u32 { START => stores; } }
+    let engine = Engine::builder().replace::<stores>(|n, _| async move { Ok(n) }).build().unwrap();
+    assert!(engine.start::<storing>(5).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_node_inside_each_of_may_be_replaced() {
+    workflow! { several(Vec<u32>) -> Vec<u32> { START => [charge]; } }
+    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
+    assert_eq!(engine.start::<several>(vec![1, 2]).await.unwrap().result().await.unwrap(), [2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_may_be_paused() {
+    #[node]
+    async fn overnight(n: u32) -> u32 {
+        tokio::time::sleep(std::time::Duration::from_secs(8 * 3600)).await;
+        n
+    }
+    let flow = workflow! { START => overnight };
+    let start = tokio::time::Instant::now();
+    flow.run(1).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 8 * 3600);
+}

@@ -1,0 +1,99 @@
+//! One thread or several: the same meaning, and real parallelism where there are threads.
+
+use std::sync::Barrier;
+
+use futures::FutureExt;
+use graphweft::RunError;
+use graphweft::prelude::*;
+
+#[node]
+async fn left(n: u32, #[resource] meet: &Barrier) -> u32 {
+    // Blocks its thread: two of these only end where two threads run them at the same moment.
+    meet.wait();
+    n
+}
+
+#[node]
+async fn right(n: u32, #[resource] meet: &Barrier) -> u32 {
+    meet.wait();
+    n
+}
+
+#[node]
+async fn sum(a: u32, b: u32) -> u32 {
+    a + b
+}
+
+#[node]
+async fn double(n: u32) -> u32 {
+    tokio::task::yield_now().await;
+    n * 2
+}
+
+#[node]
+async fn count(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[node]
+async fn meet_all(n: u32, #[resource] meet: &Barrier) -> u32 {
+    meet.wait();
+    n
+}
+
+workflow! { parallel(u32) -> u32 { START => (left, right) => sum; } }
+workflow! { all_at_once(u32) -> Vec<u32> { START => count => [meet_all]; } }
+workflow! { doubles(u32) -> Vec<u32> { START => count => [double]; } }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn branches_run_on_several_threads_at_the_same_moment() {
+    let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
+    assert_eq!(engine.start::<parallel>(2).await.unwrap().result().await.unwrap(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn items_run_on_several_threads_at_the_same_moment() {
+    let engine = Engine::builder().resource(Barrier::new(3)).build().unwrap();
+    assert_eq!(engine.start::<all_at_once>(3).await.unwrap().result().await.unwrap(), [0, 1, 2]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn one_thread_is_enough() {
+    assert_eq!(doubles(4).await.unwrap(), [0, 2, 4, 6]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_runs_at_once_on_several_threads_keep_apart() {
+    let runs = (0..50).map(|n| tokio::spawn(doubles(n)));
+    for (n, run) in futures::future::join_all(runs).await.into_iter().enumerate() {
+        let expected: Vec<u32> = (0..n as u32).map(|item| item * 2).collect();
+        assert_eq!(run.unwrap().unwrap(), expected);
+    }
+}
+
+#[test]
+fn without_a_runtime_a_run_is_refused_in_words() {
+    let Err(RunError::Failed(failure)) = doubles(1).now_or_never().unwrap() else { panic!("it ran") };
+    assert!(failure.cause.to_string().contains("tokio runtime"), "{failure}");
+}
+
+#[test]
+fn a_run_whose_runtime_is_shut_down_says_so() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    #[node]
+    async fn never(_n: u32) -> u32 {
+        std::future::pending().await
+    }
+    workflow! { stuck(u32) -> u32 { START => never; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = runtime.block_on(engine.start::<stuck>(1).into_future()).unwrap();
+    drop(runtime);
+    let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(other.block_on(run.outcome()), Err(RunError::ShutDown));
+}
+
+#[test]
+fn a_runtime_without_a_clock_is_enough_where_nothing_takes_time() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(doubles(2)).unwrap(), [0, 2]);
+}
