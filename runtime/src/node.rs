@@ -139,9 +139,10 @@ pub trait Node: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The graph inside, for a workflow that is used as a node.
+    /// Where the graph inside is, for a workflow that is used as a node. Not the graph itself: a workflow may be a node of
+    /// its own, and would wait for itself to be made.
     #[doc(hidden)]
-    fn nested() -> Option<&'static Arc<Definition>> {
+    fn nested() -> Option<fn() -> &'static Arc<Definition>> {
         None
     }
 }

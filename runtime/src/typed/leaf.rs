@@ -229,7 +229,8 @@ pub fn entry<N: Node>(
     explain: Explain<N::Error>,
 ) -> Entry {
     let options = options.unwrap_or_else(|| node.options());
-    let scope = N::nested().map(|_| Arc::new(NestedScope::<N>::new(joins.clone(), exit.clone())) as Arc<dyn AnyScope>);
+    let nested = |inside| Arc::new(NestedScope::<N>::new(inside, joins.clone(), exit.clone())) as Arc<dyn AnyScope>;
+    let scope = N::nested().map(nested);
     let leaf = Leaf::<N, Once> { node, joins, exit, explain, yields: PhantomData };
     Entry { scope, ..describe::<N>(name, options, Arc::new(leaf)) }
 }

@@ -19,13 +19,18 @@ use crate::workflow::{Flow, Workflow};
 
 /// A workflow that is used as a node.
 pub struct NestedScope<N: Node> {
+    inside: fn() -> &'static Arc<Definition>,
     joins: JoinTable,
     exit: Exit<N::Output, N::Error>,
 }
 
 impl<N: Node> NestedScope<N> {
-    pub(crate) fn new(joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Self {
-        NestedScope { joins, exit }
+    pub(crate) fn new(
+        inside: fn() -> &'static Arc<Definition>,
+        joins: JoinTable,
+        exit: Exit<N::Output, N::Error>,
+    ) -> Self {
+        NestedScope { inside, joins, exit }
     }
 }
 
@@ -52,10 +57,7 @@ fn finish<S: Source, E>(exit: &Exit<S::Output, E>, output: S::Output, records: b
 
 impl<N: Node> AnyScope for NestedScope<N> {
     fn definition(&self) -> &Arc<Definition> {
-        match N::nested() {
-            Some(definition) => definition,
-            None => unreachable!("only nodes with a graph inside become scopes"),
-        }
+        (self.inside)()
     }
 
     fn kind(&self) -> ScopeKind {

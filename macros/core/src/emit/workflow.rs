@@ -137,8 +137,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                     __gw::CloneProbe::<__Input>::CLONE.map(|clone| clone(input))
                 }
 
-                fn nested() -> ::core::option::Option<&'static ::std::sync::Arc<__gw::Definition>> {
-                    ::core::option::Option::Some(<Self as __gw::Workflow>::definition())
+                fn nested() -> ::core::option::Option<fn() -> &'static ::std::sync::Arc<__gw::Definition>> {
+                    ::core::option::Option::Some(<Self as __gw::Workflow>::definition)
                 }
             }
 
