@@ -23,6 +23,8 @@ pub(super) enum Failed<V> {
         fault: Box<Fault>,
         random: f64,
     },
+    /// Before its input was kept.
+    Lost(Box<Fault>),
     /// A graph inside has failed.
     Inside(Failure),
 }
@@ -119,6 +121,7 @@ impl<V> Machine<V> {
                 self.attempt_failed(program, task, Failed::Error { cause, retryable, routed, random });
             }
             Ended::Fault(fault) => self.attempt_failed(program, task, Failed::Fault { fault, random }),
+            Ended::Lost(fault) => self.attempt_failed(program, task, Failed::Lost(fault)),
             Ended::Stopped => {
                 self.attempt_failed(program, task, Failed::Fault { fault: Box::new(Fault::Interrupted), random });
             }
@@ -159,6 +162,7 @@ impl<V> Machine<V> {
         let (cause, retryable, random) = match &failed {
             Failed::Error { cause, retryable, random, .. } => (Cause::clone(cause), *retryable, *random),
             Failed::Fault { fault, random } => (Cause::from(Fault::clone(fault)), is_retryable(fault), *random),
+            Failed::Lost(fault) => (Cause::from(Fault::clone(fault)), false, 0.0),
             Failed::Inside(failure) => (failure.cause.clone(), true, 0.0),
         };
         if retryable && attempt < spec.options.retry.max_attempts {
@@ -180,7 +184,7 @@ impl<V> Machine<V> {
             Failed::Error { routed: None, .. } => {
                 return self.fail_node(program, task, Failure { path: place.to_string(), attempts: attempt, cause });
             }
-            Failed::Fault { fault, .. } => {
+            Failed::Fault { fault, .. } | Failed::Lost(fault) => {
                 (Failure { path: place.to_string(), attempts: attempt, cause }, Routable::Fault(*fault))
             }
             Failed::Inside(failure) => (failure.clone(), Routable::Failure(failure)),

@@ -48,6 +48,8 @@ pub(crate) enum Ended<V> {
         routed: Option<Emitted<V>>,
     },
     Fault(Box<Fault>),
+    /// By a fault before its input was kept, so that no other attempt can follow.
+    Lost(Box<Fault>),
     /// It was cancelled, and nothing of it runs any more.
     Stopped,
 }

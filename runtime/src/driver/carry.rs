@@ -29,7 +29,7 @@ impl Driver {
                     self.shared.record(|| place.to_string(), || EventKind::NodeStarted { attempt });
                     match self.enter(task, &place, may_repeat, arrived) {
                         Ok(inputs) => self.core.apply(Event::Entered { task, inputs }),
-                        Err(fault) => self.tell(task, Ended::Fault(Box::new(fault)), Writes::default()),
+                        Err(fault) => self.tell(task, self.ended_by(task, may_repeat, fault), Writes::default()),
                     }
                 }
                 Command::Leave { task, place, ends } => {
@@ -79,8 +79,15 @@ impl Driver {
         };
         match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
             Ok(running) => self.ready.push(UnderWay { task, running, attempt }),
-            Err(fault) => self.tell(task, Ended::Fault(Box::new(fault)), Writes::default()),
+            Err(fault) => self.tell(task, self.ended_by(task, may_repeat, fault), Writes::default()),
         }
+    }
+
+    /// How an attempt ends by a fault before anything of the node has run. What an edge brings is used up by its
+    /// conversion, so where that panics nothing is left to try again with.
+    fn ended_by(&self, task: TaskId, may_repeat: bool, fault: Fault) -> Ended<Token> {
+        let is_lost = may_repeat && !self.kept.contains_key(&task);
+        if is_lost { Ended::Lost(Box::new(fault)) } else { Ended::Fault(Box::new(fault)) }
     }
 
     fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>)> {
