@@ -77,7 +77,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_in: Option<Duration>,
     },
-    /// The routes went elsewhere.
+    /// The routes went elsewhere. Agents that a hand-over passes by are not on record: each step is one of them, and the
+    /// rest would say so again at every step.
     NodeSkipped,
     /// The node was stopped: the run was cancelled, a sibling failed, or nothing needs its output any more.
     NodeCancelled,
