@@ -56,7 +56,7 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
 
             impl #impl_generics #krate::Route for #name #ty_generics #where_clause {
                 type Labels = #twin #ty_generics;
-                const LABELS: &'static [&'static str] = &[#(#texts),*];
+                const LABELS: &'static [&'static ::core::primitive::str] = &[#(#texts),*];
 
                 fn split(self) -> Self::Labels {
                     match self { #(#split),* }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::mention::{END, Each, Mention, Of, Source, Target};
+use super::mention::{END, Each, Mention, Source, Target};
 use crate::node::Node;
 use crate::table::{BoxValue, Hand, Token};
 
@@ -78,6 +78,16 @@ impl<A: ?Sized, T, F, L> Items<A, Vec<T>> for Each<F, L> {
     fn items(all: Vec<T>) -> Vec<T> {
         all
     }
+}
+
+/// What stands inside `[..]`.
+pub trait Inside {
+    /// Where it begins.
+    type First: Target;
+}
+
+impl<F: Target, L> Inside for Each<F, L> {
+    type First = F;
 }
 
 /// "What goes to several nodes is copied for each of them."
@@ -171,15 +181,15 @@ pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
     }
 }
 
-fn hand_items<A, F, L, V, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand_items<A, E, V, M>(value: BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
     V: 'static,
-    Each<F, L>: Items<A, V>,
-    F: Target + Follows<A, <Each<F, L> as Items<A, V>>::Item, F::Input, M>,
+    E: Inside + Items<A, V>,
+    E::First: Follows<A, E::Item, <E::First as Target>::Input, M>,
 {
     fill::<V, Vec<BoxValue>>(value, slot, |items| {
-        <Each<F, L> as Items<A, V>>::items(items).into_iter().map(|item| Box::new(F::hand(item)) as BoxValue).collect()
+        E::items(items).into_iter().map(|item| Box::new(E::First::hand(item)) as BoxValue).collect()
     });
 }
 
@@ -206,13 +216,13 @@ where
 
 impl<A: ?Sized, T: 'static> ItemsOf<A, T> {
     /// `a => [first => .. => last]`
-    pub fn each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Edge<T>
+    pub fn each<B: Mention, M>(self, _: B, _: M) -> Edge<T>
     where
-        F: Target,
-        Each<F, L>: Items<A, T>,
-        F: Follows<A, <Each<F, L> as Items<A, T>>::Item, F::Input, M>,
+        B::Node: Inside + Items<A, T>,
+        <B::Node as Inside>::First:
+            Follows<A, <B::Node as Items<A, T>>::Item, <<B::Node as Inside>::First as Target>::Input, M>,
     {
-        Edge::by(hand_items::<A, F, L, T, M>)
+        Edge::by(hand_items::<A, B::Node, T, M>)
     }
 }
 
@@ -290,12 +300,13 @@ impl<A: ?Sized, P: Send + 'static> Given<A, P> {
     }
 
     /// `<label: [first => .. => last]>`
-    pub fn to_each<F, L, M>(self, _: Of<Each<F, L>>, _: M) -> Token
+    pub fn to_each<B: Mention, M>(self, _: B, _: M) -> Token
     where
-        Each<F, L>: Items<A, P>,
-        F: Target + Follows<A, <Each<F, L> as Items<A, P>>::Item, F::Input, M>,
+        B::Node: Inside + Items<A, P>,
+        <B::Node as Inside>::First:
+            Follows<A, <B::Node as Items<A, P>>::Item, <<B::Node as Inside>::First as Target>::Input, M>,
     {
-        Token { value: Box::new(self.value), hand: hand_items::<A, F, L, P, M> }
+        Token { value: Box::new(self.value), hand: hand_items::<A, B::Node, P, M> }
     }
 
     /// `<label: ..>`, in a workflow that gives `O`.

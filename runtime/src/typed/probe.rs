@@ -23,6 +23,8 @@ pub trait Plain {
     const OCCURS: bool = true;
     /// Whether it has labels.
     const ROUTES: bool = false;
+    /// Whether it is an `Option`.
+    const OPTIONAL: bool = false;
 }
 
 impl<T> Plain for Probe<T> {}
@@ -30,6 +32,11 @@ impl<T> Plain for Probe<T> {}
 impl<T, E> Probe<Result<T, E>> {
     /// A `Result`, also behind an alias.
     pub const FALLIBLE: bool = true;
+}
+
+impl<T> Probe<Option<T>> {
+    /// An `Option`, also behind an alias.
+    pub const OPTIONAL: bool = true;
 }
 
 impl<T: Route> Probe<T> {
@@ -105,7 +112,28 @@ impl<T> Split<false> for T {
     }
 }
 
-/// What a collecting function gives once it has enough.
+/// Holds a collecting function to return an `Option`. What comes of it is a const argument, so that it is said once.
+///
+/// # Panics
+/// At compile time, with `refusal`, where it returns another thing.
+pub const fn is_option(optional: bool, refusal: &str) -> bool {
+    if !optional {
+        panic!("{}", refusal);
+    }
+    optional
+}
+
+/// What an `Option` holds, once it is known to be one.
+pub trait Holds<const OPTIONAL: bool> {
+    /// What `Some` holds.
+    type Held;
+}
+
+impl<T> Holds<true> for Option<T> {
+    type Held = T;
+}
+
+/// What a collecting node gives once it has enough.
 #[diagnostic::on_unimplemented(
     message = "a collecting node returns an `Option`, but this one gives `{Self}`",
     label = "has to be `Option<..>`",

@@ -1,6 +1,6 @@
 //! What is still wrong when a part of the graph could not be read.
 
-use graphweft_graph::{END, NodeIx, Problem, START};
+use graphweft_graph::{END, EdgeIx, NodeIx, Problem, START};
 
 use crate::ir::Flow;
 
@@ -15,7 +15,28 @@ pub(super) fn that_stand(flow: &Flow, problems: Vec<Problem>) -> Vec<Problem> {
     if problems.iter().any(endless) {
         problems.retain(|problem| !matches!(problem, Problem::NoOutput { .. }));
     }
+    // What goes round for ever comes to its first node twice.
+    let cycles: Vec<Vec<NodeIx>> = problems
+        .iter()
+        .filter_map(|problem| match problem {
+            Problem::UnconditionalCycle { path } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    problems.retain(|problem| match problem {
+        Problem::RunsTwice { first, second, .. } => ![first, second].iter().any(|edge| on_a_cycle(flow, **edge, &cycles)),
+        _ => true,
+    });
     problems
+}
+
+fn on_a_cycle(flow: &Flow, edge: EdgeIx, cycles: &[Vec<NodeIx>]) -> bool {
+    let Some(edge) = flow.graph.edges.get(edge) else { return false };
+    let leads_on = |path: &Vec<NodeIx>| {
+        let next = path.iter().cycle().skip(1);
+        path.iter().zip(next).any(|step| step == (&edge.from, &edge.to))
+    };
+    cycles.iter().any(leads_on)
 }
 
 /// Whether what could not be read may be just what is missing.

@@ -1,10 +1,11 @@
 //! The ways into a node that are joins.
 
-use graphweft_graph::{Arrival, EdgeIx, NodeIx, Presence, Way};
+use graphweft_graph::{Arrival, END, EdgeIx, NodeIx, Presence, Way};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 
 use super::mention::{Emission, glue, out};
+use crate::ir::MentionTokens;
 
 /// More places than this no tuple of values has.
 const MOST_PLACES: usize = 16;
@@ -24,6 +25,12 @@ impl Emission<'_> {
     pub fn is_unknown(&self, edge: EdgeIx) -> bool {
         let Some((from, to)) = self.flow.graph.edges.get(edge).map(|edge| (edge.from, edge.to)) else { return true };
         if self.flow.unknown.contains(&from) || self.flow.unknown.contains(&to) {
+            return true;
+        }
+        // Where something could not be read, a node may only seem to be the last one.
+        let implied = self.flow.edges.get(edge).and_then(|edge| self.flow.mentions.get(edge.to));
+        let is_implied = implied.is_some_and(|mention| matches!(mention.tokens, MentionTokens::Implied(_)));
+        if to == END && is_implied && !self.flow.holes.is_empty() {
             return true;
         }
         self.flow.plan.is_none()

@@ -50,6 +50,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     let Item { attributes, visibility, name } = item;
     let krate = &workflow.krate;
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+    // Where the workflow is not there, nothing of it is.
+    let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let doc = doc_text(&docs);
     let input = input_type(workflow).unwrap_or_else(|| quote!(()));
     let output = output_type(workflow).unwrap_or_else(|| quote!(()));
@@ -103,6 +105,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
             #krate::__::run_in_memory::<#name>(#packed).await
         }
 
+        #(#conditions)*
         #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, reason = "generated")]
         const _: () = {
             #errors
@@ -121,7 +124,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
             impl __gw::Node for #name {
                 #types
                 type Error = __gw::Failure;
-                const DOC: &'static str = #doc;
+                const DOC: &'static ::core::primitive::str = #doc;
 
                 async fn run(
                     &self, input: Self::Input, context: &__gw::Context,
@@ -143,7 +146,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
             }
 
             impl __gw::Workflow for #name {
-                const NAME: &'static str = #text;
+                const NAME: &'static ::core::primitive::str = #text;
 
                 fn definition() -> &'static ::std::sync::Arc<__gw::Definition> {
                     static __DEFINITION: ::std::sync::LazyLock<::std::sync::Arc<__gw::Definition>> =

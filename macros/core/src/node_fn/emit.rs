@@ -46,7 +46,8 @@ fn broken(node: &NodeFn, krate: &Path) -> TokenStream {
     } else {
         (quote!(()), quote!(()))
     };
-    let output = if output.to_string().contains("impl ") { quote!(()) } else { output };
+    let text = output.to_string();
+    let output = if text.contains("impl ") || text.contains('&') { quote!(()) } else { output };
     quote! {
         use #krate::__::Plain as _;
         type __Return = #output;
@@ -85,13 +86,13 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let name_const = options
         .name
         .as_ref()
-        .map(|name| quote!(const NAME: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);));
+        .map(|name| quote!(const NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
     let doc = doc_text(docs);
-    let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static str = #doc;));
+    let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static ::core::primitive::str = #doc;));
     let settings =
         node_options(options, krate).map(|settings| quote!(fn options(&self) -> #krate::NodeOptions { #settings }));
     let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
-        quote!(fn retry_when(&self, error: &Self::Error) -> bool { #krate::__::when::<Self::Error>(#when, error) })
+        quote!(fn retry_when(&self, error: &Self::Error) -> ::core::primitive::bool { #krate::__::when::<Self::Error>(#when, error) })
     });
     let resources: Vec<_> = node
         .parameters
@@ -106,15 +107,32 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let collecting = options.wait_for_output.map(|span| {
         quote_spanned! {span=>
             impl #krate::Collecting for #name {
-                type Collected = <<#name as #krate::Node>::Output as #krate::__::Collects>::Collected;
+                type Collected = __Collected;
             }
         }
     });
     let at = local(node.returns().map_or(name.span(), Spanned::span));
+    // What a collecting node gives is an `Option` by its words, so that a node that gives another thing is told once.
+    let collected = options.wait_for_output.map(|_| {
+        let refusal = format!(
+            "a collecting node returns an `Option`, and `{name}` does not\n\nhelp: `None` keeps waiting for the next \
+             arrival, the first `Some` completes the node"
+        );
+        quote_spanned! {at=>
+            type __Given = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+            type __Collected = <__Given as #krate::__::Holds<
+                { #krate::__::is_option(#krate::__::Probe::<__Given>::OPTIONAL, #refusal) },
+            >>::Held;
+        }
+    });
+    let output = match collected {
+        Some(_) => quote_spanned!(at=> ::core::option::Option<__Collected>),
+        None => quote_spanned!(at=> <__Return as #krate::__::Split<__FALLIBLE>>::Output),
+    };
     let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
     let mut types = quote_spanned!(input_at=> type Input = #input;);
     types.extend(quote_spanned! {at=>
-        type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+        type Output = #output;
         type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
     });
     quote! {
@@ -122,6 +140,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         use #krate::__::{NoWay as _, Plain as _};
         type __Return = #returns;
         const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
+        #collected
         impl #krate::Node for #name {
             #types
             #name_const

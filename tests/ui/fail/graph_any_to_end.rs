@@ -1,0 +1,38 @@
+//! END takes one output.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[node]
+async fn proof(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn draw(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node(wait_for_output)]
+async fn first(draft: Draft) -> Option<Draft> {
+    unreachable!()
+}
+
+workflow! {
+    book(Draft) -> Draft {
+        START => (proof, draw);
+        proof | draw => END;
+    }
+}
+
+workflow! {
+    sound(Draft) -> Draft {
+        START => (proof, draw);
+        proof | draw => first => END;
+    }
+}
+
+fn main() {}

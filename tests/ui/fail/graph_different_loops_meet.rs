@@ -1,0 +1,56 @@
+//! Branches of different loops do not meet.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[value]
+#[derive(Route)]
+enum Review {
+    Redo(Draft),
+    Good(Draft),
+}
+
+#[node]
+async fn write(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn review(draft: Draft) -> Review {
+    unreachable!()
+}
+
+#[node]
+async fn publish(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn log(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn file(log: Draft, published: Draft) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    blog(Draft) -> Draft {
+        START => write => review => <redo: write, good: publish>;
+        write => log;
+        (log, publish) => file;
+    }
+}
+
+workflow! {
+    sound(Draft) -> Draft {
+        START => write => review => <redo: write, good: (log, publish)>;
+        (log, publish) => file;
+    }
+}
+
+fn main() {}

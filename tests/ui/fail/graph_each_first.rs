@@ -1,0 +1,37 @@
+//! Something leads into `[..]`.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[node]
+async fn chapters(draft: Draft) -> Vec<Draft> {
+    unreachable!()
+}
+
+#[node]
+async fn proof(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn bind(chapters: Vec<Draft>) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    book(Draft) -> Draft {
+        START => chapters;
+        [proof] => bind;
+    }
+}
+
+workflow! {
+    sound(Draft) -> Draft {
+        START => chapters => [proof] => bind;
+    }
+}
+
+fn main() {}

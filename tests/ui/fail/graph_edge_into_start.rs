@@ -1,0 +1,34 @@
+//! START is the input, and nothing leads back to it.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[value]
+#[derive(Route)]
+enum Review {
+    Redo(Draft),
+    Good(Draft),
+}
+
+#[node]
+async fn review(draft: Draft) -> Review {
+    unreachable!()
+}
+
+#[node]
+async fn publish(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    blog(Draft) -> Draft { START => review => <redo: START, good: publish>; }
+}
+
+workflow! {
+    sound(Draft) -> Draft { START => review => <redo: review, good: publish>; }
+}
+
+fn main() {}

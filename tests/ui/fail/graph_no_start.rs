@@ -1,0 +1,27 @@
+//! A workflow says where it begins.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[node]
+async fn write(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn publish(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    blog(Draft) -> Draft { write => publish; }
+}
+
+workflow! {
+    sound(Draft) -> Draft { START => write => publish; }
+}
+
+fn main() {}

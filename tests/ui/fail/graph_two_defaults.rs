@@ -1,0 +1,32 @@
+//! There is at most one default.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[node]
+async fn length(draft: Draft) -> u32 {
+    unreachable!()
+}
+
+#[node]
+async fn shorten(words: u32) -> Draft {
+    unreachable!()
+}
+
+#[node]
+async fn publish(words: u32) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    blog(Draft) -> Draft { START => length => <0..=99: publish, _: shorten, _: publish>; }
+}
+
+workflow! {
+    sound(Draft) -> Draft { START => length => <0..=99: publish, _: shorten>; }
+}
+
+fn main() {}

@@ -1,0 +1,30 @@
+//! A label that is mistyped is not missing as well.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Draft;
+
+#[value]
+#[derive(Route)]
+enum Review {
+    Redo(Draft),
+    Good(Draft),
+}
+
+#[node]
+async fn review(draft: Draft) -> Review {
+    unreachable!()
+}
+
+#[node]
+async fn publish(draft: Draft) -> Draft {
+    unreachable!()
+}
+
+workflow! {
+    blog(Draft) -> Draft { START => review => <redo: review, god: publish>; }
+}
+
+fn main() {}

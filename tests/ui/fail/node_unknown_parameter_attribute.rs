@@ -1,0 +1,11 @@
+//! A parameter has no attributes but ours.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[node]
+async fn ship(order: String, #[resorce] pool: &u8) -> String {
+    order
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A duration stands in quotes.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[node(timeout = 10)]
+async fn ship(order: String) -> String {
+    order
+}
+
+fn main() {}

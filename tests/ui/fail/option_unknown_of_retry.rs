@@ -1,0 +1,11 @@
+//! An unknown option of `retry`.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[node(retry(attempts = 3))]
+async fn ship(order: String) -> String {
+    order
+}
+
+fn main() {}

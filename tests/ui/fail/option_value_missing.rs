@@ -1,0 +1,11 @@
+//! Behind `=` stands the value.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[node(timeout =)]
+async fn ship(order: String) -> String {
+    order
+}
+
+fn main() {}

@@ -1,0 +1,35 @@
+//! `|` stands only where a statement begins.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn ask(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn wait(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node(wait_for_output)]
+async fn first(order: Order) -> Option<Order> {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order { START => ask | wait => first; }
+}
+
+workflow! {
+    sound(Order) -> Order {
+        START => (ask, wait);
+        ask | wait => first;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,26 @@
+//! Statements are separated by `;`, not by `,`.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn price(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn ship(order: Order) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order {
+        START => price,
+        price => ship;
+    }
+}
+
+fn main() {}

@@ -1,0 +1,23 @@
+//! A group holds nodes.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn price(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn ship(order: Order) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order { START => price => () => ship; }
+}
+
+fn main() {}

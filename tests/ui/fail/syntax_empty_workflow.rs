@@ -1,0 +1,8 @@
+//! A workflow has statements.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+workflow! {}
+
+fn main() {}

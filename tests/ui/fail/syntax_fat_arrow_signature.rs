@@ -1,0 +1,18 @@
+//! What a workflow gives stands behind `->`.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn price(order: Order) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) => Order { START => price; }
+}
+
+fn main() {}

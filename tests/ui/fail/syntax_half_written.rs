@@ -1,0 +1,31 @@
+//! A statement that is still being written costs one error.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn price(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn ship(order: Order) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order {
+        START => price => ;
+    }
+}
+
+workflow! {
+    sound(Order) -> Order {
+        START => price => ship;
+    }
+}
+
+fn main() {}

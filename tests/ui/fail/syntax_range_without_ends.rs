@@ -1,0 +1,28 @@
+//! A range has an end.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn count(order: Order) -> u32 {
+    unreachable!()
+}
+
+#[node]
+async fn one(count: u32) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn many(count: u32) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order { START => count => <..=1: one, ..: many>; }
+}
+
+fn main() {}

@@ -1,0 +1,27 @@
+//! An edge is `=>`.
+#![allow(unused)]
+
+use graphweft::prelude::*;
+
+#[value]
+struct Order;
+
+#[node]
+async fn price(order: Order) -> Order {
+    unreachable!()
+}
+
+#[node]
+async fn ship(order: Order) -> Order {
+    unreachable!()
+}
+
+workflow! {
+    shop(Order) -> Order { START => price -> ship; }
+}
+
+workflow! {
+    sound(Order) -> Order { START => price => ship; }
+}
+
+fn main() {}
