@@ -158,3 +158,20 @@ async fn a_conversion_that_panics_does_not_touch_the_node_before() {
     let failed = failure(converting(3).await);
     assert_eq!((failed.path.as_str(), failed.attempts), ("converting/takes", 1));
 }
+
+#[tokio::test]
+async fn a_conversion_that_panics_is_told_in_its_own_words_where_its_node_has_retries() {
+    #[value]
+    struct Picky;
+    impl From<u32> for Picky {
+        fn from(n: u32) -> Self {
+            panic!("{n} will not do")
+        }
+    }
+    #[node(retry(max_attempts = 3, initial_delay = "0s"))]
+    async fn takes(_picky: Picky) -> u32 {
+        0
+    }
+    let flow = workflow! { (u32) -> u32 { START => number => takes; } };
+    assert_eq!(failure(flow.run(3).await).cause.to_string(), "panicked: 3 will not do");
+}

@@ -28,7 +28,7 @@ async fn total(items: Vec<u32>) -> u32 {
 
 #[node]
 async fn half(n: u32) -> Result<u32, String> {
-    if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+    if n.is_multiple_of(2) { Ok(n / 2) } else { Err(format!("{n} is odd")) }
 }
 
 #[node]

@@ -326,3 +326,15 @@ async fn the_path_of_a_node_begins_with_its_workflow() {
     let run = engine().start::<numbers>(1).await.unwrap();
     assert_eq!(started(&graphweft_tests::records(&run).await), ["numbers/number"]);
 }
+
+#[tokio::test]
+async fn max_concurrency_counts_over_all_runs_of_an_engine() {
+    workflow! { one_each(u32) -> u32 { START => gauged; } }
+    let gauge = Gauge::default();
+    let engine = Engine::builder().resource(gauge.clone()).max_concurrency(2).build().unwrap();
+    let runs = futures::future::join_all((0..6).map(|n| engine.start::<one_each>(n).into_future())).await;
+    for run in runs {
+        run.unwrap().outcome().await.unwrap();
+    }
+    assert_eq!(gauge.highest(), 2);
+}

@@ -26,12 +26,12 @@ async fn text(n: u32) -> String {
 
 #[node]
 async fn is_even(n: u32) -> bool {
-    n % 2 == 0
+    n.is_multiple_of(2)
 }
 
 #[node]
 async fn half(n: u32) -> Result<u32, String> {
-    if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+    if n.is_multiple_of(2) { Ok(n / 2) } else { Err(format!("{n} is odd")) }
 }
 
 #[node]

@@ -142,7 +142,7 @@ async fn a_chain_may_lead_back() {
 async fn a_loop_may_lead_back_from_several_nodes() {
     #[node]
     async fn odd_or_even(n: u32) -> bool {
-        n % 2 == 0
+        n.is_multiple_of(2)
     }
     #[node]
     async fn steps(n: u32) -> Next {

@@ -173,6 +173,18 @@ async fn a_closed_range_begins_with_its_first_number() {
 }
 
 #[tokio::test]
+async fn an_open_range_begins_with_its_first_number() {
+    let flow = workflow! { START => number => <..=99: low, 100..: high> };
+    assert_eq!(flow.run(100).await.unwrap(), "high 100");
+}
+
+#[tokio::test]
+async fn a_range_may_be_open_at_its_beginning() {
+    let flow = workflow! { START => number => <..=99: low, 100..: high> };
+    assert_eq!(flow.run(i64::MIN).await.unwrap(), format!("low {}", i64::MIN));
+}
+
+#[tokio::test]
 async fn a_letter_is_a_label() {
     let flow = workflow! { START => letter => <'a'..='m': letter_name, _: late>; let late = letter_name(); };
     assert_eq!(flow.run("quick".to_owned()).await.unwrap(), "letter q");
