@@ -87,6 +87,13 @@ impl std::fmt::Display for Cause {
     }
 }
 
+impl Cause {
+    /// An error of its own words, for a [`Failure`] that is made by hand.
+    pub fn new(text: impl Into<String>) -> Self {
+        Cause { chain: vec![text.into()], fault: None }
+    }
+}
+
 /// Why a run failed: which node, after how many attempts, and what it said last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("node `{path}` failed after {attempts} attempt{}: {cause}", if *attempts == 1 { "" } else { "s" })]
@@ -98,4 +105,11 @@ pub struct Failure {
     pub attempts: u32,
     /// The last error.
     pub cause: Cause,
+}
+
+impl Failure {
+    /// The failure of a node after one attempt: what a closure gives that replaces a nested workflow in a test.
+    pub fn new(path: impl Into<String>, cause: Cause) -> Self {
+        Failure { path: path.into(), attempts: 1, cause }
+    }
 }

@@ -109,7 +109,7 @@ pub trait Node: Send + Sync + 'static {
 
     /// The option `name`, where one was written.
     #[doc(hidden)]
-    const NAME: Option<&'static str> = None;
+    const OWN_NAME: Option<&'static str> = None;
 
     /// Doc comment of the function, for pictures and UIs.
     #[doc(hidden)]

@@ -126,3 +126,22 @@ async fn time_may_be_paused() {
     flow.run(1).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 8 * 3600);
 }
+
+#[node]
+async fn shout(text: String) -> String {
+    text.to_uppercase()
+}
+
+workflow! {
+    shouting(String) -> String { START => shout; }
+}
+
+#[tokio::test]
+async fn the_parameters_of_a_replacing_closure_have_the_types_of_the_node() {
+    let with_attempt = Engine::builder()
+        .replace::<shout>(|text, ctx| async move { Ok(format!("{} {}", text.to_lowercase(), ctx.attempt())) })
+        .build()
+        .unwrap();
+    let run = with_attempt.start::<shouting>("Hey".to_owned()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "hey 1");
+}

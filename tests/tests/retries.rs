@@ -330,3 +330,30 @@ async fn the_idempotency_key_is_the_same_for_every_attempt() {
     engine.start::<paying>(0).await.unwrap().result().await.unwrap();
     assert_eq!(journal.count(&journal.lines()[0]), 3);
 }
+
+#[node]
+async fn refuses(_n: u32) -> Result<u32, String> {
+    Err("no".to_owned())
+}
+
+workflow! {
+    refusing(u32) -> u32 { START => refuses; }
+}
+
+workflow! {
+    refusing_twice(u32) -> u32 {
+        let inside = refusing(retry(max_attempts = 2, initial_delay = "10s", jitter = 1.0));
+        START => inside;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_delay_before_another_attempt_at_a_nested_workflow_has_jitter() {
+    let mut waits = std::collections::BTreeSet::new();
+    for _ in 0..20 {
+        let start = tokio::time::Instant::now();
+        refusing_twice(0).await.unwrap_err();
+        waits.insert(start.elapsed());
+    }
+    assert!(waits.len() > 1, "{waits:?}");
+}

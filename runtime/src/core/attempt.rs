@@ -17,12 +17,8 @@ pub(super) enum Failed<V> {
         cause: Box<Cause>,
         retryable: bool,
         routed: Option<Emitted<V>>,
-        random: f64,
     },
-    Fault {
-        fault: Box<Fault>,
-        random: f64,
-    },
+    Fault(Box<Fault>),
     /// Before its input was kept.
     Lost(Box<Fault>),
     /// A graph inside has failed.
@@ -105,7 +101,7 @@ impl<V> Machine<V> {
     }
 
     /// The driver says how an attempt ended.
-    pub(super) fn ended(&mut self, program: &Program, task: TaskId, ended: Ended<V>, writes: Writes, random: f64) {
+    pub(super) fn ended(&mut self, program: &Program, task: TaskId, ended: Ended<V>, writes: Writes) {
         let Some(at) = self.tasks.get(task) else { return };
         let is_stopping = at.stopping.is_some();
         if self.is_leaf(program, task) {
@@ -115,23 +111,23 @@ impl<V> Machine<V> {
             return self.stopped(program, task);
         }
         match ended {
-            Ended::Emitted(emitted) => self.complete(program, task, emitted, writes, random),
-            Ended::Waiting => self.waits(program, task, writes, random),
+            Ended::Emitted(emitted) => self.complete(program, task, emitted, writes),
+            Ended::Waiting => self.waits(program, task, writes),
             Ended::Failed { cause, retryable, routed } => {
-                self.attempt_failed(program, task, Failed::Error { cause, retryable, routed, random });
+                self.attempt_failed(program, task, Failed::Error { cause, retryable, routed });
             }
-            Ended::Fault(fault) => self.attempt_failed(program, task, Failed::Fault { fault, random }),
+            Ended::Fault(fault) => self.attempt_failed(program, task, Failed::Fault(fault)),
             Ended::Lost(fault) => self.attempt_failed(program, task, Failed::Lost(fault)),
             Ended::Stopped => {
-                self.attempt_failed(program, task, Failed::Fault { fault: Box::new(Fault::Interrupted), random });
+                self.attempt_failed(program, task, Failed::Fault(Box::new(Fault::Interrupted)));
             }
         }
     }
 
     /// A node is done: its writes are folded, and its tokens go on.
-    fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>, writes: Writes, random: f64) {
+    fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>, writes: Writes) {
         if let Err(fault) = self.fold(program, task, &writes).map_err(Box::new) {
-            return self.attempt_failed(program, task, Failed::Fault { fault, random });
+            return self.attempt_failed(program, task, Failed::Fault(fault));
         }
         let choice = emitted.choice;
         self.note_task(task, || Note::Completed { choice, writes });
@@ -159,14 +155,14 @@ impl<V> Machine<V> {
         self.drop_timer(task);
         let (Some(spec), Some(at)) = (self.spec(program, task), self.tasks.get(task)) else { return };
         let attempt = at.attempt;
-        let (cause, retryable, random) = match &failed {
-            Failed::Error { cause, retryable, random, .. } => (Cause::clone(cause), *retryable, *random),
-            Failed::Fault { fault, random } => (Cause::from(Fault::clone(fault)), is_retryable(fault), *random),
-            Failed::Lost(fault) => (Cause::from(Fault::clone(fault)), false, 0.0),
-            Failed::Inside(failure) => (failure.cause.clone(), true, 0.0),
+        let (cause, retryable) = match &failed {
+            Failed::Error { cause, retryable, .. } => (Cause::clone(cause), *retryable),
+            Failed::Fault(fault) => (Cause::from(Fault::clone(fault)), is_retryable(fault)),
+            Failed::Lost(fault) => (Cause::from(Fault::clone(fault)), false),
+            Failed::Inside(failure) => (failure.cause.clone(), true),
         };
         if retryable && attempt < spec.options.retry.max_attempts {
-            let delay = spec.options.retry.delay_after(attempt, random);
+            let delay = spec.options.retry.delay_after(attempt, self.random);
             self.note_task(task, || Note::Failed { attempt, cause, retry_in: Some(delay) });
             let timer = self.set_timer(task, delay);
             if let Some(at) = self.tasks.get_mut(task) {
@@ -178,13 +174,13 @@ impl<V> Machine<V> {
         self.note_task(task, || Note::Failed { attempt, cause: cause.clone(), retry_in: None });
         let Some(place) = self.place_of(task) else { return };
         let (failure, error) = match failed {
-            Failed::Error { routed: Some(emitted), random, .. } => {
-                return self.complete(program, task, emitted, Writes::default(), random);
+            Failed::Error { routed: Some(emitted), .. } => {
+                return self.complete(program, task, emitted, Writes::default());
             }
             Failed::Error { routed: None, .. } => {
                 return self.fail_node(program, task, Failure { path: place.to_string(), attempts: attempt, cause });
             }
-            Failed::Fault { fault, .. } | Failed::Lost(fault) => {
+            Failed::Fault(fault) | Failed::Lost(fault) => {
                 (Failure { path: place.to_string(), attempts: attempt, cause }, Routable::Fault(*fault))
             }
             Failed::Inside(failure) => (failure.clone(), Routable::Failure(failure)),
@@ -203,7 +199,7 @@ impl<V> Machine<V> {
             return self.stopped(program, task);
         }
         match (emitted, at.failing.take()) {
-            (Some(emitted), _) => self.complete(program, task, emitted, Writes::default(), 0.0),
+            (Some(emitted), _) => self.complete(program, task, emitted, Writes::default()),
             (None, Some(failure)) => self.fail_node(program, task, *failure),
             (None, None) => {}
         }
@@ -252,7 +248,7 @@ impl<V> Machine<V> {
     pub(super) fn stopped(&mut self, program: &Program, task: TaskId) {
         let Some(why) = self.tasks.get_mut(task).and_then(|at| at.stopping.take()) else { return };
         if let Stop::Attempt(fault) = why {
-            return self.attempt_failed(program, task, Failed::Fault { fault, random: 0.0 });
+            return self.attempt_failed(program, task, Failed::Fault(fault));
         }
         self.note_task(task, || Note::Cancelled);
         let Some(at) = self.end_task(program, task) else { return };

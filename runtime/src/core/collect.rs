@@ -53,14 +53,14 @@ impl<V> Machine<V> {
                 at.attempt = 1;
             }
             let fault = Box::new(Fault::NothingCollected { arrivals });
-            self.attempt_failed(program, task, Failed::Fault { fault, random: 0.0 });
+            self.attempt_failed(program, task, Failed::Fault(fault));
         }
     }
 
     /// An attempt at a collecting node has ended without an output.
-    pub(super) fn waits(&mut self, program: &Program, task: TaskId, writes: Writes, random: f64) {
+    pub(super) fn waits(&mut self, program: &Program, task: TaskId, writes: Writes) {
         if let Err(fault) = self.fold(program, task, &writes).map_err(Box::new) {
-            return self.attempt_failed(program, task, Failed::Fault { fault, random });
+            return self.attempt_failed(program, task, Failed::Fault(fault));
         }
         self.note_task(task, || Note::Waiting { writes });
         let Some(at) = self.end_task(program, task) else { return };

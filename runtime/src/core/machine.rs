@@ -34,6 +34,8 @@ pub(super) struct Machine<V> {
     pub(super) timers: HashMap<TimerId, TaskId>,
     pub(super) next_timer: u64,
     pub(super) state: StateMap,
+    /// What the driver drew for the event that is being applied: the jitter of a delay comes of it.
+    pub(super) random: f64,
     pub(super) notes: bool,
     pub(super) over: bool,
 }
@@ -68,6 +70,7 @@ impl<V> Core<V> {
             timers: HashMap::new(),
             next_timer: 0,
             state: StateMap::new(state),
+            random: 0.0,
             notes,
             over: false,
         };
@@ -82,10 +85,16 @@ impl<V> Core<V> {
         }
         match event {
             Event::Begun(emitted) => machine.open_scope(program, 0, Arc::clone(root), None, emitted),
-            Event::Ended { task, ended, writes, random } => machine.ended(program, task, ended, writes, random),
+            Event::Ended { task, ended, writes, random } => {
+                machine.random = random;
+                machine.ended(program, task, ended, writes);
+            }
             Event::Entered { task, inputs } => machine.entered(program, task, inputs),
             Event::Routed { task, emitted } => machine.routed(program, task, emitted),
-            Event::Fired(timer) => machine.fired(program, timer),
+            Event::Fired { timer, random } => {
+                machine.random = random;
+                machine.fired(program, timer);
+            }
             Event::CancelRequested => machine.cancel_scope(program, 0),
         }
         machine.settle(program);

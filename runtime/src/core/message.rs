@@ -30,8 +30,8 @@ pub(crate) enum Event<V> {
     Entered { task: TaskId, inputs: Vec<Emitted<V>> },
     /// An answer to [`Command::Route`].
     Routed { task: TaskId, emitted: Option<Emitted<V>> },
-    /// A timer has run out.
-    Fired(TimerId),
+    /// A timer has run out. `random` as above: it may be the time of an attempt that another follows.
+    Fired { timer: TimerId, random: f64 },
     /// Someone wants the run to end.
     CancelRequested,
 }

@@ -142,7 +142,10 @@ impl Driver {
             match poll_fn(|waker| self.poll_next(waker)).await {
                 Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
                 Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
-                Occurrence::Timer(Timer::Core(timer)) => self.core.apply(Event::Fired(timer)),
+                Occurrence::Timer(Timer::Core(timer)) => {
+                    let random = self.random();
+                    self.core.apply(Event::Fired { timer, random });
+                }
                 Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
                 Occurrence::Cancel => self.core.apply(Event::CancelRequested),
                 Occurrence::Broken(fault) => return Ending::Failed(failure(&self.definition, fault)),

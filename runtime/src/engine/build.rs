@@ -69,7 +69,7 @@ impl EngineBuilder {
 
     /// Makes a workflow known by its name, for [`Engine::start_json`].
     pub fn register<W: Workflow>(mut self) -> Self {
-        let name = <W as Workflow>::NAME;
+        let name = W::NAME;
         let definition = W::definition();
         let other = self.workflows.insert(name.to_owned(), Arc::clone(definition));
         if other.is_some_and(|other| !Arc::ptr_eq(&other, definition)) {
@@ -123,7 +123,10 @@ impl std::fmt::Debug for EngineBuilder {
     message = "this cannot run in the place of node `{N}`",
     note = "`replace` takes a closure `|input, context| async move {{ .. }}` of the node's own input, output and error"
 )]
-pub trait ReplaceWith<N: Node> {
+pub trait ReplaceWith<N: Node>: Fn(N::Input, Context) -> <Self as ReplaceWith<N>>::Future {
+    /// What the closure gives.
+    type Future: Future<Output = Result<N::Output, N::Error>> + Send + 'static;
+
     /// The closure, boxed.
     #[doc(hidden)]
     fn into_replacement(self) -> Replacement<N>;
@@ -135,6 +138,8 @@ where
     F: Fn(N::Input, Context) -> R + Send + Sync + 'static,
     R: Future<Output = Result<N::Output, N::Error>> + Send + 'static,
 {
+    type Future = R;
+
     fn into_replacement(self) -> Replacement<N> {
         Replacement(Arc::new(move |input, context| Box::pin(self(input, context))))
     }

@@ -188,7 +188,7 @@ pub enum Name {
 impl Name {
     fn of<N: Node>(self) -> String {
         match self {
-            Name::Own(written) => N::NAME.unwrap_or(written).to_owned(),
+            Name::Own(written) => N::OWN_NAME.unwrap_or(written).to_owned(),
             Name::Given(name) => name.to_owned(),
         }
     }

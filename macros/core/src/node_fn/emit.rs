@@ -86,7 +86,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let name_const = options
         .name
         .as_ref()
-        .map(|name| quote!(const NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
+        .map(|name| quote!(const OWN_NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
     let doc = doc_text(docs);
     let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static ::core::primitive::str = #doc;));
     let settings =

@@ -287,7 +287,8 @@ impl Sim {
     /// The timer that was set last runs out.
     pub(super) fn time_passes(&mut self) -> Duration {
         let (timer, after) = self.timers.pop_last().expect("a timer");
-        self.tell(Event::Fired(timer));
+        let random = self.random;
+        self.tell(Event::Fired { timer, random });
         after
     }
 
