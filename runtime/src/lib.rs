@@ -42,9 +42,14 @@ pub use graphweft_macros::value;
 pub use node::{Collecting, Node, Travels, Value};
 pub use options::{NodeOptions, RetryPolicy};
 pub use route::{Ending, Maybe, Route};
-pub use typed::{END, START};
+pub use serde_json::json;
 pub use state::StateKey;
+pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
+
+/// JSON, as `start_json`, events and schemas have it.
+// An alias and no re-export: beside the variant of that name rustc would call every `String` a `std::string::String`.
+pub type Json = serde_json::Value;
 
 #[doc = include_str!("../docs/workflow.md")]
 #[macro_export]
