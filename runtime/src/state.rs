@@ -1,12 +1,34 @@
 //! The state that the nodes of a run share, through typed keys that say how writes merge.
 //!
 //! ```
-//! use graphweft::state::{Append, Replace, StateKey, Sum};
+//! use graphweft::prelude::*;
+//! use graphweft::state::{Append, Sum};
 //!
 //! const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
 //! const COST: StateKey<f64, Sum> = StateKey::new("cost");
 //! const OWNER: StateKey<String> = StateKey::new("owner"); // Replace
-//! # let _ = (SEEN, COST, OWNER);
+//!
+//! #[node]
+//! async fn search(topic: String, ctx: &Context) -> Vec<String> {
+//!     ctx.state().merge(COST, 0.5);
+//!     ctx.state().push(SEEN, topic.clone());
+//!     vec![format!("all about {topic}")]
+//! }
+//!
+//! #[node]
+//! async fn bill(#[state] cost: f64, #[state] owner: Option<String>) -> String {
+//!     format!("{cost} for {}", owner.unwrap_or_default())
+//! }
+//!
+//! workflow! {
+//!     pub research(String) -> String { START => search => bill; }
+//! }
+//!
+//! # graphweft::block_on(async {
+//! let engine = Engine::builder().build()?;
+//! let run = engine.start::<research>("ants".into()).state(OWNER, "Ada".to_owned()).await?;
+//! assert_eq!(run.result().await?, "0.5 for Ada");
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
 //! A node reads what had been written when its attempt began, and its own writes. Its writes are recorded with its
