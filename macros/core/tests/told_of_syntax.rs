@@ -124,7 +124,13 @@ fn a_wildcard_as_a_node_is_told() {
 
 #[test]
 fn a_literal_as_a_node_is_told() {
-    tells("START => \"a\"", &["\"a\": a node is expected behind `=>`, not `\"a\"`"]);
+    tells(
+        "START => \"a\"",
+        &[
+            "\"a\": a node is expected behind `=>`, not `\"a\"`",
+            "  help: a node is named by its path alone: `charge`, `billing::charge`",
+        ],
+    );
 }
 
 #[test]

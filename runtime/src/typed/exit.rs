@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::edge::{Copies, Edge, Follows, edge, hand_nothing};
-use crate::node::Node;
 use super::mention::{Mention, Source};
 use crate::fault::Fault;
+use crate::node::Node;
 use crate::table::{Emitted, Hand, Token, Tokens};
 
 /// What a node with output `T` and error `E` does with them.

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 
 use schemars::Schema;
 
-use crate::fault::{Failure, Fault, Never};
 use super::probe::Collects;
+use crate::fault::{Failure, Fault, Never};
 use crate::node::{Node, Travels};
 
 /// An expression that stands for a node's type.

@@ -24,7 +24,9 @@ pub(super) fn that_stand(flow: &Flow, problems: Vec<Problem>) -> Vec<Problem> {
         })
         .collect();
     problems.retain(|problem| match problem {
-        Problem::RunsTwice { first, second, .. } => ![first, second].iter().any(|edge| on_a_cycle(flow, **edge, &cycles)),
+        Problem::RunsTwice { first, second, .. } => {
+            ![first, second].iter().any(|edge| on_a_cycle(flow, **edge, &cycles))
+        }
         _ => true,
     });
     problems

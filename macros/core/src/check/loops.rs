@@ -13,7 +13,8 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
             Problem::MixedJoin { node, back, outside } => {
                 let (name, join) = (spell.name(*node), spell.way_of(*back));
                 let (back_from, from) = (spell.source(*back), spell.source(*outside));
-                let again = spell.route(&spell.way_round(*node, *back)).unwrap_or_else(|| format!("when `{back_from}` comes"));
+                let again =
+                    spell.route(&spell.way_round(*node, *back)).unwrap_or_else(|| format!("when `{back_from}` comes"));
                 diagnostics
                     .error(
                         spell.target_blame(*back),

@@ -42,7 +42,11 @@ pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str, output
 pub fn checks(emission: &Emission<'_>) -> TokenStream {
     let labels = label_checks(emission);
     let sightings = emission.sightings();
-    let is_known = |node: &usize| *node != END && !emission.flow.unknown.contains(node);
+    let is_known = |node: &usize| {
+        *node != END
+            && !emission.flow.unknown.contains(node)
+            && !(emission.flow.plan.is_none() && emission.collects(*node))
+    };
     let exits = (START..emission.flow.nodes.len()).filter(is_known).map(|node| {
         let source = emission.source_type(node);
         let exit = emission.exit(node);

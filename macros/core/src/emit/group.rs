@@ -27,6 +27,10 @@ impl Emission<'_> {
         if self.flow.unknown.contains(&from) || self.flow.unknown.contains(&to) {
             return true;
         }
+        // What a collecting node gives is known once it is known to be one, which only a proven graph asks.
+        if self.flow.plan.is_none() && self.collects(from) {
+            return true;
+        }
         // Where something could not be read, a node may only seem to be the last one.
         let implied = self.flow.edges.get(edge).and_then(|edge| self.flow.mentions.get(edge.to));
         let is_implied = implied.is_some_and(|mention| matches!(mention.tokens, MentionTokens::Implied(_)));

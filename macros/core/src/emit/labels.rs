@@ -96,9 +96,11 @@ impl Emission<'_> {
         let no_offer =
             quote_spanned!(Span::call_site()=> #[allow(unreachable_patterns, reason = "see above")] _ if false => {});
         // A label that could not be read may be the one that is missing.
-        let lost = self.flow.holes.contains(&node).then(|| {
-            quote_spanned!(span=> #[allow(unreachable_patterns, reason = "a label was lost")] _ => {})
-        });
+        let lost = self
+            .flow
+            .holes
+            .contains(&node)
+            .then(|| quote_spanned!(span=> #[allow(unreachable_patterns, reason = "a label was lost")] _ => {}));
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>

@@ -234,7 +234,8 @@ fn with_static(tokens: TokenStream, first: &mut Option<Span>) -> TokenStream {
                 let span = and.span();
                 out.push(TokenTree::Punct(and));
                 let has_lifetime = matches!(tokens.peek(), Some(TokenTree::Punct(tick)) if tick.as_char() == '\'');
-                let lifetime: Vec<TokenTree> = if has_lifetime { tokens.by_ref().take(2).collect() } else { Vec::new() };
+                let lifetime: Vec<TokenTree> =
+                    if has_lifetime { tokens.by_ref().take(2).collect() } else { Vec::new() };
                 if !matches!(lifetime.last(), Some(TokenTree::Ident(name)) if name == "static") {
                     first.get_or_insert(span);
                 }

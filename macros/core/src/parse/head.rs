@@ -210,7 +210,13 @@ impl Parser<'_> {
                 .error(Blame::tokens(ty), "a workflow cannot take or give an `impl Trait`")
                 .help("name the type: it is written to the run's record");
         }
-        !is_impl
+        let lends = !is_impl && lent(&ty.to_token_stream());
+        if lends {
+            self.diagnostics
+                .error(Blame::tokens(ty), "a workflow owns what it takes and gives")
+                .help("take and give owned values, `String` for `&str`, `Vec<T>` for `&[T]`");
+        }
+        !is_impl && !lends
     }
 
     fn attributes(&mut self, tokens: TokenStream) -> Vec<Attribute> {
@@ -234,6 +240,15 @@ impl Parser<'_> {
         }
         syn::parse2(written.into_token_stream()).unwrap_or(Visibility::Inherited)
     }
+}
+
+/// Whether a type borrows something.
+fn lent(ty: &TokenStream) -> bool {
+    ty.clone().into_iter().any(|token| match token {
+        TokenTree::Punct(and) => and.as_char() == '&',
+        TokenTree::Group(group) => lent(&group.stream()),
+        _ => false,
+    })
 }
 
 /// What a workflow is called that was to have a name: it stands where an item stands.

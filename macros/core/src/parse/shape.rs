@@ -64,8 +64,13 @@ impl Parser<'_> {
             written.extend([tokens.next(), tokens.next()].into_iter().flatten());
         }
         while let Some(name) = tokens.peek_ident() {
-            sound &= self.usable(name);
+            let is_let = name == "let";
+            let usable = self.usable(name);
+            sound &= usable;
             written.extend(tokens.next());
+            if !usable && !is_let {
+                skip_rest_of_expression(tokens);
+            }
             separator = None;
             if !tokens.peek_path_separator() {
                 break;
@@ -79,6 +84,13 @@ impl Parser<'_> {
             } else {
                 self.diagnostics.error(separator, "the path stops here").help("write the node's name behind `::`");
             }
+            return Shape::Missing;
+        }
+        if tokens.peek_punct(':') {
+            let first = written.first().map_or_else(|| tokens.span(), TokenTree::span);
+            let blame = Blame { first, last: tokens.span() };
+            self.diagnostics.error(blame, "a label stands in `<..>`").help("`node => <ok: a, err: b>`");
+            tokens.take_statement();
             return Shape::Missing;
         }
         self.options_in_place(&written, tokens);
@@ -104,6 +116,9 @@ impl Parser<'_> {
         let mut help = String::from("a node is named by the path of a `#[node]` function");
         if name == "let" {
             help = String::from("a `let` stands where a statement begins; is a `;` missing before it?");
+        }
+        if ["if", "match"].iter().any(|word| name == word) {
+            help = String::from("a node decides by its label: `node => <true: a, false: b>`");
         }
         self.diagnostics.error(name, format!("`{name}` is a keyword and not a node")).help(help);
         false
@@ -235,5 +250,12 @@ impl Parser<'_> {
         }
         let incomplete = std::mem::replace(&mut self.incomplete, outside);
         Shape::Each(Each { statements, span: group.span(), incomplete })
+    }
+}
+
+/// Steps over what belongs to a keyword: `if is_open { a } else { b }`.
+fn skip_rest_of_expression(tokens: &mut Tokens) {
+    while tokens.peek().is_some_and(|token| !matches!(token, TokenTree::Punct(_))) {
+        tokens.next();
     }
 }

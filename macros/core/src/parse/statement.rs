@@ -113,8 +113,12 @@ impl Parser<'_> {
     fn nothing_behind(&mut self, arrow: Blame, tokens: &mut Tokens) {
         match tokens.peek() {
             Some(token) if !closes(token) => {
-                self.diagnostics.error(token, format!("a node is expected behind `=>`, not `{}`", quoted(token)));
-                tokens.next();
+                self.diagnostics
+                    .error(token, format!("a node is expected behind `=>`, not `{}`", quoted(token)))
+                    .help("a node is named by its path alone: `charge`, `billing::charge`");
+                while tokens.peek().is_some_and(|token| !closes(token)) {
+                    tokens.next();
+                }
             }
             _ => {
                 self.diagnostics.error(arrow, "this `=>` leads nowhere").help("write a node behind it, or `END`");
