@@ -4,7 +4,7 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Field, Fields, Path, Variant};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Blame, Diagnostics};
 use crate::emit::options::default_crate;
 use crate::names::{plain, snake_case};
 
@@ -26,6 +26,7 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
         }
     };
     refuse_meeting_labels(&variants, &mut diagnostics);
+    refuse_renamed_labels(&variants, &mut diagnostics);
     if diagnostics.has_errors() {
         let errors = diagnostics.into_compile_errors();
         return quote!(const _: () = { #errors };);
@@ -129,6 +130,14 @@ fn refuse_meeting_labels(variants: &[&Variant], diagnostics: &mut Diagnostics) {
                 )
                 .help("rename one of them");
         }
+    }
+}
+
+fn refuse_renamed_labels(variants: &[&Variant], diagnostics: &mut Diagnostics) {
+    for attribute in variants.iter().flat_map(|variant| &variant.attrs).filter(|one| one.path().is_ident("route")) {
+        diagnostics
+            .error(Blame::tokens(attribute), "the label of a variant is its name")
+            .help("leave the attribute out, and rename the variant");
     }
 }
 

@@ -203,6 +203,46 @@ where
     Edge::by(hand::<<A::Node as Source>::Shown, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
 }
 
+/// "This node can follow `A` as a branch of a join whose branches exclude each other."
+#[diagnostic::on_unimplemented(
+    message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`, and no other branch of the join comes with it",
+    label = "takes `{In}`, is given `{Out}`",
+    note = "branches that exclude each other hand over the one value that comes, as `<..> => node` does: take that value, or \
+            route so that both branches can run"
+)]
+pub trait FollowsAlone<A: ?Sized, Out, In, Mode> {
+    /// Takes what the edge carries.
+    fn hand_alone(value: Out) -> In;
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, T, U: From<T>> FollowsAlone<A, T, U, Takes> for B {
+    fn hand_alone(value: T) -> U {
+        U::from(value)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, T> FollowsAlone<A, T, (), Ignores> for B {
+    fn hand_alone(_: T) {}
+}
+
+/// `(a, b) => c`, of which never more than one comes: the edge from `a`.
+pub fn edge_alone<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Source>::Output>
+where
+    A::Node: Source,
+    B::Node: Node,
+    B::Node: FollowsAlone<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
+{
+    Edge::by(|value, slot| {
+        fill::<<A::Node as Source>::Output, <B::Node as Node>::Input>(
+            value,
+            slot,
+            <B::Node as FollowsAlone<<A::Node as Source>::Shown, _, _, M>>::hand_alone,
+        );
+    })
+}
+
 /// What a node gives, before it is taken apart.
 pub struct ItemsOf<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
@@ -242,11 +282,14 @@ impl<T, O> Leaving<T, O> {
 /// A node that gives a `T`, as the source of an edge to END.
 pub struct Leaves<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
+/// The same for the source itself.
+pub type LeavesOf<S> = Leaves<<S as Source>::Shown, <S as Source>::Output>;
+
 /// `a => ..`, in a workflow that gives `O`.
 pub fn leaves<A: Mention, O>(
     _: A,
     gives: Gives<O>,
-) -> Leaving<Leaves<<A::Node as Source>::Shown, <A::Node as Source>::Output>, O>
+) -> Leaving<LeavesOf<A::Node>, O>
 where
     A::Node: Source,
 {

@@ -56,7 +56,8 @@ impl Emission<'_> {
     fn simple_edge(&self, edge: EdgeIx) -> Option<(TokenStream, TokenStream)> {
         let data = self.flow.edges.get(edge)?;
         let to = self.flow.graph.edges.get(edge)?.to;
-        let is_simple = to != END && !self.feeds_place(edge) && self.inside(to).is_none();
+        let is_join = self.feeds_place(edge) || self.is_alone_in_join(edge);
+        let is_simple = to != END && !is_join && self.inside(to).is_none();
         is_simple.then(|| (self.whole_source(data.from), self.target(data.to)))
     }
 
@@ -81,6 +82,7 @@ impl Emission<'_> {
         let target = self.target(data.to);
         match self.inside(to) {
             Some(_) => quote_spanned!(span=> __gw::items_of(#source).each(#target, 0)),
+            None if self.is_alone_in_join(edge) => quote_spanned!(span=> __gw::edge_alone(#source, #target, 0)),
             None => quote_spanned!(span=> __gw::edge(#source, #target, 0)),
         }
     }

@@ -20,6 +20,14 @@ impl Emission<'_> {
         })
     }
 
+    /// Whether an edge feeds a join whose branches exclude each other, so that it sees the one value that comes.
+    pub fn is_alone_in_join(&self, edge: EdgeIx) -> bool {
+        let Some(to) = self.flow.graph.edges.get(edge).map(|edge| edge.to) else { return false };
+        let ways = self.flow.graph.nodes.get(to).map_or(&[][..], |node| &node.ways);
+        let stands_in = |way: &Way| matches!(way, Way::All(_)) && way.edges().any(|one| one == edge);
+        ways.iter().any(stands_in) && !self.feeds_place(edge)
+    }
+
     /// Whether nobody knows what goes along an edge: it feeds a join of a graph that was refused, or one of its ends
     /// could not be read.
     pub fn is_unknown(&self, edge: EdgeIx) -> bool {
