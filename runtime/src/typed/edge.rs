@@ -286,10 +286,7 @@ pub struct Leaves<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 pub type LeavesOf<S> = Leaves<<S as Source>::Shown, <S as Source>::Output>;
 
 /// `a => ..`, in a workflow that gives `O`.
-pub fn leaves<A: Mention, O>(
-    _: A,
-    gives: Gives<O>,
-) -> Leaving<LeavesOf<A::Node>, O>
+pub fn leaves<A: Mention, O>(_: A, gives: Gives<O>) -> Leaving<LeavesOf<A::Node>, O>
 where
     A::Node: Source,
 {
