@@ -277,3 +277,48 @@ async fn a_panic_that_is_no_text_fails_the_node_too() {
     workflow! { throwing(Bomb) -> bool { START => throws; } }
     assert_eq!(failure(throwing(Bomb { armed: true }).await).path, "throwing/throws");
 }
+
+#[value]
+struct Fragile {
+    text: String,
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking() || self.text.is_empty(), "dropped with {}", self.text);
+    }
+}
+
+#[node]
+async fn makes_fragile(_n: u32) -> Fragile {
+    Fragile { text: "care".to_owned() }
+}
+
+#[node]
+async fn fails_later(_n: u32) -> Result<u32, String> {
+    tokio::task::yield_now().await;
+    Err("no".to_owned())
+}
+
+#[node]
+async fn packs(mut fragile: Fragile, n: u32) -> u32 {
+    fragile.text.clear();
+    n
+}
+
+workflow! {
+    packing(u32) -> u32 { START => (makes_fragile, fails_later) => packs; }
+}
+
+#[tokio::test]
+async fn a_value_that_panics_when_it_is_let_go_of_ends_its_run() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<packing>(1).await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Failed(_))));
+    let mut events = run.events();
+    let mut last = None;
+    while let Some(event) = events.next().await {
+        last = Some(event.kind);
+    }
+    assert!(matches!(last, Some(graphweft::EventKind::RunFailed { .. })), "{last:?}");
+}

@@ -187,3 +187,47 @@ async fn a_timeout_in_each_of_names_the_item() {
     workflow! { several(u64) -> Vec<u64> { START => waits => [slow]; } }
     assert_eq!(failure(several(0).await).path, "several/slow[2]");
 }
+
+#[value]
+#[derive(Route)]
+enum Round {
+    Again(u64),
+    Done(u64),
+}
+
+#[node]
+async fn turn(n: u64) -> Round {
+    if n == u64::MAX { Round::Done(n) } else { Round::Again(n + 1) }
+}
+
+workflow! {
+    /// A loop in which some node is always ready.
+    restless(u64) -> u64 { START => turn => <again: turn, done: END>; }
+}
+
+#[tokio::test]
+async fn a_time_limit_reaches_a_workflow_that_never_pauses() {
+    let flow = workflow! {
+        let brief = restless(timeout = "20ms");
+        START => brief
+    };
+    let error = flow.run(0).await.unwrap_err();
+    assert!(error.to_string().contains("timed out after 20ms"), "{error}");
+}
+
+#[node]
+async fn apology(failure: Failure) -> u64 {
+    u64::from(failure.cause.fault.is_some())
+}
+
+#[tokio::test]
+async fn the_timeout_of_a_nested_workflow_takes_its_arm_err() {
+    let flow = workflow! {
+        (u64) -> u64 {
+            let brief = restless(timeout = "20ms");
+            START => brief => <ok: END, err: apology>;
+            apology => END;
+        }
+    };
+    assert_eq!(flow.run(0).await.unwrap(), 1);
+}

@@ -181,7 +181,13 @@ impl<V> Machine<V> {
                 return self.fail_node(program, task, Failure { path: place.to_string(), attempts: attempt, cause });
             }
             Failed::Fault(fault) | Failed::Lost(fault) => {
-                (Failure { path: place.to_string(), attempts: attempt, cause }, Routable::Fault(*fault))
+                let failure = Failure { path: place.to_string(), attempts: attempt, cause };
+                // What fails with a graph inside fails with a `Failure`, whatever was the matter.
+                let error = match spec.kind {
+                    NodeKind::Leaf => Routable::Fault(*fault),
+                    NodeKind::Scope(..) => Routable::Failure(failure.clone()),
+                };
+                (failure, error)
             }
             Failed::Inside(failure) => (failure.clone(), Routable::Failure(failure)),
         };

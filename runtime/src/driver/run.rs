@@ -64,6 +64,8 @@ pub(super) struct Driver {
     /// The output of the node that has just ended, for the record.
     pub(super) output: Option<Value>,
     random: u64,
+    /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
+    clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
@@ -117,6 +119,7 @@ impl Job {
             spare: None,
             output: None,
             random: 0,
+            clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         };
         match caught(|| (driver.definition.start)(input)) {
@@ -132,33 +135,56 @@ fn failure(definition: &Definition, fault: Fault) -> Failure {
 }
 
 impl Driver {
+    /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
+    /// run fails, and says so.
     async fn go(mut self) -> Ending {
         let mut until_yield = ATTEMPTS_BETWEEN_YIELDS;
-        loop {
-            if let Some(end) = self.carry_out() {
-                return self.finish(end);
+        let ending = loop {
+            match caught(|| self.next_step()) {
+                Ok(None) => {}
+                Ok(Some(end)) => break self.ending(end),
+                Err(fault) => break Ending::Failed(failure(&self.definition, fault)),
             }
-            self.begin_ready();
-            match poll_fn(|waker| self.poll_next(waker)).await {
-                Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
-                Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
-                Occurrence::Timer(Timer::Core(timer)) => {
-                    let random = self.random();
-                    self.core.apply(Event::Fired { timer, random });
-                }
-                Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
-                Occurrence::Cancel => self.core.apply(Event::CancelRequested),
-                Occurrence::Broken(fault) => return Ending::Failed(failure(&self.definition, fault)),
+            let occurrence = poll_fn(|waker| self.poll_next(waker)).await;
+            if let Err(fault) = caught(|| self.take(occurrence)).and_then(|taken| taken) {
+                break Ending::Failed(failure(&self.definition, fault));
             }
             until_yield -= 1;
             if until_yield == 0 {
                 until_yield = ATTEMPTS_BETWEEN_YIELDS;
                 tokio::task::yield_now().await;
+                self.clock_first = true;
             }
-        }
+        };
+        // Whatever a destructor says now, the run has ended as it has.
+        let _ended_already = caught(|| drop(self));
+        ending
     }
 
-    fn finish(self, end: RunEnd<Token>) -> Ending {
+    fn next_step(&mut self) -> Option<RunEnd<Token>> {
+        let end = self.carry_out();
+        if end.is_none() {
+            self.begin_ready();
+        }
+        end
+    }
+
+    fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
+        match occurrence {
+            Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
+            Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
+            Occurrence::Timer(Timer::Core(timer)) => {
+                let random = self.random();
+                self.core.apply(Event::Fired { timer, random });
+            }
+            Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
+            Occurrence::Cancel => self.core.apply(Event::CancelRequested),
+            Occurrence::Broken(fault) => return Err(fault),
+        }
+        Ok(())
+    }
+
+    fn ending(&self, end: RunEnd<Token>) -> Ending {
         match end {
             RunEnd::Completed(arrived) => match caught(|| (self.definition.end)(arrived)) {
                 Ok(output) => Ending::Completed(output),
@@ -194,6 +220,11 @@ impl Driver {
             self.cancel = None;
             return Poll::Ready(Occurrence::Cancel);
         }
+        if std::mem::take(&mut self.clock_first)
+            && let Poll::Ready(timer) = self.poll_timers(waker)
+        {
+            return Poll::Ready(timer);
+        }
         if let Some(alone) = &mut self.alone
             && let Poll::Ready(finished) = Pin::new(&mut alone.running).poll(waker)
             && let Some(UnderWay { task, attempt, .. }) = self.alone.take()
@@ -213,6 +244,10 @@ impl Driver {
                 });
             }
         }
+        self.poll_timers(waker)
+    }
+
+    fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         match caught(|| self.timers.poll_next(waker)) {
             Ok(timer) => timer.map(Occurrence::Timer),
             Err(fault) => Poll::Ready(Occurrence::Broken(fault)),
