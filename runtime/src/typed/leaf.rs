@@ -199,6 +199,11 @@ pub fn node<N: Node>(name: &'static str, node: N, joins: JoinTable, exit: Exit<N
     entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 
+/// The entries of a table, each made by a function of its own.
+pub fn made_by(functions: &[fn() -> Entry]) -> Vec<Entry> {
+    functions.iter().map(|make| make()).collect()
+}
+
 /// The same for a node that is no join, and leads to one other.
 pub fn step<N: Node, A, B: Mention, M>(name: &'static str, node: N, from: A, to: B, mode: M) -> Entry
 where

@@ -1,7 +1,7 @@
 //! The entries of the table: a node with its ways in and out.
 
 use graphweft_graph::{END, NodeIx};
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Expr, Path, parse_quote};
 
@@ -12,10 +12,9 @@ use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
 
 impl Emission<'_> {
-    /// The entry of a node as an expression, with the items that it needs: a function of its own where nothing of the
-    /// workflow's locals is in it, because rustc checks many small bodies faster than one large one.
-    pub fn entry_apart(&self, node: NodeIx) -> (TokenStream, TokenStream) {
-        let entry = self.entry(node);
+    /// A function that makes the entry of a node, and its name, where nothing of the workflow's locals is in it: rustc
+    /// checks many small bodies faster than one large one.
+    pub fn entry_apart(&self, node: NodeIx) -> Option<(TokenStream, Ident)> {
         let kind = self.flow.nodes.get(node).map(|node| &node.kind);
         let is_apart = match kind {
             Some(NodeKind::Path(_)) => true,
@@ -25,13 +24,13 @@ impl Emission<'_> {
             _ => false,
         };
         if !is_apart {
-            return (TokenStream::new(), entry);
+            return None;
         }
-        let name = format_ident!("__entry_{node}");
+        let (name, entry) = (format_ident!("__entry_{node}"), self.entry(node));
         let ends = self.flow.graph.edges.iter().any(|edge| edge.from == node && edge.to == END);
         let out = out();
         let out = ends.then(|| quote!(let #out = __gw::gives::<__Output>();));
-        (quote!(fn #name() -> __gw::Entry { #out #entry }), quote!(#name()))
+        Some((quote!(fn #name() -> __gw::Entry { #out #entry }), name))
     }
 
     /// The entry of a node.

@@ -25,16 +25,26 @@ pub fn definition(emission: &Emission<'_>, name: &TokenStream, doc: &str, output
     let sightings = emission.sightings();
     let (start, end) = (emission.exit(START), emission.joins(END));
     let nodes = END + 1..emission.flow.nodes.len();
-    let (apart, entries): (Vec<_>, Vec<_>) = match output {
-        OutputType::Named => nodes.map(|node| emission.entry_apart(node)).unzip(),
-        OutputType::Inferred => nodes.map(|node| (TokenStream::new(), emission.entry(node))).unzip(),
+    let apart: Option<Vec<_>> = match output {
+        OutputType::Named => nodes.clone().map(|node| emission.entry_apart(node)).collect(),
+        OutputType::Inferred => None,
+    };
+    let (functions, entries) = match apart {
+        Some(apart) => {
+            let (functions, names): (Vec<_>, Vec<_>) = apart.into_iter().unzip();
+            (functions, quote!(__gw::made_by(&[#(#names),*])))
+        }
+        None => {
+            let entries = nodes.map(|node| emission.entry(node));
+            (Vec::new(), quote!(::std::vec![#(#entries),*]))
+        }
     };
     quote! {
-        #(#apart)*
+        #(#functions)*
         #checks
         #sightings
         static __SHAPE: __gw::Shape = #shape;
-        __gw::define::<__Input, _>(#name, #doc, &__SHAPE, #out, #start, #end, ::std::vec![#(#entries),*])
+        __gw::define::<__Input, _>(#name, #doc, &__SHAPE, #out, #start, #end, #entries)
     }
 }
 
