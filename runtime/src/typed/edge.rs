@@ -203,7 +203,8 @@ where
     Edge::by(hand::<<A::Node as Source>::Shown, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
 }
 
-/// "This node can follow `A` as a branch of a join whose branches exclude each other."
+/// "This node can follow `A` as a branch of a join whose branches exclude each other": the same as [`Follows`], in the
+/// words that such a join needs.
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`, and no other branch of the join comes with it",
     label = "takes `{In}`, is given `{Out}`",
@@ -216,15 +217,10 @@ pub trait FollowsAlone<A: ?Sized, Out, In, Mode> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: ?Sized, B, T, U: From<T>> FollowsAlone<A, T, U, Takes> for B {
+impl<A: ?Sized, B: Follows<A, T, U, M>, T, U, M> FollowsAlone<A, T, U, M> for B {
     fn hand_alone(value: T) -> U {
-        U::from(value)
+        B::hand(value)
     }
-}
-
-#[diagnostic::do_not_recommend]
-impl<A: ?Sized, B, T> FollowsAlone<A, T, (), Ignores> for B {
-    fn hand_alone(_: T) {}
 }
 
 /// `(a, b) => c`, of which never more than one comes: the edge from `a`.

@@ -269,7 +269,8 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
     }
 }
 
-/// The other way round: an error of a nested workflow as the error type of the node that it is.
+/// A value under a type of which only a check at run time knows that it is the same: the error of a nested workflow is a
+/// `Failure`, and the error of the node that it is has no other name than `N::Error`.
 pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Option<U> {
     let mut slot: Option<T> = Some(value);
     let any: &mut dyn Any = &mut slot;

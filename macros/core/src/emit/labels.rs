@@ -242,7 +242,7 @@ pub fn variant(name: &Ident) -> Ident {
     label_ident(&snake_case(&name.to_string()), name.span())
 }
 
-/// What `quote!` needs to name the alias and nothing else.
+/// A label as a pattern: the variant, where the user wrote it, of the enum that holds the node's labels.
 pub fn aliased(node: NodeIx, name: &Ident) -> TokenStream {
     let (alias, variant) = (labels_alias(node, before(name.span())), variant(name));
     quote!(#alias::#variant)
