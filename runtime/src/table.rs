@@ -56,10 +56,51 @@ pub enum Finished {
         /// Whether the node's `retry(when = ..)` allows another attempt after this error.
         retryable: bool,
         /// What goes on by the arm `err` when no attempt is left, where `err` is routed.
-        routed: Option<Emitted>,
+        routed: Option<Routed>,
     },
     /// By something that is not the node's own error.
     Fault(Fault),
+}
+
+/// An error on its way along the arm `err`.
+#[derive(Debug)]
+pub struct Routed {
+    /// What goes on.
+    pub emitted: Emitted,
+    /// The error as JSON, where the run asked for it (`Context::records`).
+    pub error: Option<serde_json::Value>,
+}
+
+/// A record that the code of today cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at `{field}`: {message}")]
+pub struct Unreadable {
+    /// Which part of it, as in `items[0].name`; `.` is the whole.
+    pub field: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Unreadable {
+    pub(crate) fn whole(message: impl Into<String>) -> Self {
+        Unreadable { field: ".".to_owned(), message: message.into() }
+    }
+
+    /// The same, as a part of a list.
+    pub(crate) fn of_item(self, item: usize) -> Self {
+        let field = match self.field.as_str() {
+            "." => format!("[{item}]"),
+            field if field.starts_with('[') => format!("[{item}]{field}"),
+            field => format!("[{item}].{field}"),
+        };
+        Unreadable { field, ..self }
+    }
+}
+
+impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
+    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
+        Unreadable { field: error.path().to_string(), message: error.inner().to_string() }
+    }
 }
 
 /// A node's body with its types erased.
@@ -76,8 +117,16 @@ pub trait AnyNode: Send + Sync {
     /// `prepare` and `run` in one, without the box between them.
     fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished>;
 
-    /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`.
-    fn route_fault(&self, fault: &Fault) -> Option<Emitted>;
+    /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
+    /// the error comes with it where `records`; one that has none is not routed.
+    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed>;
+
+    /// What goes on from an output that is on record. Runs no user code but serde, `Route::split` and, for a fan-out,
+    /// `Clone`: the conversions of edges wait in their tokens.
+    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable>;
+
+    /// What goes on by the arm `err` from an error that is on record.
+    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable>;
 }
 
 /// The body of a node that has a graph inside: a nested workflow, or `[..]`.
@@ -98,8 +147,15 @@ pub trait AnyScope: Send + Sync {
     /// output comes with it where `records`.
     fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault>;
 
-    /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed.
-    fn route_failure(&self, failure: &crate::Failure) -> Option<Emitted>;
+    /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed. The JSON form of the failure
+    /// comes with it where `records`.
+    fn route_failure(&self, failure: &crate::Failure, records: bool) -> Option<Routed>;
+
+    /// What goes on from an output that is on record, as [`AnyNode::restore`].
+    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable>;
+
+    /// What goes on by the arm `err` from a failure that is on record.
+    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable>;
 }
 
 /// How often a graph inside a node runs.

@@ -166,12 +166,13 @@ impl Driver {
     /// error that was to be converted says more.
     fn route(&self, place: &Place, error: &Routable) -> Option<Emitted> {
         let entry = self.executable.entry(&self.definition, place)?;
+        let records = self.shared.records();
         let routed = match (error, &entry.node, &entry.scope) {
-            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure)),
-            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault)),
+            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records)),
+            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records)),
             _ => Ok(None),
         };
-        routed.unwrap_or_default()
+        routed.unwrap_or_default().map(|routed| routed.emitted)
     }
 
     /// Tells a node that it is cancelled. One that listens has the grace period to end by itself.
@@ -222,6 +223,7 @@ impl Driver {
             }
             Finished::Waiting => Ended::Waiting,
             Finished::Failed { cause, retryable, routed } => {
+                let routed = routed.map(|routed| routed.emitted);
                 Ended::Failed { cause: Box::new(cause), retryable, routed }
             }
             Finished::Fault(fault) => Ended::Fault(Box::new(fault)),

@@ -17,8 +17,8 @@ use crate::fault::{Cause, Failure, Fault};
 use crate::node::ResourceNeed;
 use crate::options::NodeOptions;
 use crate::table::{
-    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Finished, ScopeKind, Token,
-    Tokens,
+    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind,
+    Token, Tokens, Unreadable,
 };
 
 /// How a node ends.
@@ -61,6 +61,25 @@ impl Exits {
             edges => Tokens::Many((0..edges).map(|_| token()).collect()),
         };
         Emitted { choice, tokens }
+    }
+
+    fn route(&self, label: &str, error: Value, records: bool) -> Routed {
+        Routed { emitted: self.emit(Some(label), &error), error: records.then_some(error) }
+    }
+
+    /// The output of a closure does not say by which label it went; that of a routed node which is to be restored is the
+    /// label, or an object with the label as its key. Otherwise it is taken to have gone by the first.
+    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+        let names = |label: &&String| output == label.as_str() || output.get(label.as_str()).is_some();
+        let label = self.labels.iter().find(names).or(self.labels.first());
+        Ok(self.emit(label.map(String::as_str), output))
+    }
+
+    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
+        match self.labels.iter().find(|label| *label == "err") {
+            Some(label) => Ok(self.emit(Some(label), error)),
+            None => Err(Unreadable::whole("there is no arm `err`")),
+        }
     }
 }
 
@@ -130,7 +149,7 @@ impl AnyNode for MadeNode {
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
-                Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.emit(Some(label), &json!(text)))),
+                Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.route(label, json!(text), records))),
                 Err(fault) => Finished::Fault(fault),
             }
         }
@@ -144,9 +163,17 @@ impl AnyNode for MadeNode {
         }
     }
 
-    fn route_fault(&self, fault: &Fault) -> Option<Emitted> {
+    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
         panic_if(self.panics, Panics::RouteFault);
-        self.faults_by.map(|label| self.exits.emit(Some(label), &json!(fault.to_string())))
+        self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records))
+    }
+
+    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+        self.exits.restore(output)
+    }
+
+    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
+        self.exits.restore_error(error)
     }
 }
 
@@ -183,8 +210,16 @@ impl AnyScope for MadeScope {
         Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then_some(value) })
     }
 
-    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
-        self.faults_by.map(|label| self.exits.emit(Some(label), &json!(failure.to_string())))
+    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+        self.faults_by.map(|label| self.exits.route(label, json!(failure.to_string()), records))
+    }
+
+    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+        self.exits.restore(output)
+    }
+
+    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
+        self.exits.restore_error(error)
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::edge::{Copies, Edge, Follows, edge, hand_nothing};
 use super::mention::{Mention, Source};
+use super::probe::ErrorJson;
 use crate::fault::Fault;
 use crate::node::Node;
-use crate::table::{Emitted, Hand, Token, Tokens};
+use crate::table::{Emitted, Hand, Routed, Token, Tokens, Unreadable};
 
 /// What a node with output `T` and error `E` does with them.
 pub enum Exit<T, E> {
@@ -20,8 +21,32 @@ pub enum Exit<T, E> {
     AndUnit(Box<Exit<T, E>>),
     /// It is routed by its output; an error fails it.
     Value(Arc<dyn Fn(T) -> Emitted + Send + Sync>),
-    /// It is routed by its output and its error; a fault becomes an error where there is a way.
-    Whole(Arc<dyn Fn(Result<T, E>) -> Emitted + Send + Sync>, Option<fn(Fault) -> E>),
+    /// It is routed by its output and its error.
+    Whole(Arc<dyn Fn(Result<T, E>) -> Emitted + Send + Sync>, ErrorForms<E>),
+}
+
+/// What an error that is routed can be made from and turned into.
+pub struct ErrorForms<E> {
+    /// How a fault becomes an error, where there is a way.
+    pub from_fault: Option<fn(Fault) -> E>,
+    /// How it is recorded and read back. An error that is no value has no such way, and its workflow does not compile.
+    pub json: Option<ErrorJson<E>>,
+}
+
+impl<E> Clone for ErrorForms<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for ErrorForms<E> {}
+
+/// Why an error goes nowhere.
+pub(crate) enum Unrouted<E> {
+    /// There is no arm for it.
+    NoArm(E),
+    /// It has to be recorded and has no JSON form.
+    NotWritten(E, serde_json::Error),
 }
 
 impl<T, E> Clone for Exit<T, E> {
@@ -32,7 +57,7 @@ impl<T, E> Clone for Exit<T, E> {
             Exit::Many(hands, copy) => Exit::Many(hands.clone(), *copy),
             Exit::AndUnit(exit) => Exit::AndUnit(exit.clone()),
             Exit::Value(route) => Exit::Value(route.clone()),
-            Exit::Whole(route, fault) => Exit::Whole(route.clone(), *fault),
+            Exit::Whole(route, forms) => Exit::Whole(route.clone(), *forms),
         }
     }
 }
@@ -65,18 +90,28 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
-    /// Where the error goes; `Err` gives it back where `err` is not routed.
-    pub(crate) fn error(&self, error: E) -> Result<Emitted, E> {
-        match self {
-            Exit::Whole(route, _) => Ok(route(Err(error))),
-            _ => Err(error),
+    /// Where the error goes.
+    pub(crate) fn error(&self, error: E, records: bool) -> Result<Routed, Unrouted<E>> {
+        let Exit::Whole(route, forms) = self else { return Err(Unrouted::NoArm(error)) };
+        let write = forms.json.map(|json| json.write).filter(|_| records);
+        match write.map(|write| write(&error)).transpose() {
+            Ok(json) => Ok(Routed { emitted: route(Err(error)), error: json }),
+            Err(problem) => Err(Unrouted::NotWritten(error, problem)),
         }
     }
 
-    pub(crate) fn fault(&self, fault: &Fault) -> Option<Emitted> {
+    pub(crate) fn fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
         match self {
-            Exit::Whole(route, Some(from)) => Some(route(Err(from(fault.clone())))),
+            Exit::Whole(_, ErrorForms { from_fault: Some(from), .. }) => self.error(from(fault.clone()), records).ok(),
             _ => None,
+        }
+    }
+
+    /// Where an error went that is on record.
+    pub(crate) fn recorded_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        match self {
+            Exit::Whole(route, ErrorForms { json: Some(json), .. }) => Ok(route(Err((json.read)(error)?))),
+            _ => Err(Unreadable::whole("the error went along the arm `err`, which the node no longer has")),
         }
     }
 }
@@ -119,8 +154,9 @@ pub fn exit_value<T, E>(route: impl Fn(T) -> Emitted + Send + Sync + 'static) ->
 pub fn exit_whole<T, E>(
     route: impl Fn(Result<T, E>) -> Emitted + Send + Sync + 'static,
     from_fault: Option<fn(Fault) -> E>,
+    json: Option<ErrorJson<E>>,
 ) -> Exit<T, E> {
-    Exit::Whole(Arc::new(route), from_fault)
+    Exit::Whole(Arc::new(route), ErrorForms { from_fault, json })
 }
 
 /// START of a workflow without output: what it leads to, and END.

@@ -10,7 +10,7 @@ use std::task::Poll;
 use futures::future::{BoxFuture, FutureExt};
 
 use super::edge::Follows;
-use super::exit::{Exit, then};
+use super::exit::{Exit, Unrouted, then};
 use super::group::JoinFn;
 use super::mention::{Mention, Target};
 use super::scope::NestedScope;
@@ -18,15 +18,15 @@ use crate::context::Context;
 use crate::fault::{Cause, Fault};
 use crate::node::{Collecting, Node, Travels};
 use crate::options::NodeOptions;
-use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished};
+use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished, Routed, Unreadable};
 
 /// For each way into a node, how a join there is put together.
 pub type JoinTable = Vec<Option<JoinFn>>;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
 pub trait Yields<N: Node>: Send + Sync + 'static {
-    /// What goes on.
-    type Given: Send + 'static;
+    /// What goes on, and is recorded.
+    type Given: Travels;
     /// `None`: nothing yet.
     fn give(output: N::Output) -> Option<Self::Given>;
 }
@@ -100,26 +100,38 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         };
         match result {
             Ok(Ok(output)) => self.finish(output, context),
-            Ok(Err(error)) => self.fail(error),
+            Ok(Err(error)) => self.fail(error, context.records()),
             Err(fault) => Finished::Fault(fault),
         }
     }
 
     fn finish(&self, output: N::Output, context: &Context) -> Finished {
-        let record = context.records().then(|| output.__to_json()).transpose();
-        match (record, Y::give(output)) {
-            (Err(error), _) => {
+        let Some(given) = Y::give(output) else { return Finished::Waiting };
+        match context.records().then(|| given.__to_json()).transpose() {
+            Ok(output) => Finished::Emitted { emitted: self.exit.value(given), output },
+            Err(error) => {
                 Finished::Fault(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
             }
-            (Ok(_), None) => Finished::Waiting,
-            (Ok(output), Some(given)) => Finished::Emitted { emitted: self.exit.value(given), output },
         }
     }
 
-    fn fail(&self, error: N::Error) -> Finished {
+    /// An error that is routed and cannot be recorded is retried like any other; it takes no arm, since a run that is
+    /// picked up again would not know what went along it.
+    fn fail(&self, error: N::Error, records: bool) -> Finished {
         let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
-        Finished::Failed { cause: Cause { chain, fault: None }, retryable, routed: self.exit.error(error).ok() }
+        let mut cause = Cause { chain, fault: None };
+        let routed = match self.exit.error(error, records) {
+            Ok(routed) => Some(routed),
+            Err(Unrouted::NoArm(_)) => None,
+            Err(Unrouted::NotWritten(_, problem)) => {
+                let message = format!("the error cannot be written as JSON, so it is not routed ({problem})");
+                cause.chain.insert(0, message.clone());
+                cause.fault = Some(Fault::Context { message });
+                None
+            }
+        };
+        Finished::Failed { cause, retryable, routed }
     }
 }
 
@@ -152,8 +164,16 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         .boxed()
     }
 
-    fn route_fault(&self, fault: &Fault) -> Option<Emitted> {
-        self.exit.fault(fault)
+    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
+        self.exit.fault(fault, records)
+    }
+
+    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(Y::Given::__from_json(output)?))
+    }
+
+    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error)
     }
 }
 

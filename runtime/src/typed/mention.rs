@@ -7,6 +7,7 @@ use schemars::Schema;
 use super::probe::Collects;
 use crate::fault::{Failure, Fault, Never};
 use crate::node::{Node, Travels};
+use crate::table::Unreadable;
 
 /// An expression that stands for a node's type.
 pub trait Mention {
@@ -54,6 +55,8 @@ pub trait Source {
     type Error: Send + 'static;
     /// What it gives, as JSON.
     fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error>;
+    /// What it gave, from JSON.
+    fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable>;
     /// The JSON Schema of what it gives.
     fn schema() -> Schema;
 }
@@ -66,6 +69,10 @@ impl<N: Node> Source for N {
 
     fn json(output: &N::Output) -> Result<serde_json::Value, serde_json::Error> {
         output.__to_json()
+    }
+
+    fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
+        Ok(Self::Output::__from_json(output)?)
     }
 
     fn schema() -> Schema {
@@ -136,6 +143,10 @@ impl<I: Travels> Source for StartOf<I> {
         output.__to_json()
     }
 
+    fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
+        Ok(Self::Output::__from_json(output)?)
+    }
+
     fn schema() -> Schema {
         I::__schema()
     }
@@ -152,6 +163,10 @@ where
 
     fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error> {
         output.__to_json()
+    }
+
+    fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
+        Ok(Self::Output::__from_json(output)?)
     }
 
     fn schema() -> Schema {
@@ -172,6 +187,10 @@ where
         output.__to_json()
     }
 
+    fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
+        Ok(Self::Output::__from_json(output)?)
+    }
+
     fn schema() -> Schema {
         <Self::Output as Travels>::__schema()
     }
@@ -185,6 +204,14 @@ impl<First, Last: Source> Source for Each<First, Last> {
 
     fn json(output: &Vec<Last::Output>) -> Result<serde_json::Value, serde_json::Error> {
         output.iter().map(Last::json).collect()
+    }
+
+    fn from_json(output: &serde_json::Value) -> Result<Vec<Last::Output>, Unreadable> {
+        let Some(items) = output.as_array() else {
+            return Err(Unreadable::whole("`[..]` gives a list, and this is none"));
+        };
+        let read = |(at, item)| Last::from_json(item).map_err(|error| error.of_item(at));
+        items.iter().enumerate().map(read).collect()
     }
 
     fn schema() -> Schema {

@@ -10,6 +10,7 @@ use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
 use crate::fault::{Fault, Never};
+use crate::node::Travels;
 use crate::route::{Ending, Route};
 
 /// Asks something of `T`.
@@ -60,6 +61,8 @@ pub trait NoWay<T> {
     const FROM_FAULT: Option<fn(Fault) -> T> = None;
     /// There is none.
     const CLONE: Option<fn(&T) -> T> = None;
+    /// There is none.
+    const ERROR_JSON: Option<ErrorJson<T>> = None;
 }
 
 impl<T> NoWay<T> for Probe<T> {}
@@ -72,6 +75,30 @@ impl<T> NoWay<T> for FaultProbe<T> {}
 impl<T: From<Fault>> FaultProbe<T> {
     /// A fault may flow where the error flows.
     pub const FROM_FAULT: Option<fn(Fault) -> T> = Some(T::from);
+}
+
+/// How an error that is routed is recorded and read back.
+pub struct ErrorJson<E> {
+    pub(crate) write: fn(&E) -> Result<serde_json::Value, serde_json::Error>,
+    pub(crate) read: fn(&serde_json::Value) -> Result<E, serde_path_to_error::Error<serde_json::Error>>,
+}
+
+impl<E> Clone for ErrorJson<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for ErrorJson<E> {}
+
+/// Asks whether an error can be recorded. That it must be where it is routed is said elsewhere, once.
+pub struct ErrorProbe<T>(PhantomData<T>);
+
+impl<T> NoWay<T> for ErrorProbe<T> {}
+
+impl<T: Travels> ErrorProbe<T> {
+    /// As any value.
+    pub const ERROR_JSON: Option<ErrorJson<T>> = Some(ErrorJson { write: T::__to_json, read: T::__from_json });
 }
 
 /// Asks whether an input can be cloned.

@@ -14,7 +14,9 @@ use crate::fault::{Failure, Fault};
 use crate::graph::Graph;
 use crate::node::{Node, Travels};
 use crate::options::NodeOptions;
-use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, ScopeKind};
+use crate::table::{
+    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind, Unreadable,
+};
 use crate::workflow::{Flow, Workflow};
 
 /// A workflow that is used as a node.
@@ -77,8 +79,16 @@ impl<N: Node> AnyScope for NestedScope<N> {
         finish::<N, _>(&self.exit, open::<N::Output>(output)?, records)
     }
 
-    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
-        self.exit.error(cast::<Failure, N::Error>(failure.clone())?).ok()
+    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+        self.exit.error(cast::<Failure, N::Error>(failure.clone())?, records).ok()
+    }
+
+    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(N::from_json(output)?))
+    }
+
+    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error)
     }
 }
 
@@ -112,8 +122,16 @@ impl<First: Target + 'static, Last: Source + 'static> AnyScope for EachScope<Fir
         finish::<Each<First, Last>, _>(&self.exit, outputs, records)
     }
 
-    fn route_failure(&self, failure: &Failure) -> Option<Emitted> {
-        self.exit.error(failure.clone()).ok()
+    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+        self.exit.error(failure.clone(), records).ok()
+    }
+
+    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(Each::<First, Last>::from_json(output)?))
+    }
+
+    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error)
     }
 }
 

@@ -131,6 +131,7 @@ impl Emission<'_> {
             __gw::exit_whole(
                 move |#whole: ::core::result::Result<#output, #error>| { #(#copies)* #by_result },
                 __gw::FaultProbe::<#error>::FROM_FAULT,
+                __gw::ErrorProbe::<#error>::ERROR_JSON,
             )
         }
     }
