@@ -111,6 +111,10 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const OWN_NAME: Option<&'static str> = None;
 
+    /// The option `was`: what the node was called before.
+    #[doc(hidden)]
+    const WAS: &'static [&'static str] = &[];
+
     /// Doc comment of the function, for pictures and UIs.
     #[doc(hidden)]
     const DOC: &'static str = "";

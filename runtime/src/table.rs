@@ -171,6 +171,8 @@ pub enum ScopeKind {
 pub struct Entry {
     /// Its name in paths, unique in its definition.
     pub name: String,
+    /// The names that it had before, by which records may know it.
+    pub was: &'static [&'static str],
     /// Its doc comment.
     pub doc: &'static str,
     /// The type that implements `Node`; what `replace` finds it by.

@@ -233,3 +233,25 @@ async fn a_flow_may_be_given_away_and_run_elsewhere() {
     drop(flow);
     assert_eq!(tokio::spawn(async move { other.run(4).await }).await.unwrap().unwrap(), 8);
 }
+
+#[node(was = "bill")]
+async fn collect(n: u32) -> u32 {
+    n
+}
+
+#[test]
+fn a_former_name_belongs_to_the_name_and_not_to_the_function() {
+    let flow = workflow! {
+        let kept = collect();
+        let second = collect(was("other", "another"));
+        START => collect => kept => second
+    };
+    let was: Vec<_> = flow.definition().entries.iter().map(|entry| (entry.name.as_str(), entry.was)).collect();
+    assert_eq!(was, [("collect", &["bill"][..]), ("kept", &[]), ("second", &["other", "another"])]);
+}
+
+#[test]
+fn a_let_that_only_sets_options_keeps_the_former_names() {
+    let flow = workflow! { let collect = collect(timeout = "1s"); START => collect };
+    assert_eq!(flow.definition().entries[0].was, ["bill"]);
+}

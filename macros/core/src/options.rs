@@ -15,6 +15,8 @@ use syn::{Expr, LitStr, Path};
 pub struct NodeOptions {
     /// `name = "charge_card"`: what the node is called in paths, events and the graph.
     pub name: Option<LitStr>,
+    /// `was = "bill"`, `was("bill", "pay")`: what it was called before.
+    pub was: Vec<LitStr>,
     /// `retry(..)`
     pub retry: Option<RetryOptions>,
     /// `timeout = "10s"`, for each attempt.

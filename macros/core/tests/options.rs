@@ -202,6 +202,49 @@ fn a_name_has_nothing_in_it_that_paths_mean_something_by() {
 }
 
 #[test]
+fn former_names_are_one_or_several() {
+    let names = |text: &str| options(text).was.iter().map(syn::LitStr::value).collect::<Vec<_>>();
+    assert_eq!(names("was = \"bill\""), ["bill"]);
+    assert_eq!(names("was(\"bill\", \"pay\",)"), ["bill", "pay"]);
+}
+
+#[test]
+fn a_former_name_is_a_name_like_any_other() {
+    tells(
+        "was(\"a[1]\", 3)",
+        &[
+            "\"a[1]\": a node's name has letters that mean something in paths",
+            "  help: use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
+            "3: a node's name is text in quotes",
+            "  help: `was = \"bill\"`",
+        ],
+    );
+    tells(
+        "was",
+        &[
+            "was: `was` needs a name that the node had before",
+            "  help: `was = \"bill\"`, or `was(\"bill\", \"pay\")` for several",
+        ],
+    );
+    tells(
+        "was = \"\"",
+        &[
+            "\"\": a node's name is empty",
+            "  help: use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
+        ],
+    );
+}
+
+#[test]
+fn no_letter_of_a_path_stands_in_a_name() {
+    for letter in ['/', '#', '[', ']', ':', '%', ' ', '\u{7}'] {
+        let (_, diagnostics) =
+            parse_node_attribute(TokenStream::from_str(&format!("name = {:?}", format!("a{letter}b"))).unwrap());
+        assert!(diagnostics.has_errors(), "{letter:?}");
+    }
+}
+
+#[test]
 fn when_is_a_function_and_not_its_call() {
     tells(
         "retry(when = CardError::is_transient())",

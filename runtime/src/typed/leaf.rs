@@ -203,13 +203,26 @@ pub enum Name {
     Own(&'static str),
     /// As a `let` says.
     Given(&'static str),
+    /// As a `let` says that sets options and leaves the name as it is.
+    Kept(&'static str),
+    /// As a `let` says, which also says what it was called before.
+    Renamed(&'static str, &'static [&'static str]),
 }
 
 impl Name {
     fn of<N: Node>(self) -> String {
         match self {
             Name::Own(written) => N::OWN_NAME.unwrap_or(written).to_owned(),
-            Name::Given(name) => name.to_owned(),
+            Name::Given(name) | Name::Kept(name) | Name::Renamed(name, _) => name.to_owned(),
+        }
+    }
+
+    /// What it was called before. A node under a second name was never called as the first one was.
+    fn was<N: Node>(self) -> &'static [&'static str] {
+        match self {
+            Name::Own(_) | Name::Kept(_) => N::WAS,
+            Name::Given(_) => &[],
+            Name::Renamed(_, was) => was,
         }
     }
 }
@@ -277,6 +290,7 @@ pub fn collecting_entry<N: Collecting>(
 fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
     Entry {
         name: name.of::<N>(),
+        was: name.was::<N>(),
         doc: N::DOC,
         type_id: TypeId::of::<N>(),
         options,

@@ -146,6 +146,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
     let scope = EachScope::<First, Last> { definition: Arc::new(definition), joins, exit, first: PhantomData };
     Entry {
         name: name.to_owned(),
+        was: &[],
         doc: "",
         type_id: TypeId::of::<Each<First, Last>>(),
         options: NodeOptions::default(),

@@ -95,6 +95,14 @@ impl Emission<'_> {
         let (joins, exit) = (self.joins(node), self.exit(node));
         let written = self.flow.nodes.get(node).map_or("", |node| &node.name);
         let name = options.name.as_ref().map_or_else(|| quote!(#written), |name| quote!(#name));
+        let keeps_name = options.name.is_none()
+            && path.segments.last().is_some_and(|last| crate::names::plain(&last.ident.to_string()) == written);
+        let was = &options.was;
+        let name = match (was.as_slice(), keeps_name) {
+            ([], true) => quote!(__gw::Name::Kept(#name)),
+            ([], false) => quote!(__gw::Name::Given(#name)),
+            _ => quote!(__gw::Name::Renamed(#name, &[#(#was),*])),
+        };
         let (alias, value) = instance(node, path);
         let make = self.maker(node);
         // A `retry` that is written here replaces the node's own as a whole, its `when` included.
@@ -106,8 +114,7 @@ impl Emission<'_> {
             {
                 #alias
                 #make(
-                    __gw::Name::Given(#name), #value, #joins, #exit, ::core::option::Option::Some(#options),
-                    #explain,
+                    #name, #value, #joins, #exit, ::core::option::Option::Some(#options), #explain,
                 )
             }
         }

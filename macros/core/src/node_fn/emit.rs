@@ -87,6 +87,9 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         .name
         .as_ref()
         .map(|name| quote!(const OWN_NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
+    let was = &options.was;
+    let was_const =
+        (!was.is_empty()).then(|| quote!(const WAS: &'static [&'static ::core::primitive::str] = &[#(#was),*];));
     let doc = doc_text(docs);
     let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static ::core::primitive::str = #doc;));
     let settings =
@@ -144,6 +147,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         impl #krate::Node for #name {
             #types
             #name_const
+            #was_const
             #doc_const
             #run
             #settings

@@ -8,8 +8,8 @@ use super::{NodeOptions, RetryOptions};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
-const OF_A_NODE: [&str; 8] =
-    ["name", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "wait_for_output", "crate"];
+const OF_A_NODE: [&str; 9] =
+    ["name", "was", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "wait_for_output", "crate"];
 
 const OF_RETRY: [&str; 6] = ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
 
@@ -161,6 +161,7 @@ impl Reader {
     fn node_option(&mut self, options: &mut NodeOptions, option: &Written) {
         match option.text.as_str() {
             "name" => options.name = self.name(option),
+            "was" => options.was = self.former_names(option),
             "retry" => {
                 self.retry_word = Some(option.name.span());
                 options.retry = self.retry(option);

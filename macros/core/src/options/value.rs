@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use proc_macro2::Span;
 use quote::ToTokens;
-use syn::{Expr, Lit, LitStr, Path, UnOp};
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
+use syn::{Expr, Lit, LitStr, Path, Token, UnOp};
 
 use super::duration::{self, NoDuration};
 use super::parse::{Reader, Value, Written};
@@ -37,10 +39,33 @@ impl Reader {
 
     pub(super) fn name(&mut self, option: &Written) -> Option<LitStr> {
         let value = self.value(option, "\"charge_card\"")?;
-        let Some(text) = string(value) else {
+        self.name_in_quotes(value, "`name = \"charge_card\"`")
+    }
+
+    /// `was = "bill"` or `was("bill", "pay")`
+    pub(super) fn former_names(&mut self, option: &Written) -> Vec<LitStr> {
+        let names = match &option.value {
+            Value::None => Vec::new(),
+            Value::Is(name) => vec![name.clone()],
+            Value::List(names) => match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(names.clone()) {
+                Ok(names) => names.into_iter().collect(),
+                Err(error) => {
+                    self.diagnostics.syntax(&error);
+                    return Vec::new();
+                }
+            },
+        };
+        if names.is_empty() {
             self.diagnostics
-                .error(Blame::tokens(value), "a node's name is text in quotes")
-                .help("`name = \"charge_card\"`");
+                .error(&option.name, "`was` needs a name that the node had before")
+                .help("`was = \"bill\"`, or `was(\"bill\", \"pay\")` for several");
+        }
+        names.iter().filter_map(|name| self.name_in_quotes(name, "`was = \"bill\"`")).collect()
+    }
+
+    fn name_in_quotes(&mut self, value: &Expr, example: &str) -> Option<LitStr> {
+        let Some(text) = string(value) else {
+            self.diagnostics.error(Blame::tokens(value), "a node's name is text in quotes").help(example);
             return None;
         };
         let name = text.value();
