@@ -1,0 +1,98 @@
+//! What can be wrong with a store.
+
+use std::path::PathBuf;
+
+/// A store could not do what it was asked for. Nothing that was recorded is lost, and a run that this stopped goes on
+/// when the cause is gone (`engine.recover()`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The file cannot be opened or made.
+    #[error("`{}` cannot be opened: {message}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The file is something else.
+    #[error("`{}` is not a database of runs: {message}; choose another path", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        message: String,
+    },
+    /// The file was written by a newer version of graphweft.
+    #[error(
+        "`{}` has format {found}, and this version of graphweft knows formats up to {known}; use the version that wrote \
+         it, or a newer one", path.display()
+    )]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest format that this version reads.
+        known: u32,
+    },
+    /// The file, or the directory that it is in, cannot be written to.
+    #[error("`{}` cannot be written to: {message}", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// There is no room left.
+    #[error("no room is left for `{}`: {message}", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What the disk says.
+        message: String,
+    },
+    /// The file is damaged.
+    #[error("`{}` is damaged: {message}; restore it from a backup", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        message: String,
+    },
+    /// A record cannot be read.
+    #[error("record {seq} of run `{run}` cannot be read: {message}")]
+    BadRecord {
+        /// The run.
+        run: String,
+        /// The number of the record.
+        seq: u64,
+        /// Why.
+        message: String,
+    },
+    /// Another process has held the file for too long.
+    #[error("`{}` was locked by another process for too long: {message}", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// What the database says.
+        message: String,
+    },
+    /// Reading or writing failed in another way.
+    #[error("`{}` failed: {message}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        message: String,
+    },
+    /// The store is closed.
+    #[error("the store is closed")]
+    Closed,
+    /// Anything else, from a store that graphweft does not know.
+    #[error("{message}")]
+    Other {
+        /// What, where, what to do.
+        message: String,
+    },
+}

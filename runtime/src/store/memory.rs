@@ -1,0 +1,321 @@
+//! Runs in memory.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use serde_json::Value;
+
+use super::{
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, Record, RunHeader, RunKey, RunQuery, RunStatus, Store,
+    StoreError, Stored,
+};
+use crate::event::EventKind;
+
+/// Keeps runs for the life of the process; nothing is left of them after it. The default store of an engine.
+///
+/// Runs that have ended stay readable, the last 1000 of them ([`keep_finished`](MemoryStore::keep_finished)), so that an
+/// engine can go on for ever. All futures are ready at once, and none fails. A clone is another handle of the same.
+///
+/// ```
+/// use graphweft::store::{MemoryStore, RunQuery, Store};
+///
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new().keep_finished(10);
+/// assert!(store.list(RunQuery::default()).await?.is_empty());
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Runs>>);
+
+struct Runs {
+    runs: BTreeMap<RunKey, Run>,
+    by_id: HashMap<String, RunKey>,
+    graphs: HashMap<u64, Value>,
+    owners: HashSet<Owner>,
+    last_owner: u64,
+    last_run: u64,
+    /// Runs that can go on by themselves, by when; 1970 where at once. Most runs of a great number are not in it.
+    ready: BTreeSet<(SystemTime, RunKey)>,
+    nudged: BTreeSet<RunKey>,
+    /// Runs that are over, by when that was: a number that only grows.
+    ended: BTreeMap<u64, RunKey>,
+    last_end: u64,
+    keep_finished: usize,
+}
+
+impl Default for Runs {
+    fn default() -> Self {
+        Runs {
+            runs: BTreeMap::new(),
+            by_id: HashMap::new(),
+            graphs: HashMap::new(),
+            owners: HashSet::new(),
+            last_owner: 0,
+            last_run: 0,
+            ready: BTreeSet::new(),
+            nudged: BTreeSet::new(),
+            ended: BTreeMap::new(),
+            last_end: 0,
+            keep_finished: 1000,
+        }
+    }
+}
+
+struct Run {
+    header: RunHeader,
+    journal: Vec<Stored>,
+    /// Its number in [`Runs::ended`].
+    end: Option<u64>,
+}
+
+impl MemoryStore {
+    /// A store without runs.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many runs that have ended are kept; 1000 where nothing is said. With the next one the run that ended first is
+    /// forgotten, as if it had never been.
+    #[must_use]
+    pub fn keep_finished(self, runs: usize) -> Self {
+        {
+            let mut state = self.lock();
+            state.keep_finished = runs;
+            state.forget_finished();
+        }
+        self
+    }
+
+    /// No user code runs under this lock, so that what it holds is whole even after a panic.
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").field("runs", &self.lock().runs.len()).finish()
+    }
+}
+
+impl Run {
+    fn add(&mut self, time: SystemTime, records: impl IntoIterator<Item = Record>) {
+        let first = self.journal.len() as u64;
+        self.journal.extend((first..).zip(records).map(|(seq, record)| Stored { seq, time, record }));
+        self.header.records = self.journal.len() as u64;
+    }
+
+    /// When it can go on by itself.
+    fn ready(&self) -> Option<SystemTime> {
+        match self.header.status {
+            RunStatus::Running => Some(SystemTime::UNIX_EPOCH),
+            _ => self.header.wake_at,
+        }
+    }
+}
+
+impl Runs {
+    fn create(&mut self, new: NewRun) -> Created {
+        if let Some(key) = self.by_id.get(&new.id) {
+            return Created::Existing(self.runs[key].header.clone());
+        }
+        self.last_run += 1;
+        let key = RunKey(self.last_run);
+        let header = RunHeader {
+            key,
+            id: new.id.clone(),
+            workflow: new.workflow,
+            status: RunStatus::Running,
+            created: new.time,
+            updated: new.time,
+            records: 0,
+            owner: new.owner,
+            wake_at: None,
+            graph: new.graph.0,
+            forked_from: new.forked_from,
+        };
+        let mut run = Run { header, journal: Vec::new(), end: None };
+        run.add(new.time, new.records);
+        let created = run.header.clone();
+        self.ready.extend(run.ready().map(|at| (at, key)));
+        self.runs.insert(key, run);
+        self.by_id.insert(new.id, key);
+        self.keep_graph(&new.graph);
+        Created::New(created)
+    }
+
+    fn append(&mut self, batch: Append) -> Appended {
+        let Some(run) = self.runs.get_mut(&batch.run) else { return Appended::Conflict };
+        if !batch.records.is_empty() && batch.at != run.header.records {
+            return Appended::Conflict;
+        }
+        run.add(batch.time, batch.records);
+        if let Some(graph) = &batch.header.graph {
+            run.header.graph = graph.0;
+            self.keep_graph(graph);
+        }
+        if let Some((status, wake_at)) = batch.header.status {
+            self.set_status(batch.run, status, wake_at, batch.time);
+        }
+        if let (Some(owner), Some(run)) = (batch.header.owner, self.runs.get_mut(&batch.run)) {
+            run.header.owner = owner;
+        }
+        if batch.header.nudge {
+            self.nudged.insert(batch.run);
+        }
+        self.forget_finished();
+        Appended::Done
+    }
+
+    fn set_status(&mut self, key: RunKey, status: RunStatus, wake_at: Option<SystemTime>, time: SystemTime) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        if let Some(at) = run.ready() {
+            self.ready.remove(&(at, key));
+        }
+        if let Some(end) = run.end.take() {
+            self.ended.remove(&end);
+        }
+        if run.header.status != status {
+            run.header.updated = time;
+        }
+        run.header.status = status;
+        run.header.wake_at = wake_at.filter(|_| status == RunStatus::Waiting);
+        self.ready.extend(run.ready().map(|at| (at, key)));
+        if status.is_over() {
+            // It belongs to nobody.
+            run.header.owner = None;
+            self.last_end += 1;
+            run.end = Some(self.last_end);
+            self.ended.insert(self.last_end, key);
+        }
+    }
+
+    fn forget_finished(&mut self) {
+        while self.ended.len() > self.keep_finished {
+            let Some((_, key)) = self.ended.pop_first() else { return };
+            self.nudged.remove(&key);
+            if let Some(run) = self.runs.remove(&key) {
+                self.by_id.remove(&run.header.id);
+            }
+        }
+    }
+
+    fn keep_graph(&mut self, graph: &(u64, Value)) {
+        self.graphs.entry(graph.0).or_insert_with(|| graph.1.clone());
+    }
+
+    fn claim(&mut self, claim: &Claim) -> Claimed {
+        let except: HashSet<RunKey> = claim.except.iter().copied().collect();
+        let can_take = |key: &RunKey| {
+            let header = &self.runs[key].header;
+            let is_free = header.owner.is_none_or(|owner| {
+                if owner == claim.owner { claim.own } else { claim.orphans && !self.owners.contains(&owner) }
+            });
+            is_free
+                && !except.contains(key)
+                && claim.only.is_none_or(|only| only == *key)
+                && claim.workflows.contains(&header.workflow)
+        };
+        let mut later = self.ready.iter().skip_while(|(at, _)| *at <= claim.now);
+        let next_wake = later.find(|(_, key)| can_take(key)).map(|(at, _)| *at);
+        let now = self.ready.iter().take_while(|(at, _)| *at <= claim.now).map(|(_, key)| *key);
+        let take: Vec<RunKey> = now.filter(can_take).take(claim.limit).collect();
+        let runs = take.into_iter().filter_map(|key| self.take_over(key, claim)).collect();
+        let is_mine = |key: &RunKey| self.runs[key].header.owner == Some(claim.owner);
+        let nudged: Vec<RunKey> = self.nudged.iter().copied().filter(is_mine).collect();
+        self.nudged.retain(|key| !nudged.contains(key));
+        Claimed { runs, nudged, next_wake }
+    }
+
+    fn take_over(&mut self, key: RunKey, claim: &Claim) -> Option<RunHeader> {
+        self.set_status(key, RunStatus::Running, None, claim.now);
+        self.nudged.remove(&key);
+        let run = self.runs.get_mut(&key)?;
+        run.header.owner = Some(claim.owner);
+        let resumed = EventKind::RunResumed { owner: claim.owner.0 };
+        run.add(claim.now, [Record { path: run.header.workflow.clone(), kind: resumed }]);
+        Some(run.header.clone())
+    }
+
+    fn leave(&mut self, owner: Owner) {
+        self.owners.remove(&owner);
+        for run in self.runs.values_mut().filter(|run| run.header.owner == Some(owner)) {
+            run.header.owner = None;
+        }
+    }
+
+    fn list(&self, query: &RunQuery) -> Vec<RunHeader> {
+        let is_wanted = |header: &&RunHeader| {
+            query.workflow.as_ref().is_none_or(|workflow| *workflow == header.workflow)
+                && !query.not_workflows.contains(&header.workflow)
+                && (query.status.is_empty() || query.status.contains(&header.status))
+                && query.forked_from.as_ref().is_none_or(|origin| {
+                    header.forked_from.as_ref().is_some_and(|(forked_from, _)| forked_from == origin)
+                })
+        };
+        let limit = if query.limit == 0 { usize::MAX } else { query.limit };
+        let older = self.runs.range(..query.before.unwrap_or(RunKey(u64::MAX))).rev();
+        older.map(|(_, run)| &run.header).filter(is_wanted).take(limit).cloned().collect()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> Vec<Stored> {
+        let journal = self.runs.get(&run).map_or(&[][..], |run| &run.journal);
+        let from = usize::try_from(from).unwrap_or(usize::MAX).min(journal.len());
+        journal[from..].iter().take(limit).cloned().collect()
+    }
+}
+
+fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, StoreError>> {
+    ready(Ok(value)).boxed()
+}
+
+impl Store for MemoryStore {
+    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        let mut runs = self.lock();
+        runs.last_owner += 1;
+        let owner = Owner(runs.last_owner);
+        runs.owners.insert(owner);
+        done(owner)
+    }
+
+    fn leave(&self, owner: Owner) {
+        self.lock().leave(owner);
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        done(self.lock().create(run))
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        done(self.lock().append(batch))
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        done(self.lock().read(run, from, limit))
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        let runs = self.lock();
+        done(runs.by_id.get(id).map(|key| runs.runs[key].header.clone()))
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        done(self.lock().list(&query))
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        done(self.lock().claim(&claim))
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
+        done(self.lock().graphs.get(&hash).cloned())
+    }
+}

@@ -1,0 +1,168 @@
+//! Taking runs over.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+
+use super::codec::EncodedRow;
+use super::owners::{self, Census};
+use super::read::header_by_key;
+use super::runs::insert_rows;
+use super::schema::rows_of;
+use super::times::{from_integer, from_millis, to_integer, to_millis};
+use super::trouble::Trouble;
+use crate::event::EventKind;
+use crate::store::{Claim, Claimed, Record, RunHeader, RunKey};
+
+/// What a claim would do, as of now.
+pub(super) struct Plan {
+    /// The runs to take over, in the order in which they could go on.
+    take: Vec<i64>,
+    nudged: Vec<i64>,
+    next_wake: Option<i64>,
+    dead: Vec<i64>,
+}
+
+impl Plan {
+    /// Only looks, so that a claim which finds nothing to do costs no transaction.
+    pub(super) fn make(connection: &Connection, database: &Path, claim: &Claim) -> Result<Plan, Trouble> {
+        let Census { alive, dead } = owners::census(connection, database)?;
+        let mut search = Search {
+            connection,
+            claim,
+            only: claim.only.map(|run| to_integer(run.0)),
+            except: claim.except.iter().map(|run| to_integer(run.0)).collect(),
+            ready: Vec::new(),
+            next_wake: None,
+        };
+        let me = to_integer(claim.owner.0);
+        let is_wanted = |owner: &i64| {
+            if *owner == me { claim.own } else { claim.orphans && !alive.contains(owner) }
+        };
+        for owner in owners_of_runs(connection)?.into_iter().filter(is_wanted) {
+            search.runs_of(Some(owner))?;
+        }
+        search.runs_of(None)?;
+        let Search { mut ready, next_wake, .. } = search;
+        ready.sort_unstable();
+        ready.truncate(claim.limit);
+        let mut nudged =
+            connection.prepare_cached("SELECT key FROM runs WHERE owner = ?1 AND nudged = 1 ORDER BY key")?;
+        let nudged = nudged.query_map([me], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        Ok(Plan { take: ready.into_iter().map(|(_, key)| key).collect(), nudged, next_wake, dead })
+    }
+
+    /// What a claim gives that has nothing to do; none where it has.
+    pub(super) fn nothing_to_do(&self) -> Option<Claimed> {
+        let next_wake = self.next_wake.map(from_millis);
+        (self.take.is_empty() && self.nudged.is_empty() && self.dead.is_empty())
+            .then(|| Claimed { next_wake, ..Claimed::default() })
+    }
+
+    /// Does it.
+    pub(super) fn carry_out(
+        self,
+        transaction: &Connection,
+        database: &Path,
+        claim: &Claim,
+    ) -> Result<Claimed, Trouble> {
+        for dead in self.dead {
+            owners::bury(transaction, database, dead)?;
+        }
+        for key in &self.nudged {
+            transaction.prepare_cached("UPDATE runs SET nudged = 0 WHERE key = ?1")?.execute([key])?;
+        }
+        let taken: HashSet<_> = self.take.iter().copied().collect();
+        let runs = self.take.into_iter().map(|key| take_over(transaction, key, claim)).collect::<Result<_, _>>()?;
+        let nudged = self.nudged.into_iter().filter(|key| !taken.contains(key));
+        Ok(Claimed {
+            runs,
+            nudged: nudged.map(|key| RunKey(from_integer(key))).collect(),
+            next_wake: self.next_wake.map(from_millis),
+        })
+    }
+}
+
+struct Search<'a> {
+    connection: &'a Connection,
+    claim: &'a Claim,
+    only: Option<i64>,
+    except: HashSet<i64>,
+    /// When they could go on, and which.
+    ready: Vec<(i64, i64)>,
+    next_wake: Option<i64>,
+}
+
+impl Search<'_> {
+    /// Looks at the runs that a dead owner had, that the claimer forgot, or that nobody has.
+    fn runs_of(&mut self, owner: Option<i64>) -> Result<(), Trouble> {
+        let claim = self.claim;
+        let now = to_millis(claim.now);
+        for workflow in &claim.workflows {
+            let mut runs = self.connection.prepare_cached(READY_RUNS)?;
+            let mut rows = runs.query(params![owner, workflow, now])?;
+            let mut left = claim.limit;
+            while let Some(row) = rows.next()?.filter(|_| left > 0) {
+                let (ready, key) = (row.get(0)?, row.get(1)?);
+                if self.is_wanted(key) {
+                    self.ready.push((ready, key));
+                    left -= 1;
+                }
+            }
+            let mut runs = self.connection.prepare_cached(NEXT_RUNS)?;
+            let mut rows = runs.query(params![owner, workflow, now])?;
+            while let Some(row) = rows.next()? {
+                let (ready, key) = (row.get(0)?, row.get(1)?);
+                if self.is_wanted(key) {
+                    self.next_wake = Some(self.next_wake.map_or(ready, |next: i64| next.min(ready)));
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_wanted(&self, key: i64) -> bool {
+        !self.except.contains(&key) && self.only.is_none_or(|only| only == key)
+    }
+}
+
+/// The runs of an owner and a workflow that can go on, the longest ready first; read off the index.
+pub(super) const READY_RUNS: &str = "
+    SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready <= ?3 ORDER BY ready, key";
+
+/// Those that can go on later.
+pub(super) const NEXT_RUNS: &str = "
+    SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready > ?3 ORDER BY ready, key";
+
+/// Every owner of an unfinished run, in as many steps as there are owners.
+pub(super) const OWNERS_OF_RUNS: &str = "
+    WITH RECURSIVE owners (id) AS (
+        SELECT min(owner) FROM runs WHERE owner IS NOT NULL
+        UNION ALL
+        SELECT (SELECT min(owner) FROM runs WHERE owner > owners.id) FROM owners WHERE owners.id IS NOT NULL
+    )
+    SELECT id FROM owners WHERE id IS NOT NULL";
+
+fn owners_of_runs(connection: &Connection) -> Result<Vec<i64>, Trouble> {
+    let mut owners = connection.prepare_cached(OWNERS_OF_RUNS)?;
+    let owners = owners.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(owners)
+}
+
+fn take_over(transaction: &Connection, key: i64, claim: &Claim) -> Result<RunHeader, Trouble> {
+    transaction
+        .prepare_cached(
+            "UPDATE runs SET
+                 owner = ?2, nudged = 0, ready = 0, updated = iif(status = 0, updated, ?3), status = 0
+             WHERE key = ?1",
+        )?
+        .execute(params![key, to_integer(claim.owner.0), to_millis(claim.now)])?;
+    let mut header = header_by_key(transaction, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let resumed = Record { path: header.workflow.clone(), kind: EventKind::RunResumed { owner: claim.owner.0 } };
+    let rows: Vec<EncodedRow> = super::codec::encode(&[resumed]).map_err(std::io::Error::from)?;
+    insert_rows(transaction, rows_of(header.key).start + to_integer(header.records), claim.now, &rows)?;
+    header.records += 1;
+    Ok(header)
+}

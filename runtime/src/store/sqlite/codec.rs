@@ -1,0 +1,250 @@
+//! Records as they stand in the file: JSON, `["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]`, a path and
+//! what happened there, in turns.
+//!
+//! A row of the journal holds the records of a batch, so what each record repeats counts: names are one letter, and what
+//! is as it mostly is stays away. A body begins with `[`; any other first byte is free for another encoding. A letter is
+//! never given another meaning, or databases of older versions would be misread.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
+use serde::ser::{SerializeSeq, Serializer};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::times::{from_millis, to_millis};
+use crate::event::{Entered, EventKind};
+use crate::fault::{Cause, Failure};
+use crate::state::StateWrite;
+use crate::store::Record;
+
+/// So many records stand in a row at most, so that reading a page of a long batch does not decode the whole of it.
+const ROW: usize = 128;
+
+/// A row of the journal that is to be.
+pub(super) struct EncodedRow {
+    pub(super) records: u64,
+    pub(super) body: String,
+}
+
+/// Encodes a batch, as few rows as it takes.
+pub(super) fn encode(records: &[Record]) -> Result<Vec<EncodedRow>, serde_json::Error> {
+    records
+        .chunks(ROW)
+        .map(|chunk| {
+            let body = serde_json::to_string(&Body(chunk))?;
+            Ok(EncodedRow { records: chunk.len() as u64, body })
+        })
+        .collect()
+}
+
+/// Decodes a row and adds its records to `into`; where that fails, what came before the bad one is there.
+pub(super) fn decode(body: &[u8], into: &mut Vec<Record>) -> Result<(), serde_json::Error> {
+    let mut from = serde_json::Deserializer::from_slice(body);
+    // Output may nest as deeply as its type; what was written has to be readable.
+    from.disable_recursion_limit();
+    Into(into).deserialize(&mut from)?;
+    from.end()
+}
+
+struct Body<'a>(&'a [Record]);
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut row = to.serialize_seq(Some(2 * self.0.len()))?;
+        for Record { path, kind } in self.0 {
+            row.serialize_element(path)?;
+            row.serialize_element(&Kind(kind))?;
+        }
+        row.end()
+    }
+}
+
+struct Kind<'a>(&'a EventKind);
+
+impl Serialize for Kind<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Short::serialize(self.0, to)
+    }
+}
+
+struct Into<'a>(&'a mut Vec<Record>);
+
+impl<'de> DeserializeSeed<'de> for Into<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Into<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("paths and records in turns")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        while let Some(path) = row.next_element()? {
+            let Owned(kind) = row.next_element()?.ok_or_else(|| A::Error::custom("a path without a record"))?;
+            self.0.push(Record { path, kind });
+        }
+        Ok(())
+    }
+}
+
+struct Owned(EventKind);
+
+impl<'de> Deserialize<'de> for Owned {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Short::deserialize(from).map(Owned)
+    }
+}
+
+/// [`EventKind`] in few letters. That every variant and field is here is checked by the compiler.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "EventKind")]
+enum Short {
+    #[serde(rename = "r")]
+    RunStarted {
+        #[serde(rename = "w")]
+        workflow: String,
+        #[serde(rename = "i")]
+        input: Value,
+        #[serde(rename = "s", default, skip_serializing_if = "Map::is_empty")]
+        state: Map<String, Value>,
+    },
+    #[serde(rename = "u")]
+    RunResumed {
+        #[serde(rename = "o")]
+        owner: u64,
+    },
+    #[serde(rename = "g")]
+    GraphChanged {
+        #[serde(rename = "f")]
+        from: u64,
+        #[serde(rename = "t")]
+        to: u64,
+    },
+    #[serde(rename = "t")]
+    RunRetried {
+        #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
+        from: Vec<String>,
+        #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
+        force: Vec<String>,
+    },
+    #[serde(rename = "b")]
+    NodeStarted {
+        #[serde(rename = "n", default = "first", skip_serializing_if = "is_first")]
+        attempt: u32,
+        #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+        inside: Option<Entered>,
+        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+        input: Option<String>,
+    },
+    #[serde(rename = "c")]
+    NodeCompleted {
+        #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        #[serde(rename = "o", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        output: Option<Value>,
+        #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        error: Option<Value>,
+        #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
+        state: Vec<StateWrite>,
+    },
+    #[serde(rename = "w")]
+    NodeWaiting {
+        #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
+        state: Vec<StateWrite>,
+        #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
+        local: Vec<StateWrite>,
+    },
+    #[serde(rename = "f")]
+    NodeFailed {
+        #[serde(rename = "n", default = "first", skip_serializing_if = "is_first")]
+        attempt: u32,
+        #[serde(rename = "c")]
+        cause: Cause,
+        #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+        retry_in: Option<Duration>,
+        #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        error: Option<Value>,
+    },
+    #[serde(rename = "k")]
+    NodeSkipped,
+    #[serde(rename = "x")]
+    NodeCancelled,
+    #[serde(skip)]
+    StepReused,
+    #[serde(rename = "m")]
+    Said {
+        #[serde(rename = "t")]
+        text: String,
+    },
+    #[serde(skip)]
+    Progress { data: Value },
+    #[serde(rename = "q")]
+    Asked {
+        #[serde(rename = "t")]
+        prompt: String,
+        #[serde(rename = "p", default, skip_serializing_if = "Value::is_null")]
+        payload: Value,
+        #[serde(rename = "s")]
+        schema: Value,
+    },
+    #[serde(rename = "a")]
+    Answered {
+        #[serde(rename = "a")]
+        answer: Value,
+    },
+    #[serde(rename = "n")]
+    AnswerRefused {
+        #[serde(rename = "t")]
+        message: String,
+    },
+    #[serde(rename = "d")]
+    TimerSet {
+        #[serde(rename = "u", serialize_with = "millis", deserialize_with = "time")]
+        until: SystemTime,
+    },
+    #[serde(rename = "e")]
+    TimerFired,
+    #[serde(rename = "h")]
+    CancelRequested,
+    #[serde(rename = "C")]
+    RunCompleted {
+        #[serde(rename = "o")]
+        output: Value,
+    },
+    #[serde(rename = "F")]
+    RunFailed {
+        #[serde(rename = "f")]
+        failure: Failure,
+    },
+    #[serde(rename = "X")]
+    RunCancelled,
+}
+
+fn first() -> u32 {
+    1
+}
+
+fn is_first(attempt: &u32) -> bool {
+    *attempt == 1
+}
+
+/// `null` is a value, and not its absence.
+fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+fn millis<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_i64(to_millis(*time))
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+    i64::deserialize(from).map(from_millis)
+}

@@ -1,0 +1,357 @@
+//! Runs in a file, by SQLite.
+
+mod claim;
+mod codec;
+mod open;
+mod owners;
+mod queue;
+mod read;
+mod reader;
+mod runs;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod times;
+mod trouble;
+mod writer;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use rusqlite::Connection;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use self::claim::Plan;
+use self::reader::Reader;
+use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
+use self::trouble::Trouble;
+use self::writer::Shared;
+use super::{
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+};
+
+/// Keeps runs in a file, an SQLite database.
+///
+/// It syncs to disk before it says "recorded": what a node has completed is still there after the process was killed and
+/// after the power was cut. [`Durability::Relaxed`] is quicker and gives up the second. Many runs that record at the same
+/// time share one sync.
+///
+/// Several processes on one machine may use the same file at the same time: each run is executed by one of them, and the
+/// others find out at once when that one has died. The file needs a local file system, as SQLite's write-ahead log does.
+/// Beside `runs.db` there are `runs.db-wal` and `runs.db-shm`, which belong to it (copy all three, or none while it is
+/// open), and a `runs.db-owner-1` for each engine at work, which is empty.
+///
+/// A clone is another handle of the same. The file is closed some moments after the last handle was dropped, when all that
+/// was under way is done.
+///
+/// Threads of its own read, and write wherever that takes long; a write that takes less than a millisecond may be done where
+/// the future is polled.
+///
+/// # Errors
+/// Opening fails with [`StoreError::Open`], [`NotADatabase`](StoreError::NotADatabase),
+/// [`NewerFormat`](StoreError::NewerFormat) or [`ReadOnly`](StoreError::ReadOnly), and leaves the file as it was. Later
+/// [`Full`](StoreError::Full), [`Busy`](StoreError::Busy), [`Corrupt`](StoreError::Corrupt),
+/// [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io) can come; what such an operation was to add is then not
+/// there, not even in part.
+///
+/// # Cancel safety
+/// A future that is dropped before it was polled has done nothing. One that is dropped later may still be carried out.
+///
+/// ```
+/// use graphweft::store::{RunQuery, SqliteStore, Store};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// let store = SqliteStore::open(&path).await?; // made where it is not there
+/// let runs = store.list(RunQuery::default()).await?;
+/// assert!(runs.is_empty());
+/// # Ok::<(), graphweft::store::StoreError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct SqliteStore(Arc<Handle>);
+
+struct Handle {
+    shared: Arc<Shared>,
+    reader: Reader,
+    /// Graphs that are in the file, so that they need not be encoded again for every run.
+    graphs: Mutex<HashSet<u64>>,
+}
+
+/// What survives what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// What is recorded is on disk. A power cut takes nothing of it.
+    #[default]
+    Full,
+    /// What is recorded survives the end of the process, however sudden; a power cut or a crash of the operating system
+    /// can take the last moments. What is then there is whole, as it was at some moment before.
+    Relaxed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    durability: Durability,
+    lease: Duration,
+    busy_timeout: Duration,
+}
+
+/// How to open a [`SqliteStore`].
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use graphweft::store::{Durability, SqliteStore};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// let store = SqliteStore::builder()
+///     .durability(Durability::Relaxed)
+///     .busy_timeout(Duration::from_secs(30))
+///     .open(&path)
+///     .await?;
+/// # drop(store);
+/// # Ok::<(), graphweft::store::StoreError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is opened before `open`"]
+pub struct SqliteStoreBuilder(Settings);
+
+impl SqliteStoreBuilder {
+    /// What survives what; [`Durability::Full`] where nothing is said.
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.0.durability = durability;
+        self
+    }
+
+    /// After how long without a sign of life an engine on another machine, or before a restart of this one, is believed to
+    /// be dead; 15 s where nothing is said. A death on this machine is known at once.
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.0.lease = lease;
+        self
+    }
+
+    /// For how long to wait while another process writes, before [`StoreError::Busy`]; 5 s where nothing is said.
+    pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
+        self.0.busy_timeout = busy_timeout;
+        self
+    }
+
+    /// Opens the file, and makes it where it is not there; its directory has to be there. Needs no tokio runtime.
+    ///
+    /// # Errors
+    /// As [`SqliteStore`] says.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
+        let (path, settings) = (path.as_ref().to_owned(), self.0);
+        let (opened, result) = oneshot::channel();
+        let failed = StoreError::Open { path: path.clone(), message: "the system gives no thread".to_owned() };
+        let thread = std::thread::Builder::new().name("graphweft-write".to_owned());
+        let spawned = thread.spawn(move || match Handle::open(path, settings) {
+            Ok(handle) => {
+                let shared = Arc::clone(&handle.shared);
+                // Where nobody takes it, the handle is dropped and the thread ends.
+                drop(opened.send(Ok(SqliteStore(Arc::new(handle)))));
+                shared.work();
+            }
+            Err(error) => drop(opened.send(Err(error))),
+        });
+        spawned.map_err(|_| failed)?;
+        result.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl SqliteStore {
+    /// Opens a file that syncs to disk before it says "recorded", and makes it where it is not there.
+    ///
+    /// # Errors
+    /// As [`SqliteStore`] says.
+    pub async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
+        Self::builder().open(path).await
+    }
+
+    /// For all that can be said about how to open a file.
+    pub fn builder() -> SqliteStoreBuilder {
+        SqliteStoreBuilder(Settings {
+            durability: Durability::Full,
+            lease: Duration::from_secs(15),
+            busy_timeout: Duration::from_secs(5),
+        })
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore")
+            .field("path", &self.0.shared.path)
+            .field("settings", &self.0.shared.settings)
+            .finish()
+    }
+}
+
+impl Handle {
+    fn open(path: PathBuf, settings: Settings) -> Result<Handle, StoreError> {
+        let connection = open::writer(&path, &settings)?;
+        let reader = Reader::start(path.clone(), open::reader(&path, &settings)?)
+            .map_err(|error| Trouble::from(error).at(&path))?;
+        let shared = Arc::new(Shared::new(path, settings, connection));
+        Ok(Handle { shared, reader, graphs: Mutex::default() })
+    }
+
+    /// Has something done by whoever is quickest, in a transaction with whatever else there is to do.
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let result = self.shared.queue.push(work);
+        self.shared.help();
+        result.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Has something done by the thread, which may wait.
+    async fn write_on_thread<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let result = self.shared.queue.push(work);
+        self.shared.queue.wake();
+        result.await.map_err(|_| StoreError::Closed)?
+    }
+
+    fn encode_graph(&self, graph: &(u64, Value)) -> Result<EncodedGraph, StoreError> {
+        let (hash, body) = graph;
+        let is_known = self.known_graphs(|graphs| graphs.contains(hash));
+        let body = (!is_known).then(|| serde_json::to_string(body)).transpose().map_err(unwritable)?;
+        Ok(EncodedGraph { hash: *hash, body })
+    }
+
+    fn known_graphs<T>(&self, with: impl FnOnce(&mut HashSet<u64>) -> T) -> T {
+        with(&mut self.graphs.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    async fn create(&self, run: NewRun) -> Result<Created, StoreError> {
+        let hash = run.graph.0;
+        let run = EncodedRun {
+            graph: self.encode_graph(&run.graph)?,
+            rows: codec::encode(&run.records).map_err(unwritable)?,
+            id: run.id,
+            workflow: run.workflow,
+            owner: run.owner,
+            forked_from: run.forked_from,
+            time: run.time,
+        };
+        let created = self.write(move |transaction| runs::create(transaction, &run)).await?;
+        if matches!(created, Created::New(_)) {
+            self.known_graphs(|graphs| graphs.insert(hash));
+        }
+        Ok(created)
+    }
+
+    async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+        let hash = batch.header.graph.as_ref().map(|graph| graph.0);
+        let batch = EncodedAppend {
+            run: batch.run,
+            at: batch.at,
+            time: batch.time,
+            rows: codec::encode(&batch.records).map_err(unwritable)?,
+            status: batch.header.status,
+            graph: batch.header.graph.map(|graph| self.encode_graph(&graph)).transpose()?,
+            owner: batch.header.owner,
+            nudge: batch.header.nudge,
+        };
+        let appended = self.write(move |transaction| runs::append(transaction, &batch)).await?;
+        if let (Appended::Done, Some(hash)) = (appended, hash) {
+            self.known_graphs(|graphs| graphs.insert(hash));
+        }
+        Ok(appended)
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let claim = Arc::new(claim);
+        let (path, wanted) = (self.shared.path.clone(), Arc::clone(&claim));
+        let plan = self.reader.read(move |connection| Plan::make(connection, &path, &wanted)).await?;
+        if let Some(claimed) = plan.nothing_to_do() {
+            return Ok(claimed);
+        }
+        let path = self.shared.path.clone();
+        self.write_on_thread(move |transaction| {
+            Plan::make(transaction, &path, &claim)?.carry_out(transaction, &path, &claim)
+        })
+        .await
+    }
+
+    async fn join(&self) -> Result<Owner, StoreError> {
+        let (path, lease) = (self.shared.path.clone(), self.shared.settings.lease);
+        let lock = self.write_on_thread(move |transaction| owners::join(transaction, &path, lease)).await?;
+        let owner = self.shared.owners.add(lock);
+        // From now on the thread has a lease to renew.
+        self.shared.queue.call();
+        Ok(owner)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.queue.finish();
+    }
+}
+
+/// Only values of a user's own making could come to this, and those were turned into JSON before.
+fn unwritable(error: serde_json::Error) -> StoreError {
+    StoreError::Other { message: format!("a record cannot be written as JSON: {error}") }
+}
+
+impl Store for SqliteStore {
+    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.0.join().boxed()
+    }
+
+    fn leave(&self, owner: Owner) {
+        let lock = self.0.shared.owners.remove(owner);
+        // The lock is held until this is committed, so that nobody finds the owner dead before.
+        let _unheard = self.0.shared.queue.push(move |transaction| {
+            owners::leave(transaction, owner)?;
+            Ok(lock)
+        });
+        self.0.shared.queue.wake();
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.0.create(run).boxed()
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let handle = Arc::clone(&self.0);
+        async move { handle.append(batch).await }.boxed()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.0.reader.read(move |connection| read::records(connection, run, from, limit)).boxed()
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        let id = id.to_owned();
+        self.0.reader.read(move |connection| read::header_by_id(connection, &id)).boxed()
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.0.reader.read(move |connection| read::list(connection, &query)).boxed()
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        self.0.claim(claim).boxed()
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
+        self.0.reader.read(move |connection| read::graph(connection, hash)).boxed()
+    }
+}

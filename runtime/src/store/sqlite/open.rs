@@ -1,0 +1,109 @@
+//! Opening the file.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::schema;
+use super::times::to_integer;
+use super::trouble::Trouble;
+use super::writer::LOG;
+use super::{Durability, Settings};
+use crate::store::StoreError;
+
+/// The connection that writes, to a file that is there and of this format afterwards.
+pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
+    let open = || {
+        let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE, settings.busy_timeout)?;
+        if connection.is_readonly("main")? {
+            let message = "the file is read-only".to_owned();
+            return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
+        }
+        schema::migrate(&mut connection, path)?;
+        use_write_ahead_log(&connection, settings.busy_timeout)?;
+        connection.pragma_update(
+            None,
+            "synchronous",
+            match settings.durability {
+                Durability::Full => "FULL",
+                Durability::Relaxed => "NORMAL",
+            },
+        )?;
+        // Copying the log back is the thread's work, when nobody waits for it.
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        connection.pragma_update(None, "journal_size_limit", to_integer(LOG))?;
+        Ok(connection)
+    };
+    open().map_err(|trouble| explain(trouble, path))
+}
+
+/// A connection that reads what the writer has committed.
+pub(super) fn reader(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
+    let open = || {
+        let connection = connect(path, OpenFlags::empty(), settings.busy_timeout)?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    };
+    open().map_err(|trouble: Trouble| trouble.at(path))
+}
+
+fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connection, Trouble> {
+    // A path is a path: no `file:` addresses.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(busy_timeout)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// SQLite does not wait where two connections switch a new file at once, so this does.
+fn use_write_ahead_log(connection: &Connection, patience: Duration) -> Result<(), Trouble> {
+    let until = Instant::now() + patience;
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode.eq_ignore_ascii_case("wal") => return Ok(()),
+            Ok(mode) => {
+                let message = format!("the file system has no shared memory for a write-ahead log (mode `{mode}`)");
+                return Err(io::Error::new(io::ErrorKind::Unsupported, message).into());
+            }
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// SQLite says "unable to open" for very different things.
+fn explain(trouble: Trouble, path: &Path) -> StoreError {
+    let error = trouble.at(path);
+    let StoreError::Open { path, message } = error else { return error };
+    if path.is_dir() {
+        return StoreError::Open { path, message: "it is a directory".to_owned() };
+    }
+    match try_to_write_beside(&path) {
+        Err(cause) if matches!(cause.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            StoreError::ReadOnly { path, message: cause.to_string() }
+        }
+        Err(cause) => StoreError::Open { path, message: cause.to_string() },
+        Ok(()) => StoreError::Open { path, message },
+    }
+}
+
+/// Not the file itself: closing it would take the locks of every other connection that this process has to it.
+fn try_to_write_beside(path: &Path) -> io::Result<()> {
+    let probe = beside(path, "probe");
+    fs::OpenOptions::new().write(true).create(true).truncate(false).open(&probe)?;
+    fs::remove_file(probe)
+}
+
+/// The path of a file beside the database.
+pub(super) fn beside(path: &Path, name: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-");
+    beside.push(name);
+    beside.into()
+}

@@ -1,0 +1,172 @@
+//! Who is alive.
+//!
+//! An owner holds a lock on a file beside the database, which the operating system takes away the moment its process
+//! ends: on one machine its death is known at once and for certain. Elsewhere, and after the machine was restarted, its
+//! row tells: an owner that has not renewed it for the length of a lease is dead. It may still believe that it is alive;
+//! what it then tries to append is refused.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::{Connection, params};
+
+use super::open::beside;
+use super::times::{from_integer, to_integer, to_millis};
+use super::trouble::Trouble;
+use crate::store::Owner;
+
+/// What tells this start of this machine from all others; nothing where that is not known.
+static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(boot.trim().to_owned())
+});
+
+/// The file that an owner holds locked while it is alive.
+pub(super) struct OwnerLock {
+    owner: Owner,
+    path: PathBuf,
+    /// Closing it gives the lock up.
+    file: Option<File>,
+}
+
+impl Drop for OwnerLock {
+    fn drop(&mut self) {
+        self.file = None;
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// The owners of this handle of the store.
+#[derive(Default)]
+pub(super) struct Owners(Mutex<Vec<OwnerLock>>);
+
+impl Owners {
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    pub(super) fn add(&self, lock: OwnerLock) -> Owner {
+        let owner = lock.owner;
+        self.lock().push(lock);
+        owner
+    }
+
+    pub(super) fn remove(&self, owner: Owner) -> Option<OwnerLock> {
+        let mut locks = self.lock();
+        let at = locks.iter().position(|lock| lock.owner == owner)?;
+        Some(locks.swap_remove(at))
+    }
+
+    /// Says of all that they are alive, also of one that was believed to be dead.
+    pub(super) fn renew(&self, transaction: &Connection, lease: Duration) -> Result<(), Trouble> {
+        let mut renew = transaction.prepare_cached(
+            "INSERT INTO owners (id, expires, boot) VALUES (?1, ?2, ?3)
+             ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
+        )?;
+        for lock in self.lock().iter() {
+            renew.execute(params![to_integer(lock.owner.0), expiry(lease), lock.boot()])?;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<OwnerLock>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OwnerLock {
+    /// Where its lock may be trusted: nowhere, if the file system has none.
+    fn boot(&self) -> Option<&'static str> {
+        self.file.as_ref().and(BOOT.as_deref())
+    }
+}
+
+/// Adds an owner.
+pub(super) fn join(transaction: &Connection, database: &Path, lease: Duration) -> Result<OwnerLock, Trouble> {
+    transaction.prepare_cached("INSERT INTO owners (expires) VALUES (?1)")?.execute([expiry(lease)])?;
+    let id = transaction.last_insert_rowid();
+    let path = lock_path(database, id);
+    let file = match hold(&path) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => None,
+        held => Some(held?),
+    };
+    let lock = OwnerLock { owner: Owner(from_integer(id)), path, file };
+    transaction.prepare_cached("UPDATE owners SET boot = ?2 WHERE id = ?1")?.execute(params![id, lock.boot()])?;
+    Ok(lock)
+}
+
+/// Removes an owner and frees its runs.
+pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Trouble> {
+    let owner = to_integer(owner.0);
+    transaction.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([owner])?;
+    transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([owner])?;
+    Ok(())
+}
+
+fn hold(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+/// Which of the known owners are alive and which are dead.
+pub(super) struct Census {
+    pub(super) alive: HashSet<i64>,
+    pub(super) dead: Vec<i64>,
+}
+
+pub(super) fn census(connection: &Connection, database: &Path) -> Result<Census, Trouble> {
+    let now = to_millis(SystemTime::now());
+    let mut census = Census { alive: HashSet::new(), dead: Vec::new() };
+    let mut owners = connection.prepare_cached("SELECT id, expires, boot FROM owners")?;
+    let mut rows = owners.query([])?;
+    while let Some(row) = rows.next()? {
+        let (id, expires, boot): (i64, i64, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let is_alive = match boot {
+            Some(boot) if BOOT.as_ref() == Some(&boot) => is_held(&lock_path(database, id))?,
+            _ => now < expires,
+        };
+        if is_alive {
+            census.alive.insert(id);
+        } else {
+            census.dead.push(id);
+        }
+    }
+    Ok(census)
+}
+
+/// Removes a dead owner and its file.
+pub(super) fn bury(transaction: &Connection, database: &Path, dead: i64) -> Result<(), Trouble> {
+    transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([dead])?;
+    let path = lock_path(database, dead);
+    // Only believed to be dead, it keeps its file.
+    if !is_held(&path)? {
+        drop(fs::remove_file(path));
+    }
+    Ok(())
+}
+
+/// Whether a living process has the lock. A file that is missing was given up, or removed after a death.
+fn is_held(path: &Path) -> io::Result<bool> {
+    let file = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn lock_path(database: &Path, owner: i64) -> PathBuf {
+    beside(database, &format!("owner-{owner}"))
+}
+
+fn expiry(lease: Duration) -> i64 {
+    to_millis(SystemTime::now()).saturating_add(i64::try_from(lease.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,183 @@
+//! Work for the writer, in the order in which it came.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::trouble::Trouble;
+use crate::store::StoreError;
+
+/// A piece of work inside a transaction that others share.
+pub(super) trait Job: Send {
+    /// Does the work. An error undoes the whole transaction; a refusal is an outcome and changes nothing.
+    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble>;
+
+    /// Tells what came of it, after the transaction.
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+struct Task<W, T> {
+    /// Taken when it is done.
+    work: Option<W>,
+    outcome: Option<T>,
+    answer: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<W, T> Job for Task<W, T>
+where
+    W: FnOnce(&Connection) -> Result<T, Trouble> + Send,
+    T: Send,
+{
+    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble> {
+        if let Some(work) = self.work.take() {
+            self.outcome = Some(work(transaction)?);
+        }
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let Task { outcome, answer, .. } = *self;
+        let result = committed.and_then(|()| outcome.ok_or(StoreError::Closed));
+        // Whoever asked may have gone.
+        drop(answer.send(result));
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Box<dyn Job>>,
+    /// The thread waits. Waking one that does not is a system call for nothing.
+    idle: bool,
+    /// So many jobs are worth waking it for.
+    enough: usize,
+    /// The thread has something to do besides jobs.
+    called: bool,
+    /// The last handle is gone: nothing more comes.
+    closing: bool,
+    /// Nobody does the work any more.
+    closed: bool,
+}
+
+/// What woke the thread.
+#[derive(PartialEq, Eq)]
+pub(super) enum Wake {
+    Work,
+    /// The time has come, or somebody called.
+    Chores,
+    /// Everything is done and the last handle is gone.
+    End,
+}
+
+impl Queue {
+    /// Adds work. The receiver gets an error where nobody does it.
+    pub(super) fn push<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+    ) -> oneshot::Receiver<Result<T, StoreError>> {
+        let (answer, result) = oneshot::channel();
+        let mut state = self.lock();
+        if !state.closed {
+            state.jobs.push_back(Box::new(Task { work: Some(work), outcome: None, answer }));
+        }
+        result
+    }
+
+    /// The oldest jobs, in order.
+    pub(super) fn take(&self, most: usize) -> Vec<Box<dyn Job>> {
+        let mut state = self.lock();
+        let most = most.min(state.jobs.len());
+        state.jobs.drain(..most).collect()
+    }
+
+    /// Puts jobs back that have not been run.
+    pub(super) fn put_back(&self, jobs: Vec<Box<dyn Job>>) {
+        let mut state = self.lock();
+        for job in jobs.into_iter().rev() {
+            state.jobs.push_front(job);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
+    /// Has the thread look at what is queued.
+    pub(super) fn wake(&self) {
+        let mut state = self.lock();
+        if state.idle && state.jobs.len() >= state.enough {
+            state.idle = false;
+            self.changed.notify_one();
+        }
+    }
+
+    /// Has the thread do its chores.
+    pub(super) fn call(&self) {
+        self.lock().called = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits for so many jobs to be queued, but not for long.
+    pub(super) fn gather(&self, jobs: usize, patience: Duration) {
+        let mut state = self.lock();
+        state.idle = true;
+        state.enough = jobs;
+        let lacks_some = |state: &mut State| state.jobs.len() < jobs && !state.called && !state.closing;
+        let gathered = self.changed.wait_timeout_while(state, patience, lacks_some);
+        state = gathered.unwrap_or_else(PoisonError::into_inner).0;
+        state.idle = false;
+        state.enough = 1;
+    }
+
+    /// Says that nothing more comes.
+    pub(super) fn finish(&self) {
+        self.lock().closing = true;
+        self.changed.notify_one();
+    }
+
+    /// Refuses what comes from now on, and what is queued.
+    pub(super) fn close(&self) {
+        let refused = {
+            let mut state = self.lock();
+            state.closed = true;
+            std::mem::take(&mut state.jobs)
+        };
+        drop(refused);
+    }
+
+    /// Waits until there is something to do.
+    pub(super) fn wait(&self, until: Option<Instant>) -> Wake {
+        let mut state = self.lock();
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if std::mem::take(&mut state.called) || left.is_some_and(|left| left.is_zero()) {
+                return Wake::Chores;
+            }
+            if !state.jobs.is_empty() {
+                return Wake::Work;
+            }
+            if state.closing {
+                return Wake::End;
+            }
+            state.idle = true;
+            state = match left {
+                Some(left) => self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+            state.idle = false;
+        }
+    }
+
+    /// No job runs under this lock, so that what it holds is whole even after a panic.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

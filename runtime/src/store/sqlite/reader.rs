@@ -1,0 +1,47 @@
+//! The thread that reads, so that no caller waits for the disk where it must not.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::trouble::Trouble;
+use crate::store::StoreError;
+
+/// In bytes, of which only what is used is taken. Values may nest deeply.
+const STACK: usize = 16 << 20;
+
+type Work = Box<dyn FnOnce(&Connection) + Send>;
+
+/// Sends work to the thread, which ends when this is dropped.
+pub(super) struct Reader {
+    path: PathBuf,
+    work: mpsc::Sender<Work>,
+}
+
+impl Reader {
+    pub(super) fn start(path: PathBuf, connection: Connection) -> std::io::Result<Reader> {
+        let (work, queued) = mpsc::channel::<Work>();
+        std::thread::Builder::new().name("graphweft-read".to_owned()).stack_size(STACK).spawn(move || {
+            for work in queued {
+                work(&connection);
+            }
+        })?;
+        Ok(Reader { path, work })
+    }
+
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (answer, result) = oneshot::channel();
+        let path = self.path.clone();
+        let work = Box::new(move |connection: &Connection| {
+            // Whoever asked may have gone.
+            drop(answer.send(work(connection).map_err(|trouble| trouble.at(&path))));
+        });
+        self.work.send(work).map_err(|_| StoreError::Closed)?;
+        result.await.map_err(|_| StoreError::Closed)?
+    }
+}

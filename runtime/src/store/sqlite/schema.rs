@@ -1,0 +1,95 @@
+//! The tables, and how a file gets from one format to the next.
+
+use std::ops::Range;
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::times::to_integer;
+use super::trouble::Trouble;
+use crate::store::{RunKey, StoreError};
+
+/// Marks a file as a database of runs: `grwf`.
+const APPLICATION: i64 = 0x6772_7766;
+
+/// The ids that rows of the journal can have for a run.
+pub(super) fn rows_of(run: RunKey) -> Range<i64> {
+    const MOST_RECORDS: i64 = 1 << 31;
+    let first = to_integer(run.0).saturating_mul(MOST_RECORDS);
+    first..first.saturating_add(MOST_RECORDS)
+}
+
+/// The steps from one format to the next; after the first n of them a file has format n.
+///
+/// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of a
+/// run lie together in their order, and adding some is one insert at its end. `ready` is when a run can go on: 0 where it
+/// runs, a time where it waits for one, nothing where it waits for an answer or is over. The index on it holds only runs
+/// that somebody may have to take over, however many others there are.
+const STEPS: &[&str] = &["
+    CREATE TABLE runs (
+        key INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        workflow TEXT NOT NULL,
+        status INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        updated INTEGER NOT NULL,
+        owner INTEGER,
+        ready INTEGER,
+        graph INTEGER NOT NULL,
+        nudged INTEGER NOT NULL,
+        forked_from TEXT,
+        forked_at INTEGER
+    ) STRICT;
+    CREATE INDEX runs_ready ON runs (owner, workflow, ready) WHERE ready IS NOT NULL;
+    CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
+    CREATE INDEX runs_nudged ON runs (owner) WHERE nudged = 1;
+    CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
+    CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        time INTEGER NOT NULL,
+        records INTEGER NOT NULL,
+        body TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, expires INTEGER NOT NULL, boot TEXT) STRICT;
+"];
+
+/// The format of the files that this version writes.
+pub(super) const FORMAT: u32 = STEPS.len() as u32;
+
+/// Brings a file to [`FORMAT`], from nothing where it is empty. One that is something else is left as it is.
+pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
+    // What tells the format is read in one transaction, or another process could change it half-way.
+    if format(&*connection.transaction()?, path)? == FORMAT {
+        return Ok(());
+    }
+    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have been faster.
+    let found = format(&step, path)?;
+    for statements in &STEPS[found as usize..] {
+        step.execute_batch(statements)?;
+    }
+    step.pragma_update(None, "application_id", APPLICATION)?;
+    step.pragma_update(None, "user_version", FORMAT)?;
+    Ok(step.commit()?)
+}
+
+/// The format of a file, 0 of an empty one.
+fn format(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    if application == APPLICATION {
+        let found = u32::try_from(version).unwrap_or(u32::MAX);
+        return match found {
+            1..=FORMAT => Ok(found),
+            0 => Err(StoreError::Corrupt { path: path.to_owned(), message: "it has no format".to_owned() }.into()),
+            _ => Err(StoreError::NewerFormat { path: path.to_owned(), found, known: FORMAT }.into()),
+        };
+    }
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if (application, version, tables) != (0, 0, 0) {
+        let message = "it is an SQLite database of something else".to_owned();
+        return Err(StoreError::NotADatabase { path: path.to_owned(), message }.into());
+    }
+    Ok(0)
+}

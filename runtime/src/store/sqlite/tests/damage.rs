@@ -1,0 +1,136 @@
+//! Writing and reading that fails, and what it is called.
+
+use std::io::{Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use super::*;
+use crate::store::tests::{add, batch, create, header, new_run, read_all, said};
+use crate::store::{Append, HeaderChange, RunKey, RunStatus, Store};
+
+/// A file whose run `a` has two records, the body of the second row replaced.
+async fn with_body(body: &str) -> (TempDir, SqliteStore, RunKey) {
+    let (directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    add(&store, run, 1, &[said("one"), said("two")]).await;
+    let change = "UPDATE journal SET body = ?1 WHERE records = 2";
+    assert_eq!(behind_the_back(&path).execute(change, [body]).unwrap(), 1);
+    (directory, store, run)
+}
+
+async fn assert_bad(body: &str, number: u64, says: &str) {
+    let (_directory, store, run) = with_body(body).await;
+    let error = store.read(run, 0, 10).await.unwrap_err();
+    let StoreError::BadRecord { run: id, seq, message } = &error else { panic!("{error:?}") };
+    assert_eq!((id.as_str(), *seq), ("a", number));
+    assert!(message.contains(says), "{message}");
+    assert_eq!(store.read(run, 0, 1).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_record_that_is_cut_short_is_named() {
+    assert_bad(r#"["a",{"m":{"t":"one"}},"b",{"m":{"#, 2, "EOF").await;
+}
+
+#[tokio::test]
+async fn a_record_of_a_kind_that_is_not_known_is_named() {
+    assert_bad(r#"["a",{"novel":{"t":"one"}},"b",{"m":{"t":"two"}}]"#, 1, "unknown variant `novel`").await;
+}
+
+#[tokio::test]
+async fn a_path_without_a_record_is_named() {
+    assert_bad(r#"["a",{"m":{"t":"one"}},"b"]"#, 2, "a path without a record").await;
+}
+
+#[tokio::test]
+async fn a_row_that_lacks_a_record_is_named() {
+    assert_bad(r#"["a",{"m":{"t":"one"}}]"#, 2, "holds 1 records and says 2").await;
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_called_damaged() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    for number in 1..200 {
+        add(&store, run, number, &[said(&"x".repeat(500))]).await;
+    }
+    closed(store).await;
+    let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(8192)).unwrap();
+    file.write_all(&vec![0xA5; 60_000]).unwrap();
+    drop(file);
+
+    let error = match SqliteStore::open(&path).await {
+        Ok(store) => store.read(run, 0, 1000).await.unwrap_err(),
+        Err(error) => error,
+    };
+
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_status_that_is_not_known_is_called_damaged() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    create(&store, new_run("a")).await;
+    behind_the_back(&path).execute("UPDATE runs SET status = 77", []).unwrap();
+    let error = store.header("a").await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn nothing_of_a_batch_is_there_when_there_is_no_room_and_all_goes_on_when_there_is() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    let set_most_pages = |pages: u32| {
+        store.0.write_on_thread(move |connection| {
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+            Ok(())
+        })
+    };
+    let large = [said("small"), said(&"x".repeat(100_000))];
+    let change = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+    let append = Append { header: change, ..batch(run, 1, &large) };
+    set_most_pages(20).await.unwrap();
+
+    let error = store.append(append.clone()).await.unwrap_err();
+
+    assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    assert_eq!(header(&store, "a").await.status, RunStatus::Running);
+    assert_eq!(read_all(&store, run).await.len(), 1);
+    set_most_pages(1_000_000).await.unwrap();
+    store.append(append).await.unwrap();
+    assert_eq!(read_all(&store, run).await.len(), 3);
+}
+
+#[tokio::test]
+async fn writing_where_only_reading_is_allowed_is_refused_by_name() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    let forbid = |connection: &Connection| Ok(connection.pragma_update(None, "query_only", true)?);
+    store.0.write_on_thread(forbid).await.unwrap();
+    let error = store.append(batch(run, 1, &[said("no")])).await.unwrap_err();
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_another_process_keeps_locked_is_called_busy_until_it_is_not() {
+    for durability in [crate::store::Durability::Full, crate::store::Durability::Relaxed] {
+        let (_directory, path) = place();
+        let store = SqliteStore::builder().durability(durability).busy_timeout(Duration::from_millis(20));
+        let store = store.open(&path).await.unwrap();
+        let run = create(&store, new_run("a")).await.key;
+        let other = behind_the_back(&path);
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+
+        let error = store.append(batch(run, 1, &[said("one")])).await.unwrap_err();
+        other.execute_batch("COMMIT").unwrap();
+        let appended = store.append(batch(run, 1, &[said("one")])).await;
+
+        assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+        assert_eq!(appended, Ok(crate::store::Appended::Done));
+    }
+}

@@ -1,0 +1,44 @@
+//! Files that earlier versions wrote.
+
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::store::tests::{add, at, batch, create, header, new_run, read_all, said, started};
+use crate::store::{Append, HeaderChange, NewRun, RunStatus, Store, Stored};
+
+/// Never changed: a newer format gets a file of its own.
+const FORMAT_1: &str = "src/store/sqlite/testdata/format-1.db";
+
+fn recorded() -> Vec<Stored> {
+    let stored = |seq, time, record| Stored { seq, time, record };
+    vec![stored(0, at(0), started()), stored(1, at(1), said("one")), stored(2, at(1), said("two"))]
+}
+
+#[tokio::test]
+async fn a_file_of_format_1_is_read_and_goes_on() {
+    let (_directory, path) = place();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(FORMAT_1), &path).unwrap();
+
+    let store = open(&path).await;
+
+    let (a, b) = (header(&store, "a").await, header(&store, "b").await);
+    assert_eq!(read_all(&store, a.key).await, recorded());
+    assert_eq!((a.status, a.wake_at, a.updated), (RunStatus::Waiting, Some(at(500)), at(1)));
+    assert_eq!((b.status, b.forked_from, b.graph), (RunStatus::Running, Some(("a".to_owned(), 1)), 7));
+    assert_eq!(store.graph(7).await.unwrap(), Some(serde_json::json!({"nodes": ["charge"]})));
+    add(&store, a.key, 3, &[said("three")]).await;
+    assert_eq!(read_all(&store, a.key).await.len(), 4);
+}
+
+/// `GRAPHWEFT_WRITE_FORMAT=path` writes such a file, for the release of a format.
+#[tokio::test]
+async fn a_file_for_this_test_is_written_on_demand() {
+    let Some(path) = std::env::var_os("GRAPHWEFT_WRITE_FORMAT") else { return };
+    let store = open(Path::new(&path)).await;
+    let a = create(&store, new_run("a")).await.key;
+    let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(500)))), ..HeaderChange::default() };
+    store.append(Append { header: change, ..batch(a, 1, &[said("one"), said("two")]) }).await.unwrap();
+    create(&store, NewRun { forked_from: Some(("a".to_owned(), 1)), ..new_run("b") }).await;
+    closed(store).await;
+}

@@ -1,0 +1,49 @@
+//! What only a store in a file does.
+
+mod codec;
+mod damage;
+mod format;
+mod opening;
+mod owners;
+mod writing;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::SqliteStore;
+use crate::store::StoreError;
+
+/// A directory of its own, and a path in it.
+fn place() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    (directory, path)
+}
+
+async fn open(path: &Path) -> SqliteStore {
+    SqliteStore::open(path).await.unwrap()
+}
+
+async fn open_error(path: &Path) -> StoreError {
+    SqliteStore::open(path).await.expect_err("it cannot be opened")
+}
+
+/// A connection past the store, for what it would never do by itself.
+fn behind_the_back(path: &Path) -> Connection {
+    Connection::open(path).unwrap()
+}
+
+/// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then.
+async fn closed(store: SqliteStore) {
+    let log = super::open::beside(&store.0.shared.path, "wal");
+    drop(store);
+    gone(&log).await;
+}
+
+async fn gone(file: &Path) {
+    while file.exists() {
+        tokio::task::yield_now().await;
+    }
+}

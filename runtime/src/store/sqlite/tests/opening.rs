@@ -1,0 +1,128 @@
+//! Files that are opened, and such that are not.
+
+use std::fs;
+
+use futures::future::join_all;
+
+use super::*;
+use crate::store::tests::{add, create, header, new_run, read_all, said};
+use crate::store::{RunQuery, Store};
+
+#[tokio::test]
+async fn what_was_recorded_is_there_when_the_file_is_opened_again() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    add(&store, run, 1, &[said("one"), said("two")]).await;
+    let before = (header(&store, "a").await, read_all(&store, run).await, store.graph(7).await.unwrap());
+    closed(store).await;
+
+    let store = open(&path).await;
+
+    assert_eq!((header(&store, "a").await, read_all(&store, run).await, store.graph(7).await.unwrap()), before);
+    assert_ne!(create(&store, new_run("b")).await.key, run);
+}
+
+#[tokio::test]
+async fn what_one_handle_records_the_other_reads_at_once() {
+    let (_directory, path) = place();
+    let (one, other) = (open(&path).await, open(&path).await);
+    let run = create(&one, new_run("a")).await.key;
+    add(&other, run, 1, &[said("other")]).await;
+    add(&one, run, 2, &[said("one")]).await;
+    assert_eq!(read_all(&other, run).await, read_all(&one, run).await);
+    assert_eq!(header(&other, "a").await.records, 3);
+}
+
+#[tokio::test]
+async fn a_new_file_may_be_opened_by_many_at_once() {
+    let (_directory, path) = place();
+    let stores = join_all((0..8).map(|_| open(&path))).await;
+    create(&stores[0], new_run("a")).await;
+    for store in &stores {
+        header(store, "a").await;
+    }
+}
+
+#[tokio::test]
+async fn an_empty_file_becomes_a_database() {
+    let (_directory, path) = place();
+    fs::write(&path, "").unwrap();
+    assert!(open(&path).await.list(RunQuery::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_directory_is_not_opened() {
+    let (directory, _) = place();
+    let error = open_error(directory.path()).await;
+    assert!(matches!(&error, StoreError::Open { message, .. } if message == "it is a directory"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_in_a_directory_that_is_not_there_is_not_opened() {
+    let (directory, _) = place();
+    let error = open_error(&directory.path().join("missing").join("runs.db")).await;
+    assert!(matches!(&error, StoreError::Open { .. }), "{error:?}");
+    assert!(!directory.path().join("missing").exists());
+}
+
+#[tokio::test]
+async fn a_path_that_no_file_can_have_is_not_opened() {
+    let error = open_error(Path::new("a\0b")).await;
+    assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_left_as_it_is() {
+    let (_directory, path) = place();
+    for text in ["hello".to_owned(), "SQLite format 3".to_owned(), "word ".repeat(10_000)] {
+        fs::write(&path, &text).unwrap();
+        let error = open_error(&path).await;
+        assert!(matches!(error, StoreError::NotADatabase { .. }), "{error:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn a_database_of_something_else_is_left_as_it_is() {
+    for theirs in ["CREATE TABLE songs (name TEXT)", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
+        let (_directory, path) = place();
+        behind_the_back(&path).execute_batch(theirs).unwrap();
+        let before = fs::read(&path).unwrap();
+        let error = open_error(&path).await;
+        assert!(matches!(error, StoreError::NotADatabase { .. }), "{error:?}");
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_a_newer_version_is_not_opened() {
+    let (_directory, path) = place();
+    closed(open(&path).await).await;
+    behind_the_back(&path).pragma_update(None, "user_version", 2).unwrap();
+    let error = open_error(&path).await;
+    assert_eq!(error, StoreError::NewerFormat { path, found: 2, known: 1 });
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_file_in_a_directory_that_nobody_may_write_to_is_not_made() {
+    // Not even root makes files there.
+    let error = open_error(Path::new("/sys/runs.db")).await;
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_may_only_be_read_is_not_opened() {
+    let (_directory, path) = place();
+    closed(open(&path).await).await;
+    let mut permissions = fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(&path, permissions).unwrap();
+    if fs::OpenOptions::new().write(true).open(&path).is_ok() {
+        println!("skipped: this user may write to read-only files");
+        return;
+    }
+    let error = open_error(&path).await;
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+}

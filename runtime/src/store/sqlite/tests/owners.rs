@@ -1,0 +1,146 @@
+//! Who is found dead, and when.
+
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::store::tests::{add, claim, create, header, ids, new_run, said};
+use crate::store::{Appended, Claim, NewRun, Owner, Store};
+
+/// Two handles, acting as two processes, and a run `a` that the first one executes.
+async fn two_processes() -> (TempDir, PathBuf, [(SqliteStore, Owner); 2]) {
+    let (directory, path) = place();
+    let (one, other) = (open(&path).await, open(&path).await);
+    let owners = (one.join().await.unwrap(), other.join().await.unwrap());
+    create(&one, NewRun { owner: Some(owners.0), ..new_run("a") }).await;
+    (directory, path, [(one, owners.0), (other, owners.1)])
+}
+
+/// The owner's row as if it came from another machine.
+fn move_elsewhere(path: &Path, owner: Owner, expires: i64) {
+    let change = "UPDATE owners SET boot = 'elsewhere', expires = ?2 WHERE id = ?1";
+    behind_the_back(path).execute(change, (owner.0.cast_signed(), expires)).unwrap();
+}
+
+fn in_a_minute() -> i64 {
+    super::super::times::to_millis(SystemTime::now() + Duration::from_secs(60))
+}
+
+fn lock_file(path: &Path, owner: Owner) -> PathBuf {
+    super::super::open::beside(path, &format!("owner-{}", owner.0))
+}
+
+#[tokio::test]
+async fn a_run_of_a_living_process_is_left_also_after_its_lease() {
+    let (_directory, path, [_one, (other, me)]) = two_processes().await;
+    behind_the_back(&path).execute("UPDATE owners SET expires = 0", []).unwrap();
+    assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
+}
+
+#[tokio::test]
+async fn a_run_of_a_process_that_ended_is_taken_at_once() {
+    let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
+    let run = header(&one, "a").await.key;
+    drop(one);
+    gone(&lock_file(&path, dead)).await;
+
+    let claimed = other.claim(claim(me)).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["a"]);
+    assert!(!lock_file(&path, dead).exists());
+    assert!(lock_file(&path, me).exists());
+    let left: i64 = behind_the_back(&path).query_row("SELECT count(*) FROM owners", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 1);
+    assert_eq!(add(&other, run, 1, &[said("late")]).await, Appended::Conflict);
+}
+
+#[tokio::test]
+async fn the_file_of_a_process_that_was_killed_is_removed_by_who_finds_it_dead() {
+    let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
+    drop(one);
+    gone(&lock_file(&path, dead)).await;
+    // The system takes the lock away, and leaves the file.
+    std::fs::write(lock_file(&path, dead), "").unwrap();
+
+    let claimed = other.claim(claim(me)).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["a"]);
+    assert!(!lock_file(&path, dead).exists());
+}
+
+#[tokio::test]
+async fn an_owner_elsewhere_is_alive_for_as_long_as_its_lease() {
+    let (_directory, path, [(_one, elsewhere), (other, me)]) = two_processes().await;
+    move_elsewhere(&path, elsewhere, in_a_minute());
+    assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
+
+    move_elsewhere(&path, elsewhere, 1);
+    assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["a"]);
+}
+
+#[tokio::test]
+async fn an_owner_that_was_wrongly_believed_dead_is_refused_and_lives_on() {
+    let (_directory, path, [(one, slow), (other, me)]) = two_processes().await;
+    let run = header(&one, "a").await.key;
+    move_elsewhere(&path, slow, 1);
+    other.claim(claim(me)).await.unwrap();
+
+    let late = add(&one, run, 1, &[said("late")]).await;
+    one.0.shared.owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
+    create(&one, NewRun { owner: Some(slow), ..new_run("b") }).await;
+
+    assert_eq!(late, Appended::Conflict);
+    let at_it = Claim { except: vec![run], ..claim(me) };
+    assert!(other.claim(at_it).await.unwrap().runs.is_empty());
+}
+
+#[tokio::test]
+async fn the_lease_is_renewed_while_the_store_is_open() {
+    let (_directory, path) = place();
+    let store = SqliteStore::builder().lease(Duration::from_millis(30)).open(&path).await.unwrap();
+    let owner = store.join().await.unwrap();
+    move_elsewhere(&path, owner, 1);
+    let expires = || {
+        let select = "SELECT expires FROM owners WHERE id = ?1";
+        behind_the_back(&path).query_row(select, [owner.0.cast_signed()], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    while expires() == 1 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn who_leaves_frees_its_runs_and_removes_its_file() {
+    let (_directory, path, [(one, leaver), (other, me)]) = two_processes().await;
+
+    one.leave(leaver);
+    one.0.write_on_thread(|_| Ok(())).await.unwrap();
+
+    assert_eq!(header(&other, "a").await.owner, None);
+    assert!(!lock_file(&path, leaver).exists());
+    assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["a"]);
+}
+
+#[tokio::test]
+async fn a_run_of_an_owner_that_was_never_there_is_taken() {
+    let (_directory, _, [_one, (other, me)]) = two_processes().await;
+    create(&other, NewRun { owner: Some(Owner(1000)), ..new_run("b") }).await;
+    assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["b"]);
+}
+
+#[tokio::test]
+async fn a_claim_reads_off_the_index_however_many_runs_wait() {
+    let (_directory, path) = place();
+    let _store = open(&path).await;
+    let connection = behind_the_back(&path);
+    for (query, values) in [
+        (super::super::claim::READY_RUNS, &["1", "'checkout'", "5"][..]),
+        (super::super::claim::NEXT_RUNS, &["1", "'checkout'", "5"]),
+        (super::super::claim::OWNERS_OF_RUNS, &[]),
+    ] {
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
+        assert!(!steps.is_empty() && steps.iter().all(|step| step.contains("COVERING INDEX runs_")), "{steps:?}");
+        assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
+    }
+}

@@ -1,0 +1,75 @@
+//! Many writers, and a writer that is gone.
+
+use futures::future::join_all;
+
+use super::*;
+use crate::store::tests::{add, batch, create, new_run, read_all, said};
+use crate::store::{Appended, Durability, Store};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_many_runs_record_at_once_is_all_there() {
+    for durability in [Durability::Full, Durability::Relaxed] {
+        let (_directory, path) = place();
+        let store = SqliteStore::builder().durability(durability).open(&path).await.unwrap();
+        let runs = join_all((0..64).map(async |i: u32| create(&store, new_run(&i.to_string())).await.key)).await;
+
+        let tasks = runs.iter().map(|run| {
+            let (store, run) = (store.clone(), *run);
+            tokio::spawn(async move {
+                for number in 1..=20 {
+                    let taken = store.append(batch(run, number - 1, &[said("at a taken number")]));
+                    let (taken, added) = futures::join!(taken, store.append(batch(run, number, &[said("added")])));
+                    assert_eq!((taken, added), (Ok(Appended::Conflict), Ok(Appended::Done)));
+                }
+            })
+        });
+        for task in join_all(tasks).await {
+            task.unwrap();
+        }
+
+        for run in runs {
+            assert_eq!(read_all(&store, run).await.len(), 21);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_queued_is_done_though_nobody_waits_for_it() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    let mut unheard = store.append(batch(run, 1, &[said("unheard")]));
+    assert!(futures::poll!(&mut unheard).is_pending());
+    drop(unheard);
+    closed(store).await;
+    assert_eq!(read_all(&open(&path).await, run).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_writer_that_panicked_refuses_everything_and_leaves_nobody_waiting() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+
+    let panicked = store.0.write_on_thread(|_| -> Result<(), _> { panic!("on purpose") }).await;
+
+    assert_eq!(panicked, Err(StoreError::Closed));
+    assert_eq!(store.append(batch(run, 1, &[said("no")])).await, Err(StoreError::Closed));
+    drop(store);
+    let store = open(&path).await;
+    assert_eq!(add(&store, run, 1, &[said("yes")]).await, Appended::Done);
+}
+
+#[tokio::test]
+async fn the_log_does_not_grow_for_ever() {
+    for durability in [Durability::Full, Durability::Relaxed] {
+        let (_directory, path) = place();
+        let store = SqliteStore::builder().durability(durability).open(&path).await.unwrap();
+        let run = create(&store, new_run("a")).await.key;
+        for number in 1..=160 {
+            add(&store, run, number, &[said(&"x".repeat(1 << 18))]).await;
+        }
+        let log = std::fs::metadata(super::super::open::beside(&path, "wal")).unwrap().len();
+        assert!(log < 20 << 20, "{log} bytes of log after 40 MiB");
+    }
+}

@@ -1,0 +1,80 @@
+//! What goes wrong between a statement and its caller, and how it is told.
+
+use std::io;
+use std::path::Path;
+
+use rusqlite::ErrorCode;
+
+use crate::store::StoreError;
+
+/// What stops a piece of work on the database.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Sql(rusqlite::Error),
+    /// With a file beside the database.
+    Io(io::Error),
+    /// Known for what it is already.
+    Store(StoreError),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Trouble::Sql(error)
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Trouble::Io(error)
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Trouble::Store(error)
+    }
+}
+
+impl Trouble {
+    /// Whether another connection is writing at the moment.
+    pub(super) fn is_busy(&self) -> bool {
+        let Trouble::Sql(error) = self else { return false };
+        matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+    }
+
+    /// As the users of a store see it.
+    pub(super) fn at(self, path: &Path) -> StoreError {
+        match self {
+            Trouble::Sql(error) => from_sql(error, path),
+            Trouble::Io(error) => from_io(&error, path),
+            Trouble::Store(error) => error,
+        }
+    }
+}
+
+fn from_sql(error: rusqlite::Error, path: &Path) -> StoreError {
+    let (path, message) = (path.to_owned(), error.to_string());
+    if matches!(error, rusqlite::Error::NulError(_) | rusqlite::Error::InvalidPath(_)) {
+        return StoreError::Open { path, message };
+    }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::CannotOpen) => StoreError::Open { path, message },
+        Some(ErrorCode::NotADatabase) => StoreError::NotADatabase { path, message },
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path, message },
+        Some(ErrorCode::DiskFull) => StoreError::Full { path, message },
+        Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path, message },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, message },
+        Some(_) => StoreError::Io { path, message },
+        // A column holds something of another type than was ever written to it.
+        None => StoreError::Corrupt { path, message },
+    }
+}
+
+fn from_io(error: &io::Error, path: &Path) -> StoreError {
+    let (path, message) = (path.to_owned(), error.to_string());
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path, message },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full { path, message },
+        _ => StoreError::Io { path, message },
+    }
+}

@@ -1,0 +1,225 @@
+//! The one connection that writes, and the thread that has it.
+//!
+//! Everything that is queued goes into one transaction, so that many runs share the wait for the disk. Where that wait is
+//! short, the way to a thread and back would take as long as the write: there the caller does it, and whatever else is
+//! queued, if the connection is free at that moment. With [`Durability::Full`] that is so while one run records at a time
+//! on a quick disk, and never where it would hold up all other tasks of a runtime of one thread.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use super::open::beside;
+use super::owners::Owners;
+use super::queue::{Queue, Wake};
+use super::trouble::Trouble;
+use super::{Durability, Settings};
+
+/// So many jobs share a transaction at most.
+const GROUP: usize = 1024;
+
+/// So many does a caller carry out for others, before it leaves the rest to the thread.
+const GROUP_OF_CALLER: usize = 16;
+
+/// Waking a thread and being woken by it takes a tenth of this. A task that waits for longer is in the way of others.
+const QUICK: Duration = Duration::from_millis(1);
+
+/// The log is copied back to the database when it is longer than this, in bytes. SQLite cuts it to this length when it
+/// begins anew, so that its length tells how much of it there is.
+pub(super) const LOG: u64 = 4 << 20;
+
+/// After how many jobs the length of the log is looked at. Not after each: Linux gives a file whose times were looked at
+/// new ones with the next write, and the next sync has them to write as well.
+const LOOK: usize = 32;
+
+/// What the handles of a store and its thread share.
+pub(super) struct Shared {
+    pub(super) path: PathBuf,
+    pub(super) settings: Settings,
+    pub(super) queue: Queue,
+    pub(super) owners: Owners,
+    writer: Mutex<Writer>,
+}
+
+struct Writer {
+    connection: Connection,
+    log: PathBuf,
+    /// What was committed last, by whomever.
+    last: Group,
+    /// Jobs since the length of the log was last looked at.
+    unlooked: usize,
+}
+
+/// How many jobs were done together, and how long that took.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    jobs: usize,
+    took: Duration,
+}
+
+/// Whether to wait for other processes.
+#[derive(Clone, Copy)]
+enum Patience {
+    Wait,
+    GiveUp,
+}
+
+impl Shared {
+    pub(super) fn new(path: PathBuf, settings: Settings, connection: Connection) -> Self {
+        let log = beside(&path, "wal");
+        let writer = Mutex::new(Writer { connection, log, last: Group::default(), unlooked: LOOK });
+        Shared { path, owners: Owners::default(), queue: Queue::default(), settings, writer }
+    }
+
+    /// Does some of what is queued, if the connection is free, and has the thread do the rest.
+    pub(super) fn help(&self) {
+        let busy = match self.writer.try_lock() {
+            Ok(writer) if !writer.is_quick(self.settings.durability) => true,
+            Ok(mut writer) => {
+                writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp);
+                if writer.log_is_long() {
+                    self.queue.call();
+                }
+                self.queue.len() > 0
+            }
+            // The thread finds out about a panic.
+            Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => true,
+        };
+        if busy {
+            self.queue.wake();
+        }
+    }
+
+    /// Works until the last handle is gone and everything is done.
+    pub(super) fn work(&self) {
+        // Also when a job panics: nobody may wait for an answer that does not come.
+        let _closing = Closing(&self.queue);
+        let mut renewed = Instant::now();
+        let mut group = Group::default();
+        loop {
+            let renewal = (!self.owners.is_empty()).then(|| renewed + self.settings.lease / 3);
+            let wake = self.queue.wait(renewal);
+            if wake == Wake::Work && group.jobs > 1 {
+                // Those that were answered together are soon back together. Without a moment's patience the first of them
+                // would go alone, and have the others wait for its sync.
+                self.queue.gather(group.jobs, group.took / 3);
+            }
+            let Ok(mut writer) = self.writer.lock() else { return };
+            match wake {
+                Wake::End => return,
+                Wake::Work => writer.commit_group(self, GROUP, Patience::Wait),
+                Wake::Chores => {}
+            }
+            if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
+                renewed = Instant::now();
+                writer.renew(self);
+            }
+            if wake == Wake::Chores || writer.log_is_long() {
+                writer.copy_log_back();
+            }
+            group = writer.last;
+        }
+    }
+}
+
+struct Closing<'a>(&'a Queue);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl Writer {
+    /// Whether a task may do the next write itself: where it would not wait for the disk, or hardly, and alone.
+    fn is_quick(&self, durability: Durability) -> bool {
+        match durability {
+            Durability::Relaxed => true,
+            Durability::Full => self.last.jobs <= 1 && self.last.took < QUICK && others_go_on(),
+        }
+    }
+
+    /// Commits the oldest jobs of the queue together, and answers them.
+    fn commit_group(&mut self, shared: &Shared, most: usize, patience: Patience) {
+        let begun = Instant::now();
+        let mut jobs = shared.queue.take(most);
+        let group = jobs.len();
+        if group > 0 {
+            let committed = match self.begin(shared, patience) {
+                Err(trouble) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
+                    shared.queue.put_back(jobs);
+                    return;
+                }
+                begun => begun.and_then(|()| {
+                    let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection));
+                    self.end(run)
+                }),
+            };
+            let committed = committed.map_err(|trouble| trouble.at(&shared.path));
+            for job in jobs {
+                job.answer(committed.clone());
+            }
+        }
+        self.unlooked += group;
+        self.last = Group { jobs: group, took: begun.elapsed() };
+    }
+
+    /// Says that the owners of this process are alive.
+    fn renew(&mut self, shared: &Shared) {
+        let renewed = self.begin(shared, Patience::Wait).and_then(|()| {
+            let renewed = shared.owners.renew(&self.connection, shared.settings.lease);
+            self.end(renewed)
+        });
+        if let Err(trouble) = renewed {
+            // It comes round again well before the lease is over.
+            tracing::warn!(error = %trouble.at(&shared.path), "the lease of a store's owner cannot be renewed");
+        }
+    }
+
+    fn begin(&self, shared: &Shared, patience: Patience) -> Result<(), Trouble> {
+        self.connection.busy_timeout(match patience {
+            Patience::Wait => shared.settings.busy_timeout,
+            Patience::GiveUp => Duration::ZERO,
+        })?;
+        self.execute("BEGIN IMMEDIATE")
+    }
+
+    /// Commits what went well; undoes everything else.
+    fn end(&self, run: Result<(), Trouble>) -> Result<(), Trouble> {
+        let ended = run.and_then(|()| self.execute("COMMIT"));
+        // After some errors SQLite has rolled back by itself.
+        if ended.is_err() && !self.connection.is_autocommit() {
+            drop(self.execute("ROLLBACK"));
+        }
+        ended
+    }
+
+    fn log_is_long(&mut self) -> bool {
+        if self.unlooked < LOOK {
+            return false;
+        }
+        self.unlooked = 0;
+        std::fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG)
+    }
+
+    /// As far as readers let it. What is committed is safe in the log, so that an error here is no one's yet.
+    fn copy_log_back(&self) {
+        let copied = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = copied {
+            tracing::warn!(log = %self.log.display(), %error, "the log cannot be copied back to the database");
+        }
+    }
+
+    fn execute(&self, statement: &str) -> Result<(), Trouble> {
+        self.connection.prepare_cached(statement)?.execute([])?;
+        Ok(())
+    }
+}
+
+/// Whether other tasks go on while this one waits.
+fn others_go_on() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+}

@@ -1,0 +1,188 @@
+//! Who executes a run.
+
+use super::*;
+
+/// What somebody who has just joined would get.
+async fn claim_as_a_newcomer(store: &impl Store) -> (Owner, Claimed) {
+    let owner = store.join().await.unwrap();
+    (owner, store.claim(claim(owner)).await.unwrap())
+}
+
+pub(super) async fn a_running_run_of_nobody_is_taken_and_says_so(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+
+    let (owner, claimed) = claim_as_a_newcomer(&store).await;
+
+    assert_eq!(claimed.runs, [RunHeader { owner: Some(owner), records: 2, ..run.clone() }]);
+    assert_eq!(header(&store, "a").await, claimed.runs[0]);
+    let resumed = Record { path: "checkout".to_owned(), kind: EventKind::RunResumed { owner: owner.0 } };
+    assert_eq!(read_all(&store, run.key).await[1], Stored { seq: 1, time: at(1000), record: resumed });
+}
+
+pub(super) async fn a_run_of_another_workflow_is_left(store: impl Store) {
+    create(&store, NewRun { workflow: "other".to_owned(), ..new_run("a") }).await;
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+    assert!(claimed.runs.is_empty());
+}
+
+pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
+    let living = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+    assert!(claimed.runs.is_empty());
+    assert_eq!(header(&store, "a").await, run);
+}
+
+pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
+    let leaver = store.join().await.unwrap();
+    create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await;
+    store.leave(leaver);
+    let (owner, claimed) = claim_as_a_newcomer(&store).await;
+    assert_eq!(ids(&claimed.runs), ["a"]);
+    assert_eq!(claimed.runs[0].owner, Some(owner));
+}
+
+pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: impl Store) {
+    let owner = store.join().await.unwrap();
+    let busy_with = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
+    create(&store, NewRun { owner: Some(owner), ..new_run("b") }).await;
+    let claimed = store.claim(Claim { except: vec![busy_with], ..claim(owner) }).await.unwrap();
+    assert_eq!(ids(&claimed.runs), ["b"]);
+}
+
+pub(super) async fn a_waiting_run_is_taken_when_its_time_has_come(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+    set_status(&store, run.key, RunStatus::Waiting, Some(at(1001))).await;
+    let owner = store.join().await.unwrap();
+
+    let early = store.claim(claim(owner)).await.unwrap();
+    let in_time = store.claim(Claim { now: at(1001), ..claim(owner) }).await.unwrap();
+
+    assert!(early.runs.is_empty());
+    assert_eq!(ids(&in_time.runs), ["a"]);
+    let run = header(&store, "a").await;
+    assert_eq!((run.status, run.wake_at, run.updated), (RunStatus::Running, None, at(1001)));
+}
+
+pub(super) async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come(store: impl Store) {
+    let living = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
+    set_status(&store, run.key, RunStatus::Waiting, Some(at(500))).await;
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+    assert!(claimed.runs.is_empty());
+}
+
+pub(super) async fn a_run_that_waits_for_an_answer_or_is_over_is_left(store: impl Store) {
+    for (id, status) in [("a", RunStatus::Waiting), ("b", RunStatus::Completed), ("c", RunStatus::Failed)] {
+        let run = create(&store, new_run(id)).await;
+        set_status(&store, run.key, status, None).await;
+    }
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+    assert!(claimed.runs.is_empty());
+    assert_eq!(claimed.next_wake, None);
+}
+
+pub(super) async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken(store: impl Store) {
+    let (living, owner) = (store.join().await.unwrap(), store.join().await.unwrap());
+    let of = |owner, id| NewRun { owner, ..new_run(id) };
+    let later = create(&store, of(None, "later")).await.key;
+    let sooner = create(&store, of(Some(owner), "sooner")).await.key;
+    let at_it = create(&store, of(Some(owner), "at it")).await.key;
+    let of_another = create(&store, of(Some(living), "of another")).await.key;
+    let elsewhere = create(&store, NewRun { workflow: "other".to_owned(), ..new_run("elsewhere") }).await.key;
+    for (run, time) in [(later, 5000), (sooner, 4000), (at_it, 3000), (of_another, 2000), (elsewhere, 2000)] {
+        set_status(&store, run, RunStatus::Waiting, Some(at(time))).await;
+    }
+
+    let claimed = store.claim(Claim { except: vec![at_it], ..claim(owner) }).await.unwrap();
+
+    assert!(claimed.runs.is_empty());
+    assert_eq!(claimed.next_wake, Some(at(4000)));
+}
+
+pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants(store: impl Store) {
+    let leaver = store.join().await.unwrap();
+    for (id, owner, wake_at) in
+        [("late", None, 900), ("early", Some(leaver), 100), ("middle", None, 500), ("future", None, 2000)]
+    {
+        let run = create(&store, NewRun { owner, ..new_run(id) }).await;
+        set_status(&store, run.key, RunStatus::Waiting, Some(at(wake_at))).await;
+    }
+    create(&store, new_run("running")).await;
+    store.leave(leaver);
+    let owner = store.join().await.unwrap();
+
+    let first = store.claim(Claim { limit: 3, ..claim(owner) }).await.unwrap();
+    let except = first.runs.iter().map(|run| run.key).collect();
+    let second = store.claim(Claim { limit: 3, except, ..claim(owner) }).await.unwrap();
+
+    assert_eq!(ids(&first.runs), ["running", "early", "middle"]);
+    assert_eq!(ids(&second.runs), ["late"]);
+    assert_eq!(second.next_wake, Some(at(2000)));
+}
+
+pub(super) async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
+    create(&store, new_run("a")).await;
+    let wanted = create(&store, new_run("b")).await.key;
+    let owner = store.join().await.unwrap();
+
+    let claimed = store.claim(Claim { only: Some(wanted), ..claim(owner) }).await.unwrap();
+    let again = Claim { only: Some(wanted), except: vec![wanted], ..claim(owner) };
+    let again = store.claim(again).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["b"]);
+    assert!(again.runs.is_empty());
+}
+
+pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
+    let (a, b) = (store.join().await.unwrap(), store.join().await.unwrap());
+    for i in 0..20 {
+        create(&store, new_run(&i.to_string())).await;
+    }
+    let (a, b) = futures::join!(store.claim(claim(a)), store.claim(claim(b)));
+    let (a, b) = (a.unwrap().runs, b.unwrap().runs);
+    assert_eq!(a.len() + b.len(), 20);
+    assert!(a.iter().all(|run| b.iter().all(|other| other.key != run.key)));
+}
+
+pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store: impl Store) {
+    let former = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
+    store.leave(former);
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+
+    assert_eq!(add(&store, run, 1, &[said("late")]).await, Appended::Conflict);
+    assert_eq!(add(&store, run, claimed.runs[0].records, &[said("new")]).await, Appended::Done);
+}
+
+pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
+    let (owner, other) = (store.join().await.unwrap(), store.join().await.unwrap());
+    let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
+    let at_it = Claim { except: vec![run], ..claim(owner) };
+    let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
+    store.append(Append { header: nudge, ..batch(run, 1, &[said("answer")]) }).await.unwrap();
+
+    assert!(store.claim(claim(other)).await.unwrap().nudged.is_empty());
+    assert_eq!(store.claim(at_it.clone()).await.unwrap().nudged, [run]);
+    assert!(store.claim(at_it).await.unwrap().nudged.is_empty());
+}
+
+pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store) {
+    let owner = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
+    let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
+    store.append(Append { header: nudge, ..batch(run, 1, &[said("answer")]) }).await.unwrap();
+
+    let claimed = store.claim(claim(owner)).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["a"]);
+    assert!(claimed.nudged.is_empty());
+}
+
+pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
+    let first = store.join().await.unwrap();
+    store.leave(first);
+    let second = store.join().await.unwrap();
+    store.leave(second);
+    assert!(first < second && second < store.join().await.unwrap());
+}

@@ -1,0 +1,180 @@
+//! What every store does, tried on each of them.
+
+mod claims;
+mod journal;
+mod runs;
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::{
+    Append, Appended, Claim, Claimed, Created, HeaderChange, MemoryStore, NewRun, Owner, Record, RunHeader, RunKey,
+    RunQuery, RunStatus, Store, Stored,
+};
+use crate::event::EventKind;
+
+macro_rules! try_on_each_store {
+    ($($module:ident { $($case:ident)* })*) => {
+        mod in_memory {
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    super::$module::$case(super::MemoryStore::new()).await;
+                }
+            )*)*
+        }
+
+        #[cfg(feature = "sqlite")]
+        mod in_a_file {
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    let directory = tempfile::tempdir().unwrap();
+                    let store = super::super::SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+                    super::$module::$case(store).await;
+                }
+            )*)*
+        }
+
+        #[cfg(feature = "sqlite")]
+        mod in_a_file_relaxed {
+            use crate::store::{Durability, SqliteStore};
+
+            $($(
+                #[tokio::test]
+                async fn $case() {
+                    let directory = tempfile::tempdir().unwrap();
+                    let store = SqliteStore::builder().durability(Durability::Relaxed);
+                    let store = store.open(directory.path().join("runs.db")).await.unwrap();
+                    super::$module::$case(store).await;
+                }
+            )*)*
+        }
+    };
+}
+
+try_on_each_store! {
+    runs {
+        a_new_run_is_running_and_has_its_first_records
+        the_same_id_again_gives_the_same_run_unchanged
+        a_run_may_begin_without_records
+        a_run_that_is_not_there_has_no_header
+        the_header_follows_the_status
+        only_a_waiting_run_has_a_time_to_wake
+        a_run_that_is_over_belongs_to_nobody
+        the_header_changes_without_records_whatever_the_journal_is
+        a_graph_is_kept_once_and_read_by_its_hash
+        the_list_is_newest_first_and_goes_on_where_a_page_ended
+        the_list_is_filtered
+        forks_are_found_by_their_origin
+    }
+    journal {
+        records_are_read_in_the_order_in_which_they_were_added
+        a_batch_at_a_number_that_is_too_low_changes_nothing
+        a_batch_at_a_number_that_is_too_high_changes_nothing
+        a_batch_at_a_number_inside_another_changes_nothing
+        a_batch_for_a_run_that_is_not_there_changes_nothing
+        of_many_who_add_at_one_number_exactly_one_does
+        runs_do_not_see_each_others_records
+        reading_begins_and_ends_inside_a_batch
+        reading_behind_the_end_gives_nothing
+        a_batch_of_hundreds_of_records_is_read_in_pages
+        values_come_back_as_they_were
+    }
+    claims {
+        a_running_run_of_nobody_is_taken_and_says_so
+        a_run_of_another_workflow_is_left
+        a_run_of_a_living_owner_is_left
+        a_run_of_an_owner_that_left_is_taken
+        a_run_of_its_own_that_the_claimer_is_not_at_is_taken
+        a_waiting_run_is_taken_when_its_time_has_come
+        a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come
+        a_run_that_waits_for_an_answer_or_is_over_is_left
+        the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken
+        a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants
+        a_claim_for_one_run_takes_only_that
+        of_two_who_claim_at_once_one_gets_the_run
+        what_a_former_owner_adds_after_the_takeover_is_refused
+        a_nudge_is_told_once_and_to_the_owner
+        a_run_that_is_taken_is_not_nudged_as_well
+        an_owner_is_never_given_twice
+    }
+}
+
+pub(super) fn at(millis: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_000 + millis)
+}
+
+pub(super) fn started() -> Record {
+    let kind = EventKind::RunStarted {
+        workflow: "checkout".to_owned(),
+        input: json!({"item": 7}),
+        state: serde_json::Map::new(),
+    };
+    Record { path: "checkout".to_owned(), kind }
+}
+
+pub(super) fn said(text: &str) -> Record {
+    Record { path: "checkout/charge".to_owned(), kind: EventKind::Said { text: text.to_owned() } }
+}
+
+pub(super) fn new_run(id: &str) -> NewRun {
+    NewRun {
+        id: id.to_owned(),
+        workflow: "checkout".to_owned(),
+        owner: None,
+        graph: Arc::new((7, json!({"nodes": ["charge"]}))),
+        forked_from: None,
+        time: at(0),
+        records: vec![started()],
+    }
+}
+
+/// Adds a run and gives its header.
+pub(super) async fn create(store: &impl Store, run: NewRun) -> RunHeader {
+    match store.create(run).await.unwrap() {
+        Created::New(header) => header,
+        Created::Existing(header) => panic!("there is one already: {header:?}"),
+    }
+}
+
+pub(super) fn batch(run: RunKey, number: u64, records: &[Record]) -> Append {
+    Append { run, at: number, time: at(1), records: records.to_vec(), header: HeaderChange::default() }
+}
+
+pub(super) async fn add(store: &impl Store, run: RunKey, number: u64, records: &[Record]) -> Appended {
+    store.append(batch(run, number, records)).await.unwrap()
+}
+
+pub(super) async fn set_status(store: &impl Store, run: RunKey, status: RunStatus, wake_at: Option<SystemTime>) {
+    let header = HeaderChange { status: Some((status, wake_at)), ..HeaderChange::default() };
+    let change = Append { header, ..batch(run, 0, &[]) };
+    assert_eq!(store.append(change).await.unwrap(), Appended::Done);
+}
+
+pub(super) async fn header(store: &impl Store, id: &str) -> RunHeader {
+    store.header(id).await.unwrap().expect("the run is there")
+}
+
+pub(super) async fn read_all(store: &impl Store, run: RunKey) -> Vec<Stored> {
+    store.read(run, 0, usize::MAX).await.unwrap()
+}
+
+pub(super) fn claim(owner: Owner) -> Claim {
+    Claim {
+        owner,
+        workflows: vec!["checkout".to_owned()],
+        only: None,
+        except: Vec::new(),
+        own: true,
+        orphans: true,
+        now: at(1000),
+        limit: 100,
+    }
+}
+
+pub(super) fn ids(runs: &[RunHeader]) -> Vec<&str> {
+    runs.iter().map(|run| run.id.as_str()).collect()
+}

@@ -1,0 +1,164 @@
+//! Runs and their headers.
+
+use super::*;
+
+pub(super) async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
+    let owner = store.join().await.unwrap();
+    let records = vec![started(), said("hello")];
+
+    let run = create(&store, NewRun { owner: Some(owner), records: records.clone(), ..new_run("a") }).await;
+
+    let expected = RunHeader {
+        key: run.key,
+        id: "a".to_owned(),
+        workflow: "checkout".to_owned(),
+        status: RunStatus::Running,
+        created: at(0),
+        updated: at(0),
+        records: 2,
+        owner: Some(owner),
+        wake_at: None,
+        graph: 7,
+        forked_from: None,
+    };
+    assert_eq!(run, expected);
+    assert_eq!(header(&store, "a").await, expected);
+    let stored: Vec<_> = read_all(&store, run.key).await.into_iter().map(|stored| stored.record).collect();
+    assert_eq!(stored, records);
+}
+
+pub(super) async fn the_same_id_again_gives_the_same_run_unchanged(store: impl Store) {
+    let first = create(&store, new_run("a")).await;
+
+    let again = NewRun { workflow: "other".to_owned(), records: vec![said("again")], time: at(9), ..new_run("a") };
+    let Created::Existing(found) = store.create(again).await.unwrap() else { panic!("it was added a second time") };
+
+    assert_eq!(found, first);
+    assert_eq!(read_all(&store, first.key).await.len(), 1);
+}
+
+pub(super) async fn a_run_may_begin_without_records(store: impl Store) {
+    let run = create(&store, NewRun { records: Vec::new(), ..new_run("a") }).await;
+    assert_eq!(run.records, 0);
+
+    assert_eq!(add(&store, run.key, 1, &[said("too far")]).await, Appended::Conflict);
+    assert_eq!(add(&store, run.key, 0, &[said("first")]).await, Appended::Done);
+
+    assert_eq!(header(&store, "a").await.records, 1);
+}
+
+pub(super) async fn a_run_that_is_not_there_has_no_header(store: impl Store) {
+    create(&store, new_run("a")).await;
+    assert_eq!(store.header("b").await.unwrap(), None);
+}
+
+pub(super) async fn the_header_follows_the_status(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+    let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(500)))), ..HeaderChange::default() };
+
+    store.append(Append { header: change, time: at(2), ..batch(run.key, 1, &[said("waits")]) }).await.unwrap();
+    let waiting = header(&store, "a").await;
+    let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(600)))), ..HeaderChange::default() };
+    store.append(Append { header: change, time: at(3), ..batch(run.key, 0, &[]) }).await.unwrap();
+    let still_waiting = header(&store, "a").await;
+
+    assert_eq!((waiting.status, waiting.wake_at), (RunStatus::Waiting, Some(at(500))));
+    assert_eq!((waiting.created, waiting.updated, waiting.records), (at(0), at(2), 2));
+    assert_eq!((still_waiting.wake_at, still_waiting.updated), (Some(at(600)), at(2)));
+}
+
+pub(super) async fn only_a_waiting_run_has_a_time_to_wake(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+    set_status(&store, run.key, RunStatus::Running, Some(at(500))).await;
+    assert_eq!(header(&store, "a").await.wake_at, None);
+
+    set_status(&store, run.key, RunStatus::Waiting, Some(at(500))).await;
+    assert_eq!(header(&store, "a").await.wake_at, Some(at(500)));
+
+    set_status(&store, run.key, RunStatus::Completed, Some(at(500))).await;
+    assert_eq!(header(&store, "a").await.wake_at, None);
+}
+
+pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
+    let owner = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await;
+
+    set_status(&store, run.key, RunStatus::Failed, None).await;
+
+    assert_eq!(header(&store, "a").await.owner, None);
+}
+
+pub(super) async fn the_header_changes_without_records_whatever_the_journal_is(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+    let owner = store.join().await.unwrap();
+    let change = HeaderChange { owner: Some(Some(owner)), ..HeaderChange::default() };
+
+    let changed = store.append(Append { header: change, ..batch(run.key, 77, &[]) }).await.unwrap();
+
+    assert_eq!(changed, Appended::Done);
+    assert_eq!(header(&store, "a").await.owner, Some(owner));
+}
+
+pub(super) async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store) {
+    let run = create(&store, new_run("a")).await;
+    create(&store, new_run("b")).await;
+    let change = HeaderChange { graph: Some(Arc::new((u64::MAX, json!("newer")))), ..HeaderChange::default() };
+
+    store.append(Append { header: change, ..batch(run.key, 0, &[]) }).await.unwrap();
+
+    assert_eq!(header(&store, "a").await.graph, u64::MAX);
+    assert_eq!(header(&store, "b").await.graph, 7);
+    assert_eq!(store.graph(7).await.unwrap(), Some(json!({"nodes": ["charge"]})));
+    assert_eq!(store.graph(u64::MAX).await.unwrap(), Some(json!("newer")));
+    assert_eq!(store.graph(8).await.unwrap(), None);
+}
+
+pub(super) async fn the_list_is_newest_first_and_goes_on_where_a_page_ended(store: impl Store) {
+    for id in ["a", "b", "c", "d", "e"] {
+        create(&store, new_run(id)).await;
+    }
+
+    let all = store.list(RunQuery::default()).await.unwrap();
+    let first = store.list(RunQuery { limit: 2, ..RunQuery::default() }).await.unwrap();
+    let second = RunQuery { limit: 2, before: Some(first[1].key), ..RunQuery::default() };
+    let second = store.list(second).await.unwrap();
+    let third = RunQuery { limit: 2, before: Some(second[1].key), ..RunQuery::default() };
+    let third = store.list(third).await.unwrap();
+
+    assert_eq!(ids(&all), ["e", "d", "c", "b", "a"]);
+    assert_eq!([ids(&first), ids(&second), ids(&third)], [vec!["e", "d"], vec!["c", "b"], vec!["a"]]);
+    assert_eq!(all[4], header(&store, "a").await);
+}
+
+pub(super) async fn the_list_is_filtered(store: impl Store) {
+    for id in ["a", "b", "c"] {
+        let run = create(&store, new_run(id)).await;
+        if id != "a" {
+            set_status(&store, run.key, RunStatus::Waiting, None).await;
+        }
+    }
+    let other = create(&store, NewRun { workflow: "other".to_owned(), ..new_run("d") }).await;
+    set_status(&store, other.key, RunStatus::Cancelled, None).await;
+
+    let of_workflow = RunQuery { workflow: Some("other".to_owned()), ..RunQuery::default() };
+    let waiting = RunQuery { status: vec![RunStatus::Waiting], ..RunQuery::default() };
+    let either = RunQuery { status: vec![RunStatus::Running, RunStatus::Cancelled], ..RunQuery::default() };
+    let both = RunQuery { workflow: Some("other".to_owned()), ..waiting.clone() };
+
+    assert_eq!(ids(&store.list(of_workflow).await.unwrap()), ["d"]);
+    assert_eq!(ids(&store.list(waiting).await.unwrap()), ["c", "b"]);
+    assert_eq!(ids(&store.list(either).await.unwrap()), ["d", "a"]);
+    assert!(store.list(both).await.unwrap().is_empty());
+}
+
+pub(super) async fn forks_are_found_by_their_origin(store: impl Store) {
+    create(&store, new_run("a")).await;
+    let origin = Some(("a".to_owned(), 3));
+    create(&store, NewRun { forked_from: origin.clone(), ..new_run("b") }).await;
+    create(&store, NewRun { forked_from: Some(("b".to_owned(), 1)), ..new_run("c") }).await;
+
+    let forks = store.list(RunQuery { forked_from: Some("a".to_owned()), ..RunQuery::default() }).await.unwrap();
+
+    assert_eq!(ids(&forks), ["b"]);
+    assert_eq!(forks[0].forked_from, origin);
+}

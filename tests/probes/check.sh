@@ -1,0 +1,30 @@
+#!/bin/sh
+# Whether graphweft's default store fits into one program with the other users of SQLite. Needs the registry, builds
+# nothing: two versions of libsqlite3-sys are an error of the resolver. Leaves no lockfile behind.
+set -eu
+
+probes=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$probes/../.." && pwd)
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+
+for part in Cargo.toml graph macros runtime tests examples benches; do
+    if [ -e "$root/$part" ]; then
+        cp -R "$root/$part" "$copy/$part"
+    fi
+done
+
+failed=0
+for probe in "$probes"/*/Cargo.toml; do
+    name=$(basename "$(dirname "$probe")")
+    manifest="$copy/tests/probes/$name/Cargo.toml"
+    if ! cargo generate-lockfile --quiet --manifest-path "$manifest"; then
+        echo "$name: does not resolve" >&2
+        failed=1
+        continue
+    fi
+    versions=$(cargo tree --quiet --manifest-path "$manifest" --all-features --prefix none --format '{p}' |
+        grep -E "^(libsqlite3-sys|rusqlite|$name) " | sed 's/ (.*//' | sort -u | tr '\n' ' ')
+    echo "$name: $versions"
+done
+exit "$failed"

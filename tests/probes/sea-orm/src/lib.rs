@@ -1,0 +1,1 @@
+//! A program that uses graphweft beside sea-orm.
