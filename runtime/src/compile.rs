@@ -5,12 +5,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program};
+use crate::fingerprint::Fingerprint;
 use crate::node::ResourceNeed;
 use crate::table::{AnyScope, Definition, Entry};
 
 /// Room for what the engine makes of a [`Definition`].
 #[derive(Default)]
-pub struct Compiled(OnceLock<Arc<Executable>>);
+pub struct Compiled {
+    executable: OnceLock<Arc<Executable>>,
+    pub(crate) fingerprint: OnceLock<Arc<Fingerprint>>,
+}
 
 /// A workflow with all that it can enter.
 pub(crate) struct Executable {
@@ -25,7 +29,7 @@ pub(crate) struct Executable {
 impl Executable {
     /// What `definition` compiles to.
     pub(crate) fn of(definition: &Arc<Definition>) -> Arc<Executable> {
-        Arc::clone(definition.compiled.0.get_or_init(|| Arc::new(Executable::build(definition, &|_| false))))
+        Arc::clone(definition.compiled.executable.get_or_init(|| Arc::new(Executable::build(definition, &|_| false))))
     }
 
     /// The same, with the nodes of some types replaced: a replaced workflow is a node like any other, and no replaced
@@ -73,6 +77,21 @@ impl Executable {
 
     pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {
         self.entry(root, place)?.scope.as_ref()
+    }
+
+    /// How the labels at START of the graph inside a node were written; none where that is not routed.
+    pub(crate) fn labels_inside<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> &'d [&'static str] {
+        let inside = self.scope(root, place).map(|scope| scope.definition());
+        inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The choice whose label was written like this; `None` is an unrouted node's.
+    pub(crate) fn choice(&self, root: &Arc<Definition>, place: &Place, label: Option<&str>) -> Option<usize> {
+        let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
+        match label {
+            None => labels.is_empty().then_some(0),
+            Some(label) => labels.iter().position(|known| *known == label),
+        }
     }
 
     /// How the label of a choice was written; `None` for an unrouted node.

@@ -1,6 +1,7 @@
 //! What a node can ask of the run that it is part of.
 
 use std::any::{Any, TypeId};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -25,8 +26,10 @@ pub struct Context(pub(crate) Arc<Attempt>);
 
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
-    pub(crate) place: Place,
+    pub(crate) place: At,
     pub(crate) number: u32,
+    /// Whether it may not run again.
+    pub(crate) once_only: bool,
     /// The run's state when the attempt began.
     pub(crate) state: Arc<Map<String, Value>>,
     /// What a collecting node has kept for itself so far.
@@ -34,6 +37,100 @@ pub(crate) struct Attempt {
     /// Made by whoever asks for it first. A node that never asked is not given time when it is cancelled.
     token: OnceLock<CancellationToken>,
     draft: Mutex<Draft>,
+    moves: Mutex<Moves>,
+    /// The paths of what it has asked its context for.
+    asked: Mutex<BTreeSet<String>>,
+}
+
+/// Where an attempt stands.
+#[derive(Clone)]
+pub(crate) enum At {
+    /// A node of a graph.
+    Node(Place),
+    /// A child.
+    Child(Arc<str>),
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::Node(place) => place.fmt(f),
+            At::Child(path) => f.write_str(path),
+        }
+    }
+}
+
+/// Whether an attempt does something, or only waits for what it has asked its context for.
+#[derive(Default)]
+struct Moves {
+    alive: bool,
+    /// What it waits for.
+    waits: u32,
+    /// What has come and was not taken yet.
+    woken: u32,
+}
+
+impl Moves {
+    fn moves(&self) -> bool {
+        self.alive && (self.waits == 0 || self.woken > 0)
+    }
+}
+
+/// An attempt is under way while this lives.
+pub(crate) struct Beat(Arc<Attempt>);
+
+impl Beat {
+    /// `None` where nobody asks how much of the run moves.
+    pub(crate) fn of(attempt: &Arc<Attempt>) -> Option<Beat> {
+        attempt.run.journal.as_ref()?;
+        if attempt.once_only {
+            attempt.run.pulse.once_only(true);
+        }
+        attempt.moves(|moves| moves.alive = true);
+        Some(Beat(Arc::clone(attempt)))
+    }
+}
+
+impl Drop for Beat {
+    fn drop(&mut self) {
+        if self.0.once_only {
+            self.0.run.pulse.once_only(false);
+        }
+        self.0.moves(|moves| moves.alive = false);
+    }
+}
+
+/// An attempt waits for something that it has asked its context for, while this lives.
+pub(crate) struct Wait(Arc<Attempt>);
+
+impl Wait {
+    pub(crate) fn of(attempt: &Arc<Attempt>) -> Wait {
+        attempt.moves(|moves| moves.waits += 1);
+        Wait(Arc::clone(attempt))
+    }
+}
+
+impl Wait {
+    /// What the attempt waits for has come: it moves from now on, and not only when it is polled.
+    pub(crate) fn wake(self) -> Woken {
+        self.0.moves(|moves| moves.woken += 1);
+        Woken(Arc::clone(&self.0))
+    }
+}
+
+/// Something has come for an attempt that has not taken it yet.
+pub(crate) struct Woken(Arc<Attempt>);
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.0.moves(|moves| moves.woken = moves.woken.saturating_sub(1));
+    }
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        self.0.moves(|moves| moves.waits = moves.waits.saturating_sub(1));
+    }
 }
 
 /// What an attempt leaves to whoever drives it.
@@ -67,12 +164,50 @@ impl Draft {
 impl Attempt {
     pub(crate) fn new(
         run: Arc<Shared>,
-        place: Place,
+        place: At,
         number: u32,
         state: Arc<Map<String, Value>>,
         local: Option<Arc<Map<String, Value>>>,
     ) -> Self {
-        Attempt { run, place, number, state, local, token: OnceLock::new(), draft: Mutex::default() }
+        Attempt {
+            run,
+            place,
+            number,
+            once_only: false,
+            state,
+            local,
+            token: OnceLock::new(),
+            draft: Mutex::default(),
+            moves: Mutex::default(),
+            asked: Mutex::default(),
+        }
+    }
+
+    fn moves(&self, change: impl FnOnce(&mut Moves)) {
+        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = moves.moves();
+        change(&mut moves);
+        match (moved, moves.moves()) {
+            (false, true) => self.run.pulse.enter(),
+            (true, false) => self.run.pulse.leave(),
+            _ => {}
+        }
+    }
+
+    /// The path of something that the node asks its context for. Each only once.
+    pub(crate) fn claim(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
+        let own = escaped(name);
+        let path = match key {
+            Some(key) => format!("{}/{own}:{}", self.place, escaped(key)),
+            None => format!("{}/{own}", self.place),
+        };
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.insert(path.clone()) {
+            return Ok(path);
+        }
+        Err(Fault::Context {
+            message: format!("`{path}` is asked for a second time by the same node; give each its own `.key(..)`"),
+        })
     }
 
     /// Makes a finished attempt that nobody holds any more the next one of the same run.
@@ -83,8 +218,9 @@ impl Attempt {
         state: &Arc<Map<String, Value>>,
         local: Option<Arc<Map<String, Value>>>,
     ) {
-        self.place = place;
+        self.place = At::Node(place);
         self.number = number;
+        self.once_only = false;
         if !Arc::ptr_eq(&self.state, state) {
             self.state = Arc::clone(state);
         }
@@ -93,6 +229,7 @@ impl Attempt {
             self.token = OnceLock::new();
         }
         *self.draft.get_mut().unwrap_or_else(PoisonError::into_inner) = Draft::default();
+        self.asked.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn draft(&self) -> MutexGuard<'_, Draft> {
@@ -165,14 +302,23 @@ impl Context {
             return;
         }
         match serde_json::to_value(progress) {
-            Ok(data) => self.0.run.record(|| self.path(), || EventKind::Progress { data }),
+            Ok(data) => self.show(EventKind::Progress { data }),
             Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was left out"),
         }
     }
 
     /// Records a message for whoever watches the run, now or later.
     pub fn say(&self, text: impl Into<String>) {
-        self.0.run.record(|| self.path(), || EventKind::Said { text: text.into() });
+        if self.0.run.records() {
+            self.0.run.record(|| self.path(), || EventKind::Said { text: text.into() });
+            self.0.run.pulse.say();
+        }
+    }
+
+    fn show(&self, kind: EventKind) {
+        if let Some(journal) = &self.0.run.journal {
+            journal.show(self.path(), kind);
+        }
     }
 
     /// The state that the nodes of this run share.
@@ -219,6 +365,25 @@ impl Context {
     pub fn replacement<N: Node>(&self) -> Option<Replacement<N>> {
         self.0.run.env.replacement(TypeId::of::<N>())?.downcast_ref::<Replacement<N>>().cloned()
     }
+}
+
+/// A name or a key as a part of a path: what has a meaning in paths is percent-encoded.
+fn escaped(part: &str) -> std::borrow::Cow<'_, str> {
+    if !part.contains(['/', '#', '[', ']', ':', '%']) && !part.contains(char::is_control) {
+        return part.into();
+    }
+    let mut text = String::with_capacity(part.len() + 8);
+    for char in part.chars() {
+        if matches!(char, '/' | '#' | '[' | ']' | ':' | '%') || char.is_control() {
+            let mut bytes = [0; 4];
+            for byte in char.encode_utf8(&mut bytes).bytes() {
+                text.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            text.push(char);
+        }
+    }
+    text.into()
 }
 
 fn no_values() -> &'static Map<String, Value> {

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod ask;
 mod block_on;
 mod collectors;
 mod compile;
@@ -10,11 +11,14 @@ mod driver;
 mod engine;
 mod event;
 mod fault;
+mod fingerprint;
 mod graph;
 mod node;
 mod options;
+mod question;
 mod route;
 pub mod state;
+pub mod store;
 #[doc(hidden)]
 pub mod table;
 #[cfg(test)]
@@ -22,14 +26,15 @@ mod testing;
 mod typed;
 mod workflow;
 
+pub use ask::{Ask, Human};
 pub use block_on::block_on;
 pub use collectors::{FirstOf, KOf};
 pub use context::Context;
 pub use engine::{
-    BuildError, Engine, EngineBuilder, Events, MissingResource, MissingResources, Outcome, Run, RunError, Start,
-    StartError,
+    BuildError, Engine, EngineBuilder, Events, Fork, MissingResource, MissingResources, Outcome, Recovery, Retry,
+    RetryError, Run, RunError, RunFilter, RunInfo, Start, StartError,
 };
-pub use event::{Event, EventKind};
+pub use event::{Entered, Event, EventKind};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
 pub use graphweft_macros::Route;
@@ -41,6 +46,7 @@ pub use graphweft_macros::node;
 pub use graphweft_macros::value;
 pub use node::{Collecting, Node, Travels, Value};
 pub use options::{NodeOptions, RetryPolicy};
+pub use question::{AnswerError, Question};
 pub use route::{Ending, Maybe, Route};
 pub use serde_json::json;
 pub use state::StateKey;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Shared};
+use crate::driver::{Ending, Env, Job, Part, Shared};
 use crate::engine::{MissingResources, RunError};
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
@@ -89,7 +89,8 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
         shared: Arc::new(Shared::in_memory(Arc::clone(env))),
         cancel: None,
         state: Map::new(),
-        around: None,
+        part: Part::Whole,
+        history: Vec::new(),
     };
     match job.run(input).await {
         Ending::Completed(output) => {
@@ -97,25 +98,28 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
         }
         Ending::Failed(failure) => Err(RunError::Failed(failure)),
         Ending::Cancelled => Err(RunError::Cancelled),
+        Ending::Halted(halt) => Err(halt.into()),
     }
 }
 
 /// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
-/// replacements and records, a copy of its state, and paths below the node's own. It is cancelled with the node.
+/// replacements, a copy of its state, and paths below the node's own. It is cancelled with the node. Nothing of it is
+/// recorded: like any function that a node calls it is the node's own affair (`ctx.run::<W>(..)` is not).
 #[doc(hidden)]
 pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
     let definition = W::definition();
     let job = Job {
         definition: Arc::clone(definition),
-        shared: Arc::clone(&context.0.run),
+        shared: Arc::new(context.0.run.unrecorded()),
         cancel: None,
         state: Map::clone(&context.0.state),
-        around: Some(context.0.place.clone()),
+        part: Part::Of(context.path()),
+        history: Vec::new(),
     };
     match Box::pin(job.run(Box::new(input))).await {
         Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
         Ending::Failed(failure) => Err(failure),
-        Ending::Cancelled => Err(Failure {
+        Ending::Halted(_) | Ending::Cancelled => Err(Failure {
             path: context.path(),
             attempts: 1,
             cause: Cause::from(Fault::Context { message: "cancelled".to_owned() }),

@@ -63,14 +63,14 @@ async fn until_parked<W: Workflow<Input = u32>>(input: u32, nodes: u32, journal:
 #[tokio::test]
 async fn a_cancelled_run_ends_cancelled() {
     let run = until_parked::<waiting>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
 }
 
 #[tokio::test]
 async fn the_result_of_a_cancelled_run_is_an_error() {
     let run = until_parked::<waiting>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     assert_eq!(run.result().await.unwrap_err().to_string(), "the run was cancelled");
 }
 
@@ -78,7 +78,7 @@ async fn the_result_of_a_cancelled_run_is_an_error() {
 async fn the_node_under_way_is_stopped() {
     let journal = Journal::default();
     let run = until_parked::<waiting>(1, 1, &journal).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(journal.lines(), ["stopped"]);
 }
@@ -88,7 +88,7 @@ async fn every_branch_is_stopped() {
     workflow! { both(u32) -> u32 { START => (parked, again) => sum; let again = parked(); } }
     let journal = Journal::default();
     let run = until_parked::<both>(1, 2, &journal).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(journal.count("stopped"), 2);
 }
@@ -98,7 +98,7 @@ async fn every_item_is_stopped() {
     workflow! { items(u32) -> Vec<u32> { START => count => [parked]; } }
     let journal = Journal::default();
     let run = until_parked::<items>(5, 5, &journal).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(journal.count("stopped"), 5);
 }
@@ -106,7 +106,7 @@ async fn every_item_is_stopped() {
 #[tokio::test]
 async fn nothing_begins_after_a_cancellation() {
     let run = until_parked::<waiting>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     let begun = graphweft_tests::started(&records(&run).await);
     assert_eq!(begun, ["waiting/number", "waiting/parked"]);
 }
@@ -114,7 +114,7 @@ async fn nothing_begins_after_a_cancellation() {
 #[tokio::test]
 async fn the_stopped_node_is_recorded() {
     let run = until_parked::<waiting>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     let stopped = paths(&records(&run).await, |kind| matches!(kind, EventKind::NodeCancelled));
     assert_eq!(stopped, ["waiting/parked"]);
 }
@@ -122,7 +122,7 @@ async fn the_stopped_node_is_recorded() {
 #[tokio::test]
 async fn the_last_record_is_the_cancellation() {
     let run = until_parked::<waiting>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     assert_eq!(records(&run).await.last().map(|event| event.kind.clone()), Some(EventKind::RunCancelled));
 }
 
@@ -130,7 +130,7 @@ async fn the_last_record_is_the_cancellation() {
 async fn a_node_that_listens_may_clean_up() {
     let journal = Journal::default();
     let run = until_parked::<tidying>(1, 1, &journal).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(journal.lines(), ["tidied up"]);
 }
@@ -138,7 +138,7 @@ async fn a_node_that_listens_may_clean_up() {
 #[tokio::test]
 async fn what_a_cancelled_node_gives_is_dropped() {
     let run = until_parked::<tidying>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
 }
 
@@ -156,7 +156,7 @@ async fn a_node_that_cleans_up_for_too_long_is_dropped() {
     let run = engine.start::<stuck>(1).await.unwrap();
     begun.0.acquire().await.unwrap().forget();
     let start = tokio::time::Instant::now();
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 5);
 }
@@ -171,7 +171,7 @@ async fn the_delay_before_an_attempt_is_cut_short() {
     workflow! { failing(u32) -> u32 { START => fails; } }
     let start = tokio::time::Instant::now();
     let run = until_parked::<failing>(1, 1, &Journal::default()).await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
 }
@@ -181,7 +181,7 @@ async fn a_run_that_has_ended_stays_as_it_is() {
     workflow! { numbers(u32) -> u32 { START => number; } }
     let run = Engine::builder().build().unwrap().start::<numbers>(3).await.unwrap();
     run.outcome().await.unwrap();
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(3));
 }
 
@@ -198,7 +198,7 @@ async fn dropping_a_handle_leaves_the_run_going() {
     let engine = Engine::builder().resource(Arc::clone(&go)).resource(journal.clone()).build().unwrap();
     drop(engine.start::<patient>(1).id("kept").await.unwrap());
     go.notify_one();
-    engine.run("kept").unwrap().outcome().await.unwrap();
+    engine.run("kept").await.unwrap().unwrap().outcome().await.unwrap();
     assert_eq!(journal.lines(), ["went on"]);
 }
 

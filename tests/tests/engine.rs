@@ -108,7 +108,7 @@ async fn the_same_id_gives_the_run_that_still_goes_on() {
     let engine = Engine::builder().resource(journal.clone()).resource(Notify::new()).build().unwrap();
     let first = engine.start::<waiting_note>(1).id("a").await.unwrap();
     let second = engine.start::<waiting_note>(1).id("a").await.unwrap();
-    first.cancel();
+    first.cancel().await.expect("it is recorded");
     assert_eq!(second.outcome().await.unwrap(), Outcome::Cancelled);
 }
 
@@ -145,12 +145,12 @@ async fn starting_one_id_from_many_tasks_runs_it_once() {
 async fn a_run_is_found_by_its_id() {
     let engine = engine();
     engine.start::<numbers>(6).id("a").await.unwrap();
-    assert_eq!(engine.run("a").unwrap().result().await.unwrap(), serde_json::json!(6));
+    assert_eq!(engine.run("a").await.unwrap().unwrap().result().await.unwrap(), serde_json::json!(6));
 }
 
 #[tokio::test]
 async fn an_unknown_id_is_no_run() {
-    assert!(engine().run("nobody").is_none());
+    assert!(engine().run("nobody").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn json_without_a_field_names_the_field() {
 async fn refused_json_runs_nothing() {
     let engine = engine();
     engine.start_json("pricing", serde_json::json!({})).id("a").await.unwrap_err();
-    assert!(engine.run("a").is_none());
+    assert!(engine.run("a").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn an_unknown_workflow_is_told_with_those_that_there_are() {
 async fn a_missing_resource_is_reported_before_anything_runs() {
     let engine = Engine::builder().build().unwrap();
     engine.start::<noting>(1).id("a").await.unwrap_err();
-    assert!(engine.run("a").is_none());
+    assert!(engine.run("a").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -309,14 +309,14 @@ async fn only_as_many_ended_runs_are_kept_as_were_asked_for() {
     graphweft_tests::records(&newer).await;
     newer.outcome().await.unwrap();
     tokio::task::yield_now().await;
-    assert!(engine.run("old").is_none());
+    assert!(engine.run("old").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn nothing_starts_before_the_start_is_awaited() {
     let engine = engine();
     let start = engine.start::<numbers>(1).id("a");
-    let there = engine.run("a").is_some();
+    let there = engine.run("a").await.unwrap().is_some();
     drop(start);
     assert!(!there);
 }

@@ -77,7 +77,14 @@ async fn every_event_has_the_id_of_its_run() {
 #[tokio::test]
 async fn the_first_event_holds_the_workflow_and_its_input() {
     let events = records_of::<doubled>(5).await;
-    assert_eq!(events[0].kind, EventKind::RunStarted { workflow: "doubled".to_owned(), input: serde_json::json!(5) });
+    assert_eq!(
+        events[0].kind,
+        EventKind::RunStarted {
+            workflow: "doubled".to_owned(),
+            input: serde_json::json!(5),
+            state: serde_json::Map::new()
+        }
+    );
 }
 
 #[tokio::test]

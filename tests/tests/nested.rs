@@ -242,7 +242,7 @@ async fn cancelling_the_run_reaches_the_nodes_inside() {
     let engine = Engine::builder().resource(journal.clone()).resource(Arc::clone(&started)).build().unwrap();
     let run = engine.start::<outer>(1).await.unwrap();
     started.notified().await;
-    run.cancel();
+    run.cancel().await.expect("it is recorded");
     run.outcome().await.unwrap();
     assert_eq!(journal.lines(), ["stopped"]);
 }

@@ -296,7 +296,7 @@ async fn attempts_are_numbered_from_one() {
         .await
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::NodeStarted { attempt } => Some(attempt),
+            EventKind::NodeStarted { attempt, .. } => Some(attempt),
             _ => None,
         })
         .collect();

@@ -1,5 +1,7 @@
 //! Attempts: how a node that has fired is tried, tried again, and ends.
 
+use std::time::Duration;
+
 use graphweft_graph::NodeIx;
 
 use super::layout::{NodeKind, NodeLayout, Program};
@@ -62,12 +64,13 @@ impl<V> Machine<V> {
             timer: None,
             group: None,
             failing: None,
+            unjudged: None,
         });
         self.scope_mut(scope)?.tasks.push(task);
         Some(task)
     }
 
-    fn spec<'p>(&self, program: &'p Program, task: TaskId) -> Option<&'p NodeLayout> {
+    pub(super) fn spec<'p>(&self, program: &'p Program, task: TaskId) -> Option<&'p NodeLayout> {
         let at = self.tasks.get(task)?;
         self.layout(program, at.scope)?.nodes.get(at.node)
     }
@@ -104,9 +107,7 @@ impl<V> Machine<V> {
     pub(super) fn ended(&mut self, program: &Program, task: TaskId, ended: Ended<V>, writes: Writes) {
         let Some(at) = self.tasks.get(task) else { return };
         let is_stopping = at.stopping.is_some();
-        if self.is_leaf(program, task) {
-            self.slots.running = self.slots.running.saturating_sub(1);
-        }
+        self.free_slot(program, task);
         if is_stopping {
             return self.stopped(program, task);
         }
@@ -125,7 +126,7 @@ impl<V> Machine<V> {
     }
 
     /// A node is done: its writes are folded, and its tokens go on.
-    fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>, writes: Writes) {
+    pub(super) fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>, writes: Writes) {
         if let Err(fault) = self.fold(program, task, &writes).map_err(Box::new) {
             return self.attempt_failed(program, task, Failed::Fault(fault));
         }
@@ -153,6 +154,9 @@ impl<V> Machine<V> {
     /// An attempt has failed: there is another, or an arm `err` takes it, or the scope fails.
     pub(super) fn attempt_failed(&mut self, program: &Program, task: TaskId, failed: Failed<V>) {
         self.drop_timer(task);
+        if self.replaying {
+            return self.await_judgement(task, failed);
+        }
         let (Some(spec), Some(at)) = (self.spec(program, task), self.tasks.get(task)) else { return };
         let attempt = at.attempt;
         let (cause, retryable) = match &failed {
@@ -164,12 +168,7 @@ impl<V> Machine<V> {
         if retryable && attempt < spec.options.retry.max_attempts {
             let delay = spec.options.retry.delay_after(attempt, self.random);
             self.note_task(task, || Note::Failed { attempt, cause, retry_in: Some(delay) });
-            let timer = self.set_timer(task, delay);
-            if let Some(at) = self.tasks.get_mut(task) {
-                at.stage = TaskStage::Delayed;
-                at.timer = Some(timer);
-            }
-            return;
+            return self.delay(task, delay);
         }
         self.note_task(task, || Note::Failed { attempt, cause: cause.clone(), retry_in: None });
         let Some(place) = self.place_of(task) else { return };
@@ -198,6 +197,14 @@ impl<V> Machine<V> {
         self.out.push_back(Command::Route { task, place, error: Box::new(error) });
     }
 
+    pub(super) fn delay(&mut self, task: TaskId, delay: Duration) {
+        let timer = self.set_timer(task, delay);
+        if let Some(at) = self.tasks.get_mut(task) {
+            at.stage = TaskStage::Delayed;
+            at.timer = Some(timer);
+        }
+    }
+
     /// The driver says whether a fault, or the failure of a graph inside, goes on by the arm `err`.
     pub(super) fn routed(&mut self, program: &Program, task: TaskId, emitted: Option<Emitted<V>>) {
         let Some(at) = self.tasks.get_mut(task) else { return };
@@ -211,7 +218,7 @@ impl<V> Machine<V> {
         }
     }
 
-    fn fail_node(&mut self, program: &Program, task: TaskId, failure: Failure) {
+    pub(super) fn fail_node(&mut self, program: &Program, task: TaskId, failure: Failure) {
         let Some(at) = self.end_task(program, task) else { return };
         self.fail_scope(program, at.scope, failure);
     }
@@ -243,7 +250,9 @@ impl<V> Machine<V> {
         }
         at.stopping = Some(why);
         match at.stage {
-            TaskStage::AtGate | TaskStage::Queued | TaskStage::Delayed => self.stopped(program, task),
+            TaskStage::AtGate | TaskStage::Queued | TaskStage::Delayed | TaskStage::Unjudged => {
+                self.stopped(program, task);
+            }
             TaskStage::Running if is_leaf => self.out.push_back(Command::Cancel(task)),
             TaskStage::Running | TaskStage::Routing => {}
             TaskStage::Inside => self.stop_group(program, task),

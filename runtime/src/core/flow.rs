@@ -176,7 +176,7 @@ impl<V> Machine<V> {
     pub(super) fn skip(&mut self, program: &Program, scope: usize, frame: usize, node: NodeIx) {
         if self.notes && node != END {
             let place = self.place(scope, frame, node);
-            self.note(place, || Note::Skipped);
+            self.note(None, place, || Note::Skipped);
         }
         self.emit_dead(program, scope, frame, node);
         self.settle_node(program, scope, frame, node);
@@ -200,7 +200,7 @@ impl<V> Machine<V> {
             };
             for node in (0..layout.nodes.len()).filter(|node| is_inside(layout.nodes[*node].frame)) {
                 let place = self.place(scope, frame, node);
-                self.note(place, || Note::Skipped);
+                self.note(None, place, || Note::Skipped);
             }
         }
         for edge in &layout.frames[kind].leaving {

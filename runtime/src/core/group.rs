@@ -23,6 +23,10 @@ pub(super) struct Group<V> {
     pub(super) children: Vec<Option<usize>>,
     ends: Vec<Option<Arrived<V>>>,
     open: usize,
+    /// Items that were opened from records, lowest index first; some may have begun since.
+    pub(super) held: VecDeque<usize>,
+    /// How many of those have not begun.
+    pub(super) held_open: usize,
     /// How many items may be under way at once.
     limit: usize,
     /// The failed item of the lowest index.
@@ -54,6 +58,8 @@ impl<V> Machine<V> {
             children: vec![None; count],
             ends: std::iter::repeat_with(|| None).take(count).collect(),
             open: 0,
+            held: VecDeque::new(),
+            held_open: 0,
             limit,
             failed: None,
             gates: HashMap::new(),
@@ -66,7 +72,7 @@ impl<V> Machine<V> {
     }
 
     /// Begins items that may begin; when all are over, so is the attempt.
-    fn go_on(&mut self, program: &Program, task: TaskId) {
+    pub(super) fn go_on(&mut self, program: &Program, task: TaskId) {
         loop {
             let Some(at) = self.tasks.get_mut(task) else { return };
             let scope = at.scope;
@@ -75,19 +81,32 @@ impl<V> Machine<V> {
             if stopping {
                 group.pending.clear();
             }
-            if group.open >= group.limit {
-                return;
+            if !self.replaying {
+                if group.open - group.held_open >= group.limit {
+                    return;
+                }
+                if let Some(item) = group.held.pop_front() {
+                    let held = group.children.get(item).copied().flatten();
+                    if let Some(scope) = held.filter(|scope| self.scope(*scope).is_some_and(|scope| scope.held)) {
+                        self.release(program, scope);
+                    }
+                    continue;
+                }
             }
             let Some((item, emitted)) = group.pending.pop_front() else { break };
             group.open += 1;
             let (kind, layout) = (group.kind, group.layout);
+            if self.replaying && kind == ScopeKind::Each {
+                group.held.push_back(item);
+                group.held_open += 1;
+            }
             let (Some(around), Some(outer)) = (self.place_of(task), self.scope(scope)) else { return };
             let (item_name, each) = match kind {
                 ScopeKind::Nested => (None, outer.each),
                 ScopeKind::Each => (Some(item), Some(task)),
             };
             let inside = Arc::clone(&program.layouts[layout]);
-            let path = Arc::new(ScopePath { layout: inside, around: Some(around), item: item_name });
+            let path = Arc::new(ScopePath { layout: inside, around: Some(around), prefix: None, item: item_name });
             self.open_scope(program, layout, path, Some((task, item, each)), emitted);
         }
         let Some(at) = self.tasks.get_mut(task) else { return };

@@ -12,6 +12,16 @@ pub(crate) struct Program {
     pub(crate) layouts: Vec<Arc<Layout>>,
 }
 
+impl Program {
+    /// How many edges of START of the graph inside a node go live under a choice.
+    pub(crate) fn edges_inside(&self, place: &super::path::Place, choice: usize) -> usize {
+        match place.scope.layout.nodes.get(place.node as usize).map(|node| node.kind) {
+            Some(NodeKind::Scope(_, inside)) => self.layouts[inside].edges_of(START, choice),
+            _ => 0,
+        }
+    }
+}
+
 /// One graph.
 pub(crate) struct Layout {
     /// Its place in the program.
@@ -128,6 +138,15 @@ pub(super) struct GroupLayout {
 }
 
 impl Layout {
+    /// How many edges of a node go live under a choice.
+    pub(crate) fn edges_of(&self, node: NodeIx, choice: usize) -> usize {
+        self.nodes.get(node).and_then(|node| node.choices.get(choice)).map_or(0, |choice| choice.live.len())
+    }
+
+    pub(crate) fn is_scope(&self, node: NodeIx) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.kind != NodeKind::Leaf)
+    }
+
     /// Lays out a proven graph. `index` is its place in the program; `specs` says of each node but START and END what it
     /// is.
     pub(crate) fn new<Id>(

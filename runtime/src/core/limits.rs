@@ -37,6 +37,9 @@ impl Slots {
 impl<V> Machine<V> {
     /// A task that has just fired: to the node's gate, if it has one, and on to the run's slots.
     pub(super) fn approach(&mut self, program: &Program, task: TaskId) {
+        if self.is_held(task) {
+            return self.hold(task);
+        }
         if let Some((each, key, places)) = self.gate_of(program, task)
             && let Some(group) = self.tasks.get_mut(each).and_then(|each| each.group.as_mut())
         {
@@ -54,6 +57,29 @@ impl<V> Machine<V> {
             }
         }
         self.queue_up(program, task);
+    }
+
+    /// An attempt has ended, or begins from a record; a task that waits for its slot has none to give back.
+    pub(super) fn free_slot(&mut self, program: &Program, task: TaskId) {
+        let is_running = self.tasks.get(task).is_some_and(|at| at.stage == TaskStage::Running);
+        if is_running && self.is_leaf(program, task) {
+            self.slots.running = self.slots.running.saturating_sub(1);
+        }
+    }
+
+    /// From a record: takes a place at the task's gate, whether there is one or not.
+    pub(super) fn pass_gate(&mut self, program: &Program, task: TaskId) {
+        if self.tasks.get(task).is_none_or(|at| at.gated) {
+            return;
+        }
+        if let Some((each, key, _)) = self.gate_of(program, task)
+            && let Some(group) = self.tasks.get_mut(each).and_then(|each| each.group.as_mut())
+        {
+            group.gates.entry(key).or_default().inside += 1;
+            if let Some(at) = self.tasks.get_mut(task) {
+                at.gated = true;
+            }
+        }
     }
 
     fn gate_mut(&mut self, each: TaskId, key: (usize, usize)) -> Option<&mut Gate> {
@@ -74,6 +100,9 @@ impl<V> Machine<V> {
 
     /// Starts an attempt, or lets it wait for a slot.
     pub(super) fn queue_up(&mut self, program: &Program, task: TaskId) {
+        if self.replaying {
+            return self.hold(task);
+        }
         if self.slots.limit > 0
             && self.is_leaf(program, task)
             && (!self.slots.is_free() || !self.slots.queue.is_empty())

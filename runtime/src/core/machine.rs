@@ -37,6 +37,8 @@ pub(super) struct Machine<V> {
     /// What the driver drew for the event that is being applied: the jitter of a delay comes of it.
     pub(super) random: f64,
     pub(super) notes: bool,
+    /// Whether what happens comes from records: then attempts begin, and failures are judged, as these say.
+    pub(super) replaying: bool,
     pub(super) over: bool,
 }
 
@@ -51,15 +53,16 @@ pub(super) enum Work<V> {
 
 impl<V> Core<V> {
     /// A run that has not begun. `notes`: whether anyone wants [`Command::Note`]; `max_concurrency`: how many attempts
-    /// of nodes may be under way at once, 0 for no limit; `around`: the node that this run is a part of, where it is one.
+    /// of nodes may be under way at once, 0 for no limit; `prefix`: what stands before all paths, where that is not the
+    /// workflow's name.
     pub(crate) fn new(
         program: Arc<Program>,
         max_concurrency: usize,
         notes: bool,
         state: Map<String, Value>,
-        around: Option<Place>,
+        prefix: Option<String>,
     ) -> Self {
-        let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around, item: None });
+        let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around: None, prefix, item: None });
         let machine = Machine {
             scopes: Vec::new(),
             free_scopes: Vec::new(),
@@ -72,9 +75,15 @@ impl<V> Core<V> {
             state: StateMap::new(state),
             random: 0.0,
             notes,
+            replaying: false,
             over: false,
         };
         Core { program, root, machine }
+    }
+
+    /// From here until [`Event::Replayed`], what is applied comes from records.
+    pub(crate) fn replay(&mut self) {
+        self.machine.replaying = true;
     }
 
     /// Takes what has happened; [`next_command`](Self::next_command) then gives what is to be done, in that order.
@@ -96,12 +105,26 @@ impl<V> Core<V> {
                 machine.fired(program, timer);
             }
             Event::CancelRequested => machine.cancel_scope(program, 0),
+            Event::Started { task } => machine.started(program, task),
+            Event::Judged { task, cause, retry_in, routed } => machine.judged(program, task, *cause, retry_in, routed),
+            Event::Forgiven { task } => machine.forgiven(program, task),
+            Event::Replayed => machine.replayed(program),
         }
         machine.settle(program);
     }
 
     pub(crate) fn next_command(&mut self) -> Option<Command<V>> {
         self.machine.out.pop_front()
+    }
+
+    /// Whether a task is to stop, and it is only waited for what it started.
+    pub(crate) fn is_stopping(&self, task: TaskId) -> bool {
+        self.machine.tasks.get(task).is_some_and(|task| task.stopping.is_some())
+    }
+
+    /// The node that a timer was set for; `None` where it is no longer set.
+    pub(crate) fn place_of_timer(&self, timer: TimerId) -> Option<Place> {
+        self.machine.place_of(*self.machine.timers.get(&timer)?)
     }
 
     /// The run's state, as a node that starts now sees it.
@@ -120,7 +143,7 @@ impl<V> Machine<V> {
                     Work::Close { scope, frame } => self.close_frame(program, scope, frame),
                 }
             }
-            if self.over || !self.admit(program) {
+            if self.over || self.replaying || !self.admit(program) {
                 return;
             }
         }
@@ -148,16 +171,16 @@ impl<V> Machine<V> {
         self.place(task.scope, task.frame, task.node)
     }
 
-    pub(super) fn note(&mut self, place: Option<Place>, note: impl FnOnce() -> Note) {
+    pub(super) fn note(&mut self, task: Option<TaskId>, place: Option<Place>, note: impl FnOnce() -> Note) {
         if let Some(place) = place.filter(|_| self.notes) {
-            self.out.push_back(Command::Note { place, note: Box::new(note()) });
+            self.out.push_back(Command::Note { task, place, note: Box::new(note()) });
         }
     }
 
     pub(super) fn note_task(&mut self, task: TaskId, note: impl FnOnce() -> Note) {
         if self.notes {
             let place = self.place_of(task);
-            self.note(place, note);
+            self.note(Some(task), place, note);
         }
     }
 
@@ -165,7 +188,9 @@ impl<V> Machine<V> {
         self.next_timer += 1;
         let timer = TimerId(self.next_timer);
         self.timers.insert(timer, task);
-        self.out.push_back(Command::SetTimer { timer, after });
+        if let Some(place) = self.place_of(task) {
+            self.out.push_back(Command::SetTimer { timer, place, after });
+        }
         timer
     }
 

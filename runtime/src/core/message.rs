@@ -32,6 +32,14 @@ pub(crate) enum Event<V> {
     Routed { task: TaskId, emitted: Option<Emitted<V>> },
     /// A timer has run out. `random` as above: it may be the time of an attempt that another follows.
     Fired { timer: TimerId, random: f64 },
+    /// From a record: an attempt has begun. Where it is under way already, it begins again.
+    Started { task: TaskId },
+    /// From a record: an attempt has failed, and this is what was decided then.
+    Judged { task: TaskId, cause: Box<Cause>, retry_in: Option<Duration>, routed: Option<Emitted<V>> },
+    /// From a record: a failure does not count, and the node begins anew.
+    Forgiven { task: TaskId },
+    /// The records are at their end; what was under way then goes on.
+    Replayed,
     /// Someone wants the run to end.
     CancelRequested,
 }
@@ -95,11 +103,19 @@ pub(crate) enum Command<V> {
     Forget(TaskId),
     SetTimer {
         timer: TimerId,
+        place: Place,
         after: Duration,
     },
     DropTimer(TimerId),
+    /// Only while records are taken: a task waits for the record of what became of it.
+    Awaits {
+        task: TaskId,
+        place: Place,
+    },
     /// For the record. Only where the core was told to keep one.
     Note {
+        /// The task that it is about; `None` for a node that was skipped.
+        task: Option<TaskId>,
         place: Place,
         note: Box<Note>,
     },

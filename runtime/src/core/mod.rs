@@ -19,6 +19,7 @@ mod limits;
 mod machine;
 mod message;
 mod path;
+mod replay;
 mod scope;
 mod state;
 mod task;

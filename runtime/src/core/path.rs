@@ -25,6 +25,8 @@ pub(crate) struct ScopePath {
     pub(crate) layout: Arc<Layout>,
     /// The node that the scope is inside of; `None` for the workflow that was started.
     pub(crate) around: Option<Place>,
+    /// What stands before all names of a workflow that a node has started, in the place of the workflow's own.
+    pub(crate) prefix: Option<String>,
     /// For an item of `[..]`, which one.
     pub(crate) item: Option<usize>,
 }
@@ -64,13 +66,39 @@ impl ScopePath {
     /// What stands before and behind the name of each node of this scope.
     fn affixes(&self) -> (String, String) {
         match (&self.around, self.item) {
-            (None, _) => (self.layout.name.clone(), String::new()),
+            (None, _) => (self.prefix.as_ref().unwrap_or(&self.layout.name).clone(), String::new()),
             (Some(around), None) => (around.to_string(), String::new()),
             (Some(around), Some(item)) => {
                 let (before, behind) = around.scope.affixes();
                 (before, format!("{behind}{}[{item}]", around.turns))
             }
         }
+    }
+}
+
+impl Place {
+    /// How many edges go live under a choice.
+    pub(crate) fn edges(&self, choice: usize) -> usize {
+        self.scope.layout.edges_of(self.node as usize, choice)
+    }
+
+    /// Whether it is a node, or stands in the graph inside it.
+    pub(crate) fn is_within(&self, node: &Place) -> bool {
+        let mut at = self;
+        loop {
+            if at.node == node.node && at.turns == node.turns && Arc::ptr_eq(&at.scope, &node.scope) {
+                return true;
+            }
+            match &at.scope.around {
+                Some(around) => at = around,
+                None => return false,
+            }
+        }
+    }
+
+    /// Whether the node has a graph inside.
+    pub(crate) fn is_scope(&self) -> bool {
+        self.scope.layout.is_scope(self.node as usize)
     }
 }
 

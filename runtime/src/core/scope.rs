@@ -29,6 +29,8 @@ pub(super) struct Scope<V> {
     pub(super) tasks: Vec<TaskId>,
     pub(super) closing: Option<Closing>,
     pub(super) output: Option<Arrived<V>>,
+    /// Whether it is an item of `[..]` that was opened from records, and that none of them says has begun.
+    pub(super) held: bool,
 }
 
 /// Why a scope ends before its graph has.
@@ -60,6 +62,7 @@ impl<V> Machine<V> {
             tasks: Vec::new(),
             closing: None,
             output: None,
+            held: self.replaying && parent.is_some_and(|(task, _, each)| each == Some(task)),
         };
         let at = self.free_scopes.pop().unwrap_or_else(|| {
             self.scopes.push(None);
@@ -78,6 +81,7 @@ impl<V> Machine<V> {
     }
 
     fn remove_scope(&mut self, scope: usize) -> Option<Scope<V>> {
+        self.unhold(scope);
         let removed = self.scopes.get_mut(scope)?.take()?;
         self.free_scopes.push(scope);
         Some(removed)

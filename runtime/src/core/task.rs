@@ -1,5 +1,6 @@
 //! Nodes that have fired and are not settled yet.
 
+use super::attempt::Failed;
 use super::group::Group;
 use super::message::TimerId;
 use super::token::Arrived;
@@ -34,6 +35,8 @@ pub(super) struct Task<V> {
     pub(super) group: Option<Box<Group<V>>>,
     /// What will fail the node if no arm takes it.
     pub(super) failing: Option<Box<Failure>>,
+    /// How it has failed, while the record of what was decided then has yet to come.
+    pub(super) unjudged: Option<Box<Failed<V>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,8 @@ pub(super) enum TaskStage {
     Delayed,
     /// The driver is asked for an arm `err`.
     Routing,
+    /// Has failed; a record says what was decided.
+    Unjudged,
 }
 
 /// Why a task is stopped before its time.
@@ -88,6 +93,12 @@ impl<V> Tasks<V> {
                 TaskId { at, serial: 0 }
             }
         }
+    }
+
+    /// All of them, in no order that means anything, but always the same.
+    pub(super) fn ids(&self) -> Vec<TaskId> {
+        let ids = self.places.iter().enumerate().filter(|(_, (_, task))| task.is_some());
+        ids.map(|(at, (serial, _))| TaskId { at: at as u32, serial: *serial }).collect()
     }
 
     pub(super) fn get(&self, id: TaskId) -> Option<&Task<V>> {

@@ -8,38 +8,38 @@ use serde_json::{Map, Value};
 
 use super::attempt::Running;
 use super::catch::caught;
-use super::run::{Driver, UnderWay};
+use super::run::{Driver, Given, UnderWay};
 use super::timers::Timer;
-use crate::context::{Attempt, Context};
+use crate::context::{At, Attempt, Beat, Context};
 use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd, TaskId, Writes};
-use crate::event::EventKind;
+use crate::event::{Entered, EventKind};
 use crate::fault::Fault;
 use crate::state::StateWrite;
-use crate::table::{AnyNode, BoxValue, Emitted, Finished, Token};
+use crate::table::{AnyNode, BoxValue, Emitted, Finished, Routed, Token};
 
 impl Driver {
     /// Does all that the core asks for. Returns the end of the run, if that is what it asks for.
     pub(super) fn carry_out(&mut self) -> Option<RunEnd<Token>> {
         while let Some(command) = self.core.next_command() {
+            if self.halt.is_some() {
+                return None;
+            }
             match command {
                 Command::Run { task, place, attempt, may_repeat, arrived, local } => {
                     self.run(task, place, attempt, may_repeat, arrived, local);
                 }
                 Command::Enter { task, place, attempt, may_repeat, arrived } => {
-                    self.shared.record(|| place.to_string(), || EventKind::NodeStarted { attempt });
-                    match self.enter(task, &place, may_repeat, arrived) {
-                        Ok(inputs) => self.core.apply(Event::Entered { task, inputs }),
-                        Err(fault) => self.tell(task, self.ended_by(task, may_repeat, fault), Writes::default()),
-                    }
+                    self.begin_inside(task, &place, attempt, may_repeat, arrived);
                 }
-                Command::Leave { task, place, ends } => {
-                    let finished = self.leave(&place, ends).unwrap_or_else(Finished::Fault);
-                    self.finished(task, finished, Writes::default());
-                }
+                Command::Leave { task, place, ends } => self.leave_inside(task, &place, ends),
                 Command::Route { task, place, error } => {
-                    let emitted = self.route(&place, &error);
+                    let emitted = self.route(&place, &error).map(|routed| {
+                        self.give(task, Given::Error(routed.error));
+                        routed.emitted
+                    });
                     self.core.apply(Event::Routed { task, emitted });
                 }
+                Command::Awaits { .. } => {}
                 Command::Cancel(task) => self.cancel(task),
                 Command::Forget(task) => {
                     if let Some(kept) = self.kept.remove(&task) {
@@ -47,16 +47,60 @@ impl Driver {
                         let _ = caught(|| drop(kept));
                     }
                 }
-                Command::SetTimer { timer, after } => self.timers.set(Timer::Core(timer), after),
+                Command::SetTimer { timer, after, .. } => self.timers.set(Timer::Core(timer), after),
                 Command::DropTimer(timer) => self.timers.unset(Timer::Core(timer)),
-                Command::Note { place, note } => self.write_down(&place, *note),
+                Command::Note { task, place, note } => self.write_down(task, &place, *note),
                 Command::End(end) => return Some(*end),
             }
         }
         None
     }
 
-    fn run(
+    pub(super) fn begin_inside(
+        &mut self,
+        task: TaskId,
+        place: &Place,
+        attempt: u32,
+        may_repeat: bool,
+        arrived: Option<Arrived>,
+    ) {
+        let arrived = match arrived.map(|arrived| self.read(arrived)).transpose() {
+            Ok(arrived) => arrived,
+            Err(halt) => return self.halt = Some(halt),
+        };
+        let entered = self.enter(task, place, may_repeat, arrived);
+        self.shared.record(
+            || place.to_string(),
+            || EventKind::NodeStarted {
+                attempt,
+                inside: entered.as_ref().ok().map(|inputs| self.entered(place, inputs)),
+                input: None,
+            },
+        );
+        match entered {
+            Ok(inputs) => self.core.apply(Event::Entered { task, inputs }),
+            Err(fault) => self.tell(task, self.ended_by(task, may_repeat, fault), Writes::default()),
+        }
+    }
+
+    /// What is recorded of the inputs inside a node: which way each goes.
+    fn entered(&self, place: &Place, inputs: &[Emitted]) -> Entered {
+        let labels = self.executable.labels_inside(&self.definition, place);
+        let label = |input: &Emitted| labels.get(input.choice).map(|label| (*label).to_owned());
+        Entered { items: inputs.len() as u64, labels: inputs.iter().filter_map(label).collect() }
+    }
+
+    pub(super) fn leave_inside(&mut self, task: TaskId, place: &Place, ends: Vec<Arrived>) {
+        match ends.into_iter().map(|end| self.read(end)).collect() {
+            Ok(ends) => {
+                let finished = self.leave(place, ends).unwrap_or_else(Finished::Fault);
+                self.finished(task, finished, Writes::default());
+            }
+            Err(halt) => self.halt = Some(halt),
+        }
+    }
+
+    pub(super) fn run(
         &mut self,
         task: TaskId,
         place: Place,
@@ -65,20 +109,33 @@ impl Driver {
         arrived: Option<Arrived>,
         local: Option<Arc<Map<String, Value>>>,
     ) {
-        self.shared.record(|| place.to_string(), || EventKind::NodeStarted { attempt: number });
+        let arrived = match arrived.map(|arrived| self.read(arrived)).transpose() {
+            Ok(arrived) => arrived,
+            Err(halt) => return self.halt = Some(halt),
+        };
+        if let Some(journal) = &self.shared.journal {
+            let path = place.to_string();
+            if number > 1 {
+                journal.desk.forgive_below(&path);
+            }
+            journal.push(path, EventKind::NodeStarted { attempt: number, inside: None, input: None });
+        }
         let span = tracing::debug_span!("node", path = %place, attempt = number);
-        let Some((node, limit)) = self.body(&place) else {
+        let Some((node, limit, once_only)) = self.body(&place) else {
             let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
             return self.tell(task, Ended::Fault(Box::new(Fault::Context { message })), Writes::default());
         };
-        let attempt = self.attempt(place, number, local);
+        let attempt = self.attempt(place, number, once_only, local);
         let context = Context(Arc::clone(&attempt));
         let future = match (arrived, may_repeat) {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
             (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
         };
         match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
-            Ok(running) => self.ready.push(UnderWay { task, running, attempt }),
+            Ok(running) => {
+                let beat = Beat::of(&attempt);
+                self.ready.push(UnderWay { task, running, attempt, beat });
+            }
             Err(fault) => self.tell(task, self.ended_by(task, may_repeat, fault), Writes::default()),
         }
     }
@@ -90,9 +147,9 @@ impl Driver {
         if is_lost { Ended::Lost(Box::new(fault)) } else { Ended::Fault(Box::new(fault)) }
     }
 
-    fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>)> {
+    fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>, bool)> {
         let entry = self.executable.entry(&self.definition, place)?;
-        Some((Arc::clone(entry.node.as_ref()?), entry.options.timeout))
+        Some((Arc::clone(entry.node.as_ref()?), entry.options.timeout, entry.options.at_most_once))
     }
 
     /// An attempt that another may follow runs on a copy of the input.
@@ -119,16 +176,24 @@ impl Driver {
         caught(|| Arc::clone(node).run(input, context))
     }
 
-    fn attempt(&mut self, place: Place, number: u32, local: Option<Arc<Map<String, Value>>>) -> Arc<Attempt> {
+    fn attempt(
+        &mut self,
+        place: Place,
+        number: u32,
+        once_only: bool,
+        local: Option<Arc<Map<String, Value>>>,
+    ) -> Arc<Attempt> {
         let state = self.core.state();
         if let Some(mut spare) = self.spare.take()
             && let Some(attempt) = Arc::get_mut(&mut spare)
         {
             attempt.renew(place, number, state, local);
+            attempt.once_only = once_only;
             return spare;
         }
-        let state = Arc::clone(state);
-        Arc::new(Attempt::new(Arc::clone(&self.shared), place, number, state, local))
+        let mut attempt = Attempt::new(Arc::clone(&self.shared), At::Node(place), number, Arc::clone(state), local);
+        attempt.once_only = once_only;
+        Arc::new(attempt)
     }
 
     /// The inputs of the graphs inside a node, each as what START of its graph emits.
@@ -164,7 +229,7 @@ impl Driver {
 
     /// Whether an error that is not the node's own goes on by its arm `err`. A conversion that panics takes no arm: the
     /// error that was to be converted says more.
-    fn route(&self, place: &Place, error: &Routable) -> Option<Emitted> {
+    fn route(&self, place: &Place, error: &Routable) -> Option<Routed> {
         let entry = self.executable.entry(&self.definition, place)?;
         let records = self.shared.records();
         let routed = match (error, &entry.node, &entry.scope) {
@@ -172,7 +237,7 @@ impl Driver {
             (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records)),
             _ => Ok(None),
         };
-        routed.unwrap_or_default().map(|routed| routed.emitted)
+        routed.unwrap_or_default()
     }
 
     /// Tells a node that it is cancelled. One that listens has the grace period to end by itself.
@@ -218,12 +283,15 @@ impl Driver {
     fn finished(&mut self, task: TaskId, finished: Finished, writes: Writes) {
         let ended = match finished {
             Finished::Emitted { emitted, output } => {
-                self.output = output;
+                self.give(task, Given::Output(output));
                 Ended::Emitted(emitted)
             }
             Finished::Waiting => Ended::Waiting,
             Finished::Failed { cause, retryable, routed } => {
-                let routed = routed.map(|routed| routed.emitted);
+                let routed = routed.map(|routed| {
+                    self.give(task, Given::Error(routed.error));
+                    routed.emitted
+                });
                 Ended::Failed { cause: Box::new(cause), retryable, routed }
             }
             Finished::Fault(fault) => Ended::Fault(Box::new(fault)),
@@ -236,24 +304,60 @@ impl Driver {
         self.core.apply(Event::Ended { task, ended, writes, random });
     }
 
-    fn write_down(&mut self, place: &Place, note: Note) {
-        let state = |writes: Writes| -> Vec<StateWrite> { writes.0.map(|set| set.shared).unwrap_or_default() };
+    /// Keeps what a node gave until the core says what comes of it.
+    fn give(&mut self, task: TaskId, given: Given) {
+        if self.shared.records() {
+            self.given.push((task, given));
+        }
+    }
+
+    fn write_down(&mut self, task: Option<TaskId>, place: &Place, note: Note) {
+        let state = |writes: Writes| -> (Vec<StateWrite>, Vec<StateWrite>) {
+            writes.0.map(|set| (set.shared, set.local)).unwrap_or_default()
+        };
+        let given = task.and_then(|task| {
+            let at = self.given.iter().position(|(given, _)| *given == task)?;
+            Some(self.given.swap_remove(at).1)
+        });
+        let Some(journal) = self.shared.journal.clone() else { return };
+        let path = place.to_string();
         let kind = match note {
-            Note::Completed { choice, writes } => EventKind::NodeCompleted {
-                label: self.executable.label(&self.definition, place, choice).map(str::to_owned),
-                output: self.output.take(),
-                state: state(writes),
-            },
-            Note::Waiting { writes } => EventKind::NodeWaiting { state: state(writes) },
+            Note::Completed { choice, writes } => {
+                journal.desk.forget_below(&path);
+                let (output, error) = match given {
+                    Some(Given::Output(output)) => (output, None),
+                    Some(Given::Error(error)) => (None, error),
+                    None => (None, None),
+                };
+                EventKind::NodeCompleted {
+                    label: self.executable.label(&self.definition, place, choice).map(str::to_owned),
+                    output,
+                    error,
+                    state: state(writes).0,
+                }
+            }
+            Note::Waiting { writes } => {
+                journal.desk.forget_below(&path);
+                let (state, local) = state(writes);
+                EventKind::NodeWaiting { state, local }
+            }
             Note::Failed { attempt, cause, retry_in } => {
-                tracing::debug!(path = %place, attempt, %cause, ?retry_in, "attempt failed");
-                self.output = None;
-                EventKind::NodeFailed { attempt, cause, retry_in }
+                tracing::debug!(path, attempt, %cause, ?retry_in, "attempt failed");
+                if retry_in.is_none()
+                    && let (Some(task), Some(given @ Given::Error(_))) = (task, given)
+                {
+                    // It may go on by the arm `err`, which comes next.
+                    self.given.push((task, given));
+                }
+                EventKind::NodeFailed { attempt, cause, retry_in, error: None }
             }
             Note::Skipped => EventKind::NodeSkipped,
-            Note::Cancelled => EventKind::NodeCancelled,
+            Note::Cancelled => {
+                journal.desk.forget_below(&path);
+                EventKind::NodeCancelled
+            }
         };
-        self.shared.record(|| place.to_string(), || kind);
+        journal.push(path, kind);
     }
 }
 

@@ -3,13 +3,19 @@
 mod attempt;
 mod carry;
 mod catch;
+mod desk;
+mod journal;
+mod recorded;
+mod replay;
 mod run;
 mod shared;
 mod timers;
 
 pub(crate) use catch::caught;
-pub(crate) use run::{Ending, Job};
-pub(crate) use shared::{Env, Log, Shared, Watch, new_run_id};
+pub(crate) use desk::Misfit;
+pub(crate) use journal::{Journal, Progress};
+pub(crate) use run::{Ending, Job, Part};
+pub(crate) use shared::{Env, Shared, new_run_id};
 
 #[cfg(test)]
 mod tests;

@@ -14,12 +14,16 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
+use super::journal::{Journal, Progress};
 use super::shared::Shared;
 use super::timers::{Timer, Timers};
 use crate::compile::Executable;
-use crate::context::Attempt;
-use crate::core::{Core, Ended, Event, Place, RunEnd, TaskId, Writes};
+use crate::context::{Attempt, Beat};
+use crate::core::{Core, Ended, Event, RunEnd, TaskId, Writes};
+use crate::engine::Halt;
+use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
+use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Finished, Token};
 
 /// A run that is to be driven.
@@ -30,8 +34,18 @@ pub(crate) struct Job {
     pub(crate) cancel: Option<CancellationToken>,
     /// The state that it begins with.
     pub(crate) state: Map<String, Value>,
-    /// The node that it is a part of, where it is one.
-    pub(crate) around: Option<Place>,
+    /// Whether it is a run of its own, or a part of a node.
+    pub(crate) part: Part,
+    /// What is on record of it.
+    pub(crate) history: Vec<Stored>,
+}
+
+/// What a job is a part of.
+pub(crate) enum Part {
+    /// The run itself.
+    Whole,
+    /// A node that has started it; the text stands before all of its paths.
+    Of(String),
 }
 
 /// How a run ended.
@@ -39,6 +53,8 @@ pub(crate) enum Ending {
     Completed(BoxValue),
     Failed(Failure),
     Cancelled,
+    /// It has not ended, and goes no further in this process.
+    Halted(Halt),
 }
 
 pub(super) struct Driver {
@@ -61,23 +77,48 @@ pub(super) struct Driver {
     pub(super) permits: Option<Arc<Semaphore>>,
     /// A finished attempt whose memory the next one takes.
     pub(super) spare: Option<Arc<Attempt>>,
-    /// The output of the node that has just ended, for the record.
-    pub(super) output: Option<Value>,
+    /// What the nodes have given that have just ended, for the record.
+    pub(super) given: Vec<(TaskId, Given)>,
+    /// Whether some tokens may be on record only.
+    pub(super) replayed: bool,
+    /// Why it goes no further.
+    pub(super) halt: Option<Halt>,
+    /// Whether it is the run itself that is driven.
+    pub(super) is_whole: bool,
+    /// For a part: whether it is counted among what moves.
+    rests: bool,
+    /// How often something had begun to move when nothing did last.
+    still_at: Option<u64>,
+    /// Whether it is to leave the memory once that is recorded.
+    leaves: bool,
+    /// What has gone wrong outside of every node.
+    failed: Option<Fault>,
+    /// The end that its records lead to, where that was not recorded.
+    pub(super) ended: Option<RunEnd<Token>>,
     random: u64,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
     clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
+/// What a node gave, as JSON.
+pub(super) enum Given {
+    Output(Option<Value>),
+    Error(Option<Value>),
+}
+
 pub(super) struct UnderWay {
     pub(super) task: TaskId,
     pub(super) running: Running,
     pub(super) attempt: Arc<Attempt>,
+    pub(super) beat: Option<Beat>,
 }
 
 pub(super) struct Spawned {
     pub(super) handle: AbortHandle,
     pub(super) attempt: Arc<Attempt>,
+    #[expect(dead_code, reason = "held, not read")]
+    pub(super) beat: Option<Beat>,
 }
 
 enum Occurrence {
@@ -85,8 +126,15 @@ enum Occurrence {
     Stopped(TaskId),
     Timer(Timer),
     Cancel,
+    /// Something was said.
+    Said,
+    /// Nothing moves.
+    Still,
     Broken(Fault),
 }
+
+/// How much may happen before it is recorded.
+const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 
 /// How many attempts may end one after another before other tasks of the thread get their turn.
 const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
@@ -100,9 +148,13 @@ impl Job {
         }
         let executable = self.shared.env.executable(&self.definition);
         let env = &self.shared.env;
-        let permits = if self.around.is_none() { env.permits.clone() } else { None };
+        let (prefix, is_whole) = match self.part {
+            Part::Whole => (None, true),
+            Part::Of(prefix) => (Some(prefix), false),
+        };
+        let permits = if is_whole { env.permits.clone() } else { None };
         let program = Arc::clone(&executable.program);
-        let core = Core::new(program, env.max_concurrency(), self.shared.records(), self.state, self.around);
+        let core = Core::new(program, env.max_concurrency(), self.shared.records(), self.state, prefix);
         let mut driver = Driver {
             core,
             definition: self.definition,
@@ -117,16 +169,41 @@ impl Job {
             timers: Timers::default(),
             permits,
             spare: None,
-            output: None,
+            given: Vec::new(),
+            replayed: false,
+            halt: None,
+            is_whole,
+            rests: true,
+            still_at: None,
+            leaves: false,
+            failed: None,
+            ended: None,
             random: 0,
             clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         };
+        if !self.history.is_empty() {
+            driver.core.replay();
+        }
         match caught(|| (driver.definition.start)(input)) {
             Ok(emitted) => driver.core.apply(Event::Begun(emitted)),
-            Err(fault) => return Ending::Failed(failure(&driver.definition, fault)),
+            Err(fault) => driver.failed = Some(fault),
+        }
+        if !self.history.is_empty() {
+            match caught(|| driver.replay(self.history)) {
+                Ok(Ok(())) => {}
+                Ok(Err(halt)) => driver.halt = Some(halt),
+                Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
+            }
         }
         driver.go().await
+    }
+}
+
+async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
+    match journal.flush().await {
+        Ok(()) => ending,
+        Err(halt) => Ending::Halted(halt),
     }
 }
 
@@ -139,15 +216,44 @@ impl Driver {
     /// run fails, and says so.
     async fn go(mut self) -> Ending {
         let mut until_yield = ATTEMPTS_BETWEEN_YIELDS;
+        self.wake_up();
         let ending = loop {
-            match caught(|| self.next_step()) {
-                Ok(None) => {}
-                Ok(Some(end)) => break self.ending(end),
-                Err(fault) => break Ending::Failed(failure(&self.definition, fault)),
+            let stepped = match self.failed.take() {
+                Some(fault) => Err(fault),
+                None => caught(|| self.ended.take().or_else(|| self.carry_out())),
+            };
+            let ending = match stepped {
+                _ if self.halt.is_some() => None,
+                Ok(None) => None,
+                Ok(Some(end)) => Some(self.ending(end)),
+                Err(fault) => Some(Ending::Failed(failure(&self.definition, fault))),
+            };
+            if let Some(halt) = self.halt.take() {
+                break Ending::Halted(halt);
             }
+            if let Some(ending) = ending {
+                break self.record_ending(ending).await;
+            }
+            if let Some(journal) = &self.shared.journal {
+                if let Err(halt) = journal.flush().await {
+                    break Ending::Halted(halt);
+                }
+                if self.leaves {
+                    break Ending::Halted(Halt::Parked);
+                }
+                if self.still_at == Some(self.shared.pulse.generation()) && journal.desk.has_open_questions() {
+                    journal.set_progress(Progress::Waiting);
+                }
+            }
+            self.begin_ready();
             let occurrence = poll_fn(|waker| self.poll_next(waker)).await;
-            if let Err(fault) = caught(|| self.take(occurrence)).and_then(|taken| taken) {
-                break Ending::Failed(failure(&self.definition, fault));
+            let taken = caught(|| self.take(occurrence)).and_then(|taken| taken);
+            if let Err(fault) = taken {
+                self.failed = Some(fault);
+                continue;
+            }
+            if self.shared.records() {
+                self.take_more().await;
             }
             until_yield -= 1;
             if until_yield == 0 {
@@ -161,12 +267,59 @@ impl Driver {
         ending
     }
 
-    fn next_step(&mut self) -> Option<RunEnd<Token>> {
-        let end = self.carry_out();
-        if end.is_none() {
-            self.begin_ready();
+    /// What has happened already goes into the same commit.
+    async fn take_more(&mut self) {
+        for _ in 0..OCCURRENCES_IN_A_COMMIT {
+            if self.spawned.is_empty() || self.failed.is_some() {
+                return;
+            }
+            let next = poll_fn(|waker| Poll::Ready(self.poll_ended(waker))).await;
+            let Poll::Ready(occurrence) = next else { return };
+            if let Err(fault) = caught(|| self.take(occurrence)).and_then(|taken| taken) {
+                self.failed = Some(fault);
+            }
         }
-        end
+    }
+
+    async fn record_ending(&mut self, ending: Ending) -> Ending {
+        let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return ending };
+        let (kind, ending) = match ending {
+            Ending::Completed(output) => {
+                let written = caught(|| (self.definition.door.write_output)(&output));
+                let problem = match written {
+                    Ok(Ok(recorded)) => {
+                        let kind = EventKind::RunCompleted { output: recorded };
+                        journal.push(self.definition.name.clone(), kind);
+                        return flushed(&journal, Ending::Completed(output)).await;
+                    }
+                    Ok(Err(error)) => error.to_string(),
+                    Err(fault) => fault.to_string(),
+                };
+                let message = format!("the output cannot be written as JSON: {problem}");
+                let failure = failure(&self.definition, Fault::Context { message });
+                (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure))
+            }
+            Ending::Failed(failure) => (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure)),
+            Ending::Cancelled => (EventKind::RunCancelled, Ending::Cancelled),
+            halted @ Ending::Halted(_) => return halted,
+        };
+        journal.push(self.definition.name.clone(), kind);
+        flushed(&journal, ending).await
+    }
+
+    /// A part of a node is counted among what moves as long as it is at work.
+    fn wake_up(&mut self) {
+        if !self.is_whole && self.rests && self.shared.records() {
+            self.shared.pulse.enter();
+            self.rests = false;
+        }
+    }
+
+    fn rest(&mut self) {
+        if !self.is_whole && !self.rests && self.timers.is_empty() && self.shared.records() {
+            self.rests = true;
+            self.shared.pulse.leave();
+        }
     }
 
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
@@ -174,11 +327,23 @@ impl Driver {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
             Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
             Occurrence::Timer(Timer::Core(timer)) => {
+                if let Some(place) = self.core.place_of_timer(timer).filter(|_| self.shared.records()) {
+                    self.shared.record(|| place.to_string(), || EventKind::TimerFired);
+                }
                 let random = self.random();
                 self.core.apply(Event::Fired { timer, random });
             }
             Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
-            Occurrence::Cancel => self.core.apply(Event::CancelRequested),
+            Occurrence::Cancel => {
+                if let Some(journal) = &self.shared.journal
+                    && !journal.cancel_is_recorded()
+                {
+                    journal.push(self.definition.name.clone(), EventKind::CancelRequested);
+                }
+                self.core.apply(Event::CancelRequested);
+            }
+            Occurrence::Said => {}
+            Occurrence::Still => self.is_now_still(),
             Occurrence::Broken(fault) => return Err(fault),
         }
         Ok(())
@@ -186,10 +351,16 @@ impl Driver {
 
     fn ending(&self, end: RunEnd<Token>) -> Ending {
         match end {
-            RunEnd::Completed(arrived) => match caught(|| (self.definition.end)(arrived)) {
-                Ok(output) => Ending::Completed(output),
-                Err(fault) => Ending::Failed(failure(&self.definition, fault)),
-            },
+            RunEnd::Completed(arrived) => {
+                let arrived = match self.read(arrived) {
+                    Ok(arrived) => arrived,
+                    Err(halt) => return Ending::Halted(halt),
+                };
+                match caught(|| (self.definition.end)(arrived)) {
+                    Ok(output) => Ending::Completed(output),
+                    Err(fault) => Ending::Failed(failure(&self.definition, fault)),
+                }
+            }
             RunEnd::Failed(failure) => Ending::Failed(failure),
             RunEnd::Cancelled => Ending::Cancelled,
         }
@@ -206,14 +377,24 @@ impl Driver {
             return;
         }
         let tasks = self.tasks.get_or_insert_default();
-        for UnderWay { task, running, attempt } in self.alone.take().into_iter().chain(self.ready.drain(..)) {
+        for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
+            let UnderWay { task, running, attempt, beat } = under_way;
             let handle = tasks.spawn(running);
             self.by_id.insert(handle.id(), task);
-            self.spawned.insert(task, Spawned { handle, attempt });
+            self.spawned.insert(task, Spawned { handle, attempt, beat });
         }
     }
 
     fn poll_next(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
+        if self.shared.records() {
+            self.wake_up();
+            if self.is_whole {
+                self.shared.pulse.waker.register(waker.waker());
+                if self.shared.pulse.take_said() {
+                    return Poll::Ready(Occurrence::Said);
+                }
+            }
+        }
         if let Some(cancel) = &mut self.cancel
             && cancel.as_mut().poll(waker).is_ready()
         {
@@ -231,6 +412,21 @@ impl Driver {
         {
             return Poll::Ready(Occurrence::Ended(task, attempt, finished));
         }
+        if let Poll::Ready(ended) = self.poll_ended(waker) {
+            return Poll::Ready(ended);
+        }
+        let timer = self.poll_timers(waker);
+        if timer.is_pending() {
+            self.rest();
+            if self.has_come_to_rest() {
+                return Poll::Ready(Occurrence::Still);
+            }
+        }
+        timer
+    }
+
+    /// An attempt with a task of its own that has ended.
+    fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         if let Some(tasks) = self.tasks.as_mut().filter(|tasks| !tasks.is_empty())
             && let Poll::Ready(Some(joined)) = tasks.poll_join_next_with_id(waker)
         {
@@ -244,7 +440,28 @@ impl Driver {
                 });
             }
         }
-        self.poll_timers(waker)
+        Poll::Pending
+    }
+
+    /// Whether nothing of the run moves, and that is news: nodes wait for answers and timers of their own, and for
+    /// nothing else.
+    fn has_come_to_rest(&mut self) -> bool {
+        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return false };
+        let pulse = &self.shared.pulse;
+        let is_news = self.still_at != Some(pulse.generation()) || pulse.is_unwanted();
+        is_news && journal.halted().is_none() && self.timers.is_empty() && pulse.is_still()
+    }
+
+    /// Says so, to whoever waits for the run and in its header.
+    fn is_now_still(&mut self) {
+        let Some(journal) = &self.shared.journal else { return };
+        let pulse = &self.shared.pulse;
+        self.still_at = Some(pulse.generation());
+        self.leaves = pulse.take_unwanted() && pulse.may_repeat_all();
+        journal.rest(journal.desk.next_timer(), self.leaves);
+        if !self.leaves {
+            self.shared.env.rests(&self.shared);
+        }
     }
 
     fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {

@@ -1,16 +1,18 @@
-//! What a run shares with its nodes and its watchers.
+//! What a run shares with its nodes.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
 
-use tokio::sync::{Semaphore, mpsc};
+use futures::task::AtomicWaker;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
+use super::journal::Journal;
 use crate::compile::Executable;
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::table::Definition;
 
 /// Anything that may be shared between nodes.
@@ -25,6 +27,10 @@ pub(crate) struct Env {
     /// How many there are; 0 where there is no limit.
     pub(crate) most: usize,
     pub(crate) cancel_grace: Duration,
+    /// How many runs that wait may stay in memory.
+    pub(crate) keep_waiting: usize,
+    /// Those that do, the one that has waited longest at the front.
+    pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
     /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
     /// keeps alive.
     pub(crate) compiled: Mutex<HashMap<usize, Replaced>>,
@@ -40,6 +46,8 @@ impl Default for Env {
             permits: None,
             most: 0,
             cancel_grace: Duration::from_secs(1),
+            keep_waiting: 1000,
+            resting: Mutex::default(),
             compiled: Mutex::default(),
         }
     }
@@ -71,6 +79,18 @@ impl Env {
         if self.replacements.is_empty() { None } else { self.replacements.get(&of) }
     }
 
+    /// A run waits. Where too many do, the one that has waited longest leaves the memory.
+    pub(crate) fn rests(&self, run: &Arc<Shared>) {
+        let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
+        resting.push_back((Arc::downgrade(run), run.pulse.generation()));
+        while resting.len() > self.keep_waiting {
+            let Some((longest, since)) = resting.pop_front() else { break };
+            if let Some(run) = longest.upgrade().filter(|run| run.pulse.generation() == since) {
+                run.pulse.unload();
+            }
+        }
+    }
+
     pub(crate) fn executable(&self, definition: &Arc<Definition>) -> Arc<Executable> {
         if self.replacements.is_empty() {
             return Executable::of(definition);
@@ -90,16 +110,98 @@ pub(crate) struct Shared {
     id: OnceLock<String>,
     pub(crate) env: Arc<Env>,
     /// Where records go; `None` where nobody can ever read them.
-    pub(crate) log: Option<Arc<Log>>,
+    pub(crate) journal: Option<Arc<Journal>>,
+    pub(crate) pulse: Pulse,
+}
+
+/// How much of a run moves, so that it can be told when nothing does.
+#[derive(Default)]
+pub(crate) struct Pulse {
+    /// Attempts and steps that do not only wait for something that they asked their context for, and drivers of nested
+    /// graphs that are at work.
+    busy: AtomicUsize,
+    /// How often something has begun to move.
+    generation: AtomicU64,
+    /// Attempts that may not run again, and so may not be dropped while they wait.
+    once_only: AtomicUsize,
+    /// Something was said that no other record will take along.
+    said: AtomicBool,
+    /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
+    unload: AtomicBool,
+    /// The driver of the run.
+    pub(crate) waker: AtomicWaker,
+}
+
+impl Pulse {
+    pub(crate) fn enter(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        self.busy.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn once_only(&self, more: bool) {
+        if more {
+            self.once_only.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.once_only.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn may_repeat_all(&self) -> bool {
+        self.once_only.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn leave(&self) {
+        if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.waker.wake();
+        }
+    }
+
+    pub(crate) fn is_still(&self) -> bool {
+        self.busy.load(Ordering::Acquire) == 0
+    }
+
+    /// Has the driver record what was said.
+    pub(crate) fn say(&self) {
+        self.said.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(crate) fn take_said(&self) -> bool {
+        self.said.load(Ordering::Relaxed) && self.said.swap(false, Ordering::AcqRel)
+    }
+
+    pub(crate) fn unload(&self) {
+        self.unload.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.unload.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_unwanted(&self) -> bool {
+        self.unload.swap(false, Ordering::AcqRel)
+    }
 }
 
 impl Shared {
     pub(crate) fn in_memory(env: Arc<Env>) -> Self {
-        Shared { id: OnceLock::new(), env, log: None }
+        Shared { id: OnceLock::new(), env, journal: None, pulse: Pulse::default() }
     }
 
-    pub(crate) fn recorded(env: Arc<Env>, log: Arc<Log>) -> Self {
-        Shared { id: OnceLock::from(log.run_id.clone()), env, log: Some(log) }
+    pub(crate) fn recorded(env: Arc<Env>, journal: Arc<Journal>) -> Self {
+        let id = OnceLock::from(journal.run_id.clone());
+        Shared { id, env, journal: Some(journal), pulse: Pulse::default() }
+    }
+
+    /// For a workflow that a node runs by itself: what happens in there is the node's own affair.
+    pub(crate) fn unrecorded(&self) -> Self {
+        let id = OnceLock::from(self.id().to_owned());
+        Shared { id, env: Arc::clone(&self.env), journal: None, pulse: Pulse::default() }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -107,16 +209,16 @@ impl Shared {
     }
 
     pub(crate) fn records(&self) -> bool {
-        self.log.is_some()
+        self.journal.is_some()
     }
 
     pub(crate) fn is_watched(&self) -> bool {
-        self.log.as_ref().is_some_and(|log| log.watchers.load(Ordering::Relaxed) > 0)
+        self.journal.as_ref().is_some_and(|journal| journal.is_watched())
     }
 
     pub(crate) fn record(&self, path: impl FnOnce() -> String, kind: impl FnOnce() -> EventKind) {
-        if let Some(log) = &self.log {
-            log.record(path(), kind());
+        if let Some(journal) = &self.journal {
+            journal.push(path(), kind());
         }
     }
 }
@@ -124,82 +226,4 @@ impl Shared {
 /// A new id: a UUID of version 7, so ids sort by time.
 pub(crate) fn new_run_id() -> String {
     Uuid::now_v7().to_string()
-}
-
-/// The records of a run, and who watches them come in.
-pub(crate) struct Log {
-    pub(crate) run_id: String,
-    inner: Mutex<Records>,
-    watchers: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Records {
-    events: Vec<Arc<Event>>,
-    watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
-    ended: bool,
-}
-
-/// Records that were there, and those that come; ends with the run.
-pub(crate) struct Watch {
-    pub(crate) before: std::vec::IntoIter<Arc<Event>>,
-    pub(crate) live: Option<mpsc::UnboundedReceiver<Arc<Event>>>,
-}
-
-impl Log {
-    pub(crate) fn new(run_id: String) -> Self {
-        Log { run_id, inner: Mutex::default(), watchers: AtomicUsize::new(0) }
-    }
-
-    fn records(&self) -> MutexGuard<'_, Records> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes a record down. After the last one of the run there is none: what a node still says is dropped.
-    pub(crate) fn record(&self, path: String, kind: EventKind) {
-        let mut records = self.records();
-        if records.ended {
-            return;
-        }
-        let is_recorded = !matches!(kind, EventKind::Progress { .. });
-        let next = records.events.len() as u64;
-        let event = Arc::new(Event {
-            version: Event::VERSION,
-            run_id: self.run_id.clone(),
-            seq: if is_recorded { next } else { next.saturating_sub(1) },
-            time: SystemTime::now(),
-            path,
-            kind,
-        });
-        records.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
-        if event.is_terminal() {
-            records.ended = true;
-            records.watchers.clear();
-        }
-        if is_recorded {
-            records.events.push(event);
-        }
-        self.watchers.store(records.watchers.len(), Ordering::Relaxed);
-    }
-
-    /// The records from number `from` on.
-    pub(crate) fn watch(&self, from: u64) -> Watch {
-        let mut records = self.records();
-        let from = usize::try_from(from).unwrap_or(usize::MAX).min(records.events.len());
-        let before: Vec<Arc<Event>> = records.events[from..].to_vec();
-        let before = before.into_iter();
-        if records.ended {
-            return Watch { before, live: None };
-        }
-        let (sender, receiver) = mpsc::unbounded_channel();
-        records.watchers.push(sender);
-        self.watchers.store(records.watchers.len(), Ordering::Relaxed);
-        Watch { before, live: Some(receiver) }
-    }
-
-    /// The last record, once the run has ended.
-    pub(crate) fn ending(&self) -> Option<Arc<Event>> {
-        let records = self.records();
-        if records.ended { records.events.last().cloned() } else { None }
-    }
 }

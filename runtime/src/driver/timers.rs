@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, Sleep};
 
@@ -32,9 +32,20 @@ impl Timers {
     /// A time too far off to be told from never is never.
     pub(super) fn set(&mut self, timer: Timer, after: Duration) {
         let Some(at) = Instant::now().checked_add(after) else { return };
+        self.unset(timer);
         self.count += 1;
         self.due.insert((at, self.count), timer);
         self.by_timer.insert(timer, (at, self.count));
+    }
+
+    /// The same by the clock on the wall; at once where that time has passed.
+    pub(super) fn set_at(&mut self, timer: Timer, at: SystemTime) {
+        self.set(timer, at.duration_since(SystemTime::now()).unwrap_or_default());
+    }
+
+    /// Whether anything is to happen at a time that does not depend on whether nodes are under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.due.is_empty()
     }
 
     pub(super) fn unset(&mut self, timer: Timer) {

@@ -3,13 +3,18 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
+
+use super::live::Runs;
 use super::{BuildError, Engine, Inner};
 use crate::context::{Context, Replacement};
 use crate::driver::Env;
 use crate::node::Node;
+use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
 use crate::workflow::Workflow;
 
@@ -26,13 +31,14 @@ use crate::workflow::Workflow;
 pub struct EngineBuilder {
     env: Env,
     workflows: BTreeMap<String, Arc<Definition>>,
+    store: Option<Arc<dyn Store>>,
     keep_finished: usize,
     error: Option<BuildError>,
 }
 
 impl Default for EngineBuilder {
     fn default() -> Self {
-        EngineBuilder { env: Env::default(), workflows: BTreeMap::new(), keep_finished: 1000, error: None }
+        EngineBuilder { env: Env::default(), workflows: BTreeMap::new(), store: None, keep_finished: 1000, error: None }
     }
 }
 
@@ -60,14 +66,28 @@ impl EngineBuilder {
         self
     }
 
-    /// How many runs that have ended can still be found by their id, with their events: the last thousand where nothing
-    /// is said. A `Run` handle keeps its own run beyond that.
+    /// Where runs are kept. Where nothing is said they are kept in memory, and are gone with the process.
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Some(Arc::new(store));
+        self
+    }
+
+    /// How many runs that wait for an answer or a timer may stay in memory, where they go on at once: a thousand where
+    /// nothing is said. Beyond that, the one that has waited longest leaves the memory, and when its time has come its
+    /// nodes run again from their tops, as after a restart. A run with a node under way that is `at_most_once` stays.
+    pub fn keep_waiting(mut self, runs: usize) -> Self {
+        self.env.keep_waiting = runs;
+        self
+    }
+
+    /// How many runs that have ended can still be found in memory, with their events: the last thousand where nothing is
+    /// said. A store that is given keeps what it keeps.
     pub fn keep_finished(mut self, runs: usize) -> Self {
         self.keep_finished = runs;
         self
     }
 
-    /// Makes a workflow known by its name, for [`Engine::start_json`].
+    /// Makes a workflow known by its name: for [`Engine::start_json`], and for runs of it that are to go on here.
     pub fn register<W: Workflow>(mut self) -> Self {
         let name = W::NAME;
         let definition = W::definition();
@@ -102,13 +122,19 @@ impl EngineBuilder {
     /// # Errors
     /// [`BuildError`], the first mistake that was made on the way.
     pub fn build(self) -> Result<Engine, BuildError> {
-        let EngineBuilder { env, workflows, keep_finished, error } = self;
-        match error {
-            Some(error) => Err(error),
-            None => {
-                Ok(Engine(Arc::new(Inner { env: Arc::new(env), workflows, keep_finished, runs: Mutex::default() })))
-            }
+        let EngineBuilder { env, workflows, store, keep_finished, error } = self;
+        if let Some(error) = error {
+            return Err(error);
         }
+        Ok(Engine(Arc::new(Inner {
+            env: Arc::new(env),
+            workflows,
+            store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().keep_finished(keep_finished))),
+            owner: OnceCell::new(),
+            runs: Runs::default(),
+            is_kept: AtomicBool::new(false),
+            recovers: AtomicBool::new(false),
+        })))
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Halt;
 use crate::driver::Env;
 use crate::fault::Failure;
+use crate::question::at_field;
+use crate::store::StoreError;
 use crate::table::Definition;
 
 /// An engine could not be built.
@@ -76,6 +79,12 @@ pub enum StartError {
         /// Why.
         message: String,
     },
+    /// There is a run of this id, and it cannot go on in this process.
+    #[error(transparent)]
+    Run(RunError),
+    /// Nothing can be recorded.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A run needs a tokio runtime, and there is none here.
     #[error("a run starts inside a tokio runtime, and there is none here")]
     NoRuntime,
@@ -87,10 +96,6 @@ fn listed(names: &[String]) -> String {
     }
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     format!("{} {}", if names.len() == 1 { "is" } else { "are" }, names.join(", "))
-}
-
-fn at_field(field: &str) -> String {
-    if field == "." { String::new() } else { format!("at `{field}`: ") }
 }
 
 /// Resources that nodes want and the engine does not have.
@@ -117,6 +122,19 @@ fn described(missing: &[MissingResource]) -> String {
         format!("resource `{}`, which {} want{}", resource.type_name, nodes.join(", "), plural(nodes.len()))
     });
     format!("{}; give them to `Engine::builder().resource(..)`", each.collect::<Vec<_>>().join("; "))
+}
+
+fn quoted(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl From<Halt> for StartError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Store(error) => StartError::Store(error),
+            halt => StartError::Run(halt.into()),
+        }
+    }
 }
 
 fn plural(wanting: usize) -> &'static str {
@@ -158,6 +176,41 @@ pub enum RunError {
         /// Why.
         message: String,
     },
+    /// The run waits for answers, and has no output before they come.
+    #[error("the run waits for an answer to {}", quoted(questions))]
+    Waiting {
+        /// The ids of the open questions.
+        questions: Vec<String>,
+    },
+    /// Nothing can be recorded, so that nothing goes on. The run is not lost: `engine.recover()` goes on with it when the
+    /// cause is gone.
+    #[error("the run has stopped, since nothing can be recorded: {0}")]
+    Store(#[from] StoreError),
+    /// Another process drives the run now.
+    #[error("another process has taken the run over")]
+    TakenOver,
+    /// A record cannot be read by the program as it is now. The run is not lost: it goes on in a program that can.
+    #[error("the run cannot go on: the record of `{path}` cannot be read: {}{message}", at_field(field))]
+    UnreadableRecord {
+        /// The node.
+        path: String,
+        /// Where in the value: `lines[2].price`; `.` for the whole.
+        field: String,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The workflow is not what it was when the run was recorded, in a way that matters to what is on record. The run is
+    /// not lost: it goes on in a program whose workflow fits.
+    #[error("the run cannot go on: workflow `{workflow}` has changed since it was recorded: {}", changes.join("; "))]
+    GraphChanged {
+        /// The workflow.
+        workflow: String,
+        /// Which node, and what of it.
+        changes: Vec<String>,
+    },
+    /// The run is not in the store any more.
+    #[error("the run is not in the store any more")]
+    Gone,
     /// The tokio runtime was shut down before the run had ended.
     #[error("the tokio runtime was shut down before the run had ended")]
     ShutDown,

@@ -1,31 +1,46 @@
 //! The engine: what runs of one process share, and the way to start and find them.
 
+mod answer;
 mod build;
+mod changed;
 mod error;
 mod events;
+mod halt;
+mod keeper;
+mod list;
+mod live;
+mod recover;
+mod retry;
 mod run;
 mod start;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::Value as Json;
+use tokio::sync::OnceCell;
 
 pub use build::EngineBuilder;
 pub use error::{BuildError, MissingResource, MissingResources, RunError, StartError};
 pub use events::Events;
+pub(crate) use halt::Halt;
+pub use list::{RunFilter, RunInfo};
+pub use recover::Recovery;
+pub use retry::{Fork, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use start::Start;
 
 use crate::driver::Env;
 use crate::node::Travels;
+use crate::store::{Owner, Store, StoreError};
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};
-use run::RunState;
+use live::Runs;
 
 /// Runs workflows: gives them resources and limits, keeps their records, finds them by id.
 ///
@@ -33,18 +48,25 @@ use run::RunState;
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     env: Arc<Env>,
     workflows: BTreeMap<String, Arc<Definition>>,
-    keep_finished: usize,
-    runs: Mutex<Runs>,
+    store: Arc<dyn Store>,
+    /// As which the store knows this engine, once it has something to drive.
+    owner: OnceCell<Owner>,
+    runs: Runs,
+    /// Whether somebody looks after runs that wait outside of the memory.
+    is_kept: AtomicBool,
+    /// Whether runs of processes that have died are taken over.
+    recovers: AtomicBool,
 }
 
-#[derive(Default)]
-struct Runs {
-    by_id: HashMap<String, Arc<RunState>>,
-    /// The ids of those that have ended, the one that ended first at the front.
-    finished: VecDeque<String>,
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(owner) = self.owner.get() {
+            self.store.leave(*owner);
+        }
+    }
 }
 
 impl Engine {
@@ -99,10 +121,15 @@ impl Engine {
         }
     }
 
-    /// A run by its id: one that goes on, or one of those that ended last (`EngineBuilder::keep_finished`). Its output
-    /// is read as JSON.
-    pub fn run(&self, id: &str) -> Option<Run<Json>> {
-        self.runs().by_id.get(id).cloned().map(Run::new)
+    /// A run by its id, whoever drives it: one that goes on, waits or has ended. Its output is read as JSON.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn run(&self, id: &str) -> Result<Option<Run<Json>>, StoreError> {
+        if let Some(live) = self.0.runs.get(id) {
+            return Ok(Some(Run::of_live(self, live)));
+        }
+        Ok(self.0.store.header(id).await?.map(|header| Run::of_header(self, &header)))
     }
 
     /// The names of the registered workflows, in alphabetical order.
@@ -110,19 +137,9 @@ impl Engine {
         self.0.workflows.keys().map(String::as_str)
     }
 
-    fn runs(&self) -> MutexGuard<'_, Runs> {
-        self.0.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets runs that ended longest ago, so that no more than `keep_finished` of them stay.
-    fn has_ended(&self, id: &str) {
-        let mut runs = self.runs();
-        runs.finished.push_back(id.to_owned());
-        while runs.finished.len() > self.0.keep_finished {
-            if let Some(oldest) = runs.finished.pop_front() {
-                runs.by_id.remove(&oldest);
-            }
-        }
+    /// As which the store knows this engine.
+    async fn owner(&self) -> Result<Owner, StoreError> {
+        self.0.owner.get_or_try_init(|| self.0.store.join()).await.copied()
     }
 }
 

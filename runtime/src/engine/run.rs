@@ -2,61 +2,77 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
-use super::{Events, RunError};
-use crate::driver::Log;
+use super::events::LOOK;
+use super::live::{End, Live};
+use super::{Engine, Events, Halt, RunError};
+use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::fault::Failure;
+use crate::question::{AnswerError, Question, Questions};
+use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
 
-/// A handle to a run. Cheap to clone; dropping it leaves the run going.
+/// A handle to a run, wherever it is driven. Cheap to clone; dropping it leaves the run going.
 pub struct Run<T> {
-    state: Arc<RunState>,
+    engine: Engine,
+    id: Arc<str>,
+    workflow: Arc<str>,
+    key: RunKey,
+    /// The run as it was in this process when the handle was made.
+    live: Option<Arc<Live>>,
     gives: PhantomData<fn() -> T>,
 }
 
-pub(super) struct RunState {
-    pub(super) workflow: String,
-    pub(super) input: Json,
-    pub(super) log: Arc<Log>,
-    pub(super) cancel: CancellationToken,
-    /// Becomes true with the last record, and closes without it if the runtime goes away first.
-    pub(super) over: watch::Receiver<bool>,
-    /// The output as it left the last node, until someone takes it.
-    pub(super) output: Mutex<Option<BoxValue>>,
-}
-
-/// How a run ended.
+/// How far a run has come.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome<T> {
-    /// With its output.
+    /// It has ended, with its output.
     Completed(T),
-    /// By a node that failed and that nothing routed.
+    /// It has ended by a node that failed and that nothing routed.
     Failed(Failure),
     /// It was cancelled.
     Cancelled,
+    /// Nothing can move before one of these questions is answered (or a timer runs out).
+    Waiting(Vec<Question>),
 }
 
 impl<T> Run<T> {
-    pub(super) fn new(state: Arc<RunState>) -> Self {
-        Run { state, gives: PhantomData }
+    pub(super) fn of_live(engine: &Engine, live: Arc<Live>) -> Self {
+        Run {
+            engine: engine.clone(),
+            id: live.journal.run_id.as_str().into(),
+            workflow: live.journal.workflow.as_str().into(),
+            key: live.journal.key,
+            live: Some(live),
+            gives: PhantomData,
+        }
+    }
+
+    pub(super) fn of_header(engine: &Engine, header: &RunHeader) -> Self {
+        Run {
+            engine: engine.clone(),
+            id: header.id.as_str().into(),
+            workflow: header.workflow.as_str().into(),
+            key: header.key,
+            live: None,
+            gives: PhantomData,
+        }
     }
 
     /// The id of the run.
     pub fn id(&self) -> &str {
-        &self.state.log.run_id
+        &self.id
     }
 
     /// The name of its workflow.
     pub fn workflow(&self) -> &str {
-        &self.state.workflow
+        &self.workflow
     }
 
     /// What happens in the run, from its beginning; ends with the run.
@@ -66,62 +82,181 @@ impl<T> Run<T> {
 
     /// What happens in the run, from the record of number `seq` on, whether it is already there or comes later.
     pub fn events_from(&self, seq: u64) -> Events {
-        Events::new(self.state.log.watch(seq), seq)
+        Events::new(&self.engine, &self.id, self.key, seq)
     }
 
     /// Asks the run to end. Every node that is under way is cancelled; the run has ended, `Cancelled`, when they have
     /// stopped, which [`outcome`](Self::outcome) waits for. A run that has ended stays as it is, and so does one that is
-    /// failing.
-    pub fn cancel(&self) {
-        self.state.cancel.cancel();
+    /// failing. One that another process drives is told by the store.
+    ///
+    /// # Errors
+    /// Where that cannot be recorded.
+    pub async fn cancel(&self) -> Result<(), StoreError> {
+        self.engine.cancel(&self.id).await
+    }
+
+    /// What the run asks and nobody has answered yet.
+    ///
+    /// # Errors
+    /// Where the store cannot be read.
+    pub async fn questions(&self) -> Result<Vec<Question>, StoreError> {
+        match self.live() {
+            Some(live) => Ok(live.journal.desk.open_questions()),
+            None => Ok(self.engine.asked(self.key).await?.open()),
+        }
+    }
+
+    /// Answers a question of the run; see [`Engine::answer`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn answer(&self, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
+        self.engine.answer(&self.id, question, answer).await
+    }
+
+    /// The run in this process, where it is there: the one of this handle, or one that went on since.
+    fn live(&self) -> Option<Arc<Live>> {
+        let own = self.live.as_ref().filter(|live| !matches!(*live.journal.progress().borrow(), Progress::Halted(_)));
+        own.cloned().or_else(|| self.engine.0.runs.get(&self.id))
     }
 }
 
 impl<T: DeserializeOwned + 'static> Run<T> {
-    /// Waits for the end of the run. Cancel safe, and may be called again: the first call is given the output itself,
-    /// the others read it from its record.
+    /// Waits until the run has ended, or until nothing in it can move before a question is answered. Cancel safe, and may
+    /// be called again: the first call after the end is given the output itself, the others read it from its record.
     ///
     /// # Errors
-    /// [`RunError::ShutDown`] where the tokio runtime is shut down first, [`RunError::Unreadable`] where the recorded
-    /// output is not a `T`: where its type does not read back what it writes.
+    /// Where the run goes no further in this process though it has not ended ([`RunError`] says why; it is not lost), and
+    /// [`RunError::Unreadable`] where the recorded output is not a `T`.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
-        let mut over = self.state.over.clone();
-        over.wait_for(|over| *over).await.map_err(|_| RunError::ShutDown)?;
-        let ending = self.state.log.ending().ok_or(RunError::ShutDown)?;
-        match &ending.kind {
-            EventKind::RunCompleted { output } => self.output(output).map(Outcome::Completed),
-            EventKind::RunFailed { failure } => Ok(Outcome::Failed(failure.clone())),
-            _ => Ok(Outcome::Cancelled),
+        loop {
+            let outcome = match self.live() {
+                Some(live) => self.outcome_of_live(&live).await?,
+                None => match &self.live {
+                    // What stopped it here is what its holder has to know, unless it only left the memory.
+                    Some(live) => match live.journal.halted() {
+                        Some(Halt::Parked) | None => self.outcome_of_record().await?,
+                        Some(halt) => return Err(halt.into()),
+                    },
+                    None => self.outcome_of_record().await?,
+                },
+            };
+            if let Some(outcome) = outcome {
+                return Ok(outcome);
+            }
         }
     }
 
-    fn output(&self, recorded: &Json) -> Result<T, RunError> {
-        let mut kept = self.state.output.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.take().map(BoxValue::downcast::<T>) {
-            Some(Ok(output)) => return Ok(*output),
-            Some(Err(of_another_type)) => *kept = Some(of_another_type),
-            None => {}
+    /// `None` where it has left this process meanwhile.
+    async fn outcome_of_live(&self, live: &Live) -> Result<Option<Outcome<T>>, RunError> {
+        let mut progress = live.journal.progress();
+        let now = progress.wait_for(|now| !matches!(now, Progress::Running)).await.map(|now| now.clone());
+        match now.map_err(|_| RunError::ShutDown)? {
+            Progress::Waiting => {
+                let open = live.journal.desk.open_questions();
+                // They may all have been answered in this moment.
+                if open.is_empty() {
+                    tokio::task::yield_now().await;
+                    return Ok(None);
+                }
+                Ok(Some(Outcome::Waiting(open)))
+            }
+            Progress::Halted(Halt::Parked) => Ok(None),
+            Progress::Halted(halt) => Err(halt.into()),
+            Progress::Running | Progress::Over => {
+                let taken = match &mut *live.end.lock().unwrap_or_else(PoisonError::into_inner) {
+                    Some(End::Completed(output)) => take(output),
+                    Some(End::Failed(failure)) => return Ok(Some(Outcome::Failed(failure.clone()))),
+                    Some(End::Cancelled) => return Ok(Some(Outcome::Cancelled)),
+                    None => None,
+                };
+                match taken {
+                    Some(output) => Ok(Some(Outcome::Completed(output))),
+                    None => self.outcome_of_record().await,
+                }
+            }
         }
-        drop(kept);
-        serde_path_to_error::deserialize(recorded).map_err(|error| RunError::Unreadable { message: error.to_string() })
+    }
+
+    async fn outcome_of_record(&self) -> Result<Option<Outcome<T>>, RunError> {
+        let store = &self.engine.0.store;
+        let header = store.header(&self.id).await?.ok_or(RunError::Gone)?;
+        match header.status {
+            RunStatus::Waiting => {
+                let open = self.engine.asked(self.key).await?.open();
+                if !open.is_empty() {
+                    return Ok(Some(Outcome::Waiting(open)));
+                }
+            }
+            status if status.is_over() => {
+                let last = store.read(self.key, header.records.saturating_sub(1), 1).await?;
+                match last.into_iter().next().map(|stored| stored.record.kind) {
+                    Some(EventKind::RunCompleted { output }) => {
+                        return read(&output).map(|it| Some(Outcome::Completed(it)));
+                    }
+                    Some(EventKind::RunFailed { failure }) => return Ok(Some(Outcome::Failed(failure))),
+                    Some(EventKind::RunCancelled) => return Ok(Some(Outcome::Cancelled)),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        tokio::time::sleep(LOOK).await;
+        Ok(None)
     }
 
     /// Waits for the output.
     ///
     /// # Errors
-    /// [`RunError`] where there is none, and where [`outcome`](Self::outcome) gives one.
+    /// [`RunError`] where there is none, where the run waits for an answer, and where [`outcome`](Self::outcome) gives
+    /// one.
     pub async fn result(&self) -> Result<T, RunError> {
         match self.outcome().await? {
             Outcome::Completed(output) => Ok(output),
             Outcome::Failed(failure) => Err(RunError::Failed(failure)),
             Outcome::Cancelled => Err(RunError::Cancelled),
+            Outcome::Waiting(questions) => {
+                Err(RunError::Waiting { questions: questions.into_iter().map(|question| question.id).collect() })
+            }
         }
+    }
+}
+
+fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
+    match kept.take()?.downcast::<T>() {
+        Ok(output) => Some(*output),
+        Err(of_another_type) => {
+            *kept = Some(of_another_type);
+            None
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(recorded: &Json) -> Result<T, RunError> {
+    serde_path_to_error::deserialize(recorded).map_err(|error| RunError::Unreadable { message: error.to_string() })
+}
+
+impl Engine {
+    /// What a run has asked, from its records.
+    pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
+        let mut questions = Questions::default();
+        for stored in self.0.store.read(run, 0, usize::MAX).await? {
+            questions.apply(&stored.record.path, &stored.record.kind);
+        }
+        Ok(questions)
     }
 }
 
 impl<T> Clone for Run<T> {
     fn clone(&self) -> Self {
-        Run::new(Arc::clone(&self.state))
+        Run {
+            engine: self.engine.clone(),
+            id: Arc::clone(&self.id),
+            workflow: Arc::clone(&self.workflow),
+            key: self.key,
+            live: self.live.clone(),
+            gives: PhantomData,
+        }
     }
 }
 

@@ -2,20 +2,19 @@
 
 use std::future::IntoFuture;
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
-use super::run::RunState;
+use super::live::{Beginning, Found};
 use super::{Engine, MissingResources, Run, StartError};
-use crate::driver::{Ending, Job, Log, Shared, caught, new_run_id};
+use crate::driver::{caught, new_run_id};
 use crate::event::EventKind;
-use crate::fault::{Cause, Failure, Fault};
 use crate::state::StateKey;
+use crate::store::{Created, NewRun, Record};
 use crate::table::{BoxValue, Definition};
 
 /// A run that starts when this is awaited, which gives a [`Run`] or a [`StartError`].
@@ -38,8 +37,9 @@ impl<T> Start<T> {
         Start { engine: engine.clone(), id: None, state: Map::new(), what: Err(error), gives: PhantomData }
     }
 
-    /// The id of the run, a new UUID where none is given. Where the engine has a run of this id, of the same workflow
-    /// and with the same input, that is the run that is given, whether it goes on or has ended; otherwise starting fails.
+    /// The id of the run, a new UUID where none is given. Where there is a run of this id, of the same workflow and
+    /// with the same input, that is the run that is given, whether it goes on, waits or has ended; one whose process has
+    /// died goes on here. With another workflow or another input starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -60,80 +60,73 @@ impl<T> Start<T> {
         self
     }
 
-    fn start(self) -> Result<Run<T>, StartError> {
+    async fn start(self) -> Result<Run<T>, StartError> {
         let Start { engine, id, state, what, .. } = self;
         let (definition, input) = what?;
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         MissingResources::check(&engine.0.env, &definition)?;
         let recorded = written("the input", || (definition.door.write_input)(&input))?;
         let id = id.unwrap_or_else(new_run_id);
-
-        let mut runs = engine.runs();
-        if let Some(existing) = runs.by_id.get(&id) {
-            return same_run(existing, id, &definition.name, &recorded);
-        }
-        let log = Arc::new(Log::new(id.clone()));
-        let (over, is_over) = watch::channel(false);
-        let run = Arc::new(RunState {
-            workflow: definition.name.clone(),
-            input: recorded.clone(),
-            log: Arc::clone(&log),
-            cancel: CancellationToken::new(),
-            over: is_over,
-            output: Mutex::new(None),
-        });
-        runs.by_id.insert(id.clone(), Arc::clone(&run));
-        drop(runs);
-
-        let workflow = definition.name.clone();
-        log.record(workflow.clone(), EventKind::RunStarted { workflow, input: recorded });
-        let job = Job {
-            definition: Arc::clone(&definition),
-            shared: Arc::new(Shared::recorded(Arc::clone(&engine.0.env), Arc::clone(&log))),
-            cancel: Some(run.cancel.clone()),
-            state,
-            around: None,
+        let reservation = loop {
+            match engine.reserve(&id) {
+                Found::Live(live) => {
+                    same_run(&id, &live.journal.workflow, &definition.name, Some(&live.input), &recorded)?;
+                    return Ok(Run::of_live(&engine, live));
+                }
+                Found::Reserved(notify) => notify.notified().await,
+                Found::Free(reservation) => break reservation,
+            }
         };
-        let ends = Arc::clone(&run);
-        runtime.spawn(async move {
-            let ending = job.run(input).await;
-            let kind = ended(&definition, &ends, ending);
-            log.record(definition.name.clone(), kind);
-            over.send_replace(true);
-            engine.has_ended(&id);
-        });
-        Ok(Run::new(run))
+        let owner = engine.owner().await?;
+        let graph = engine.graph_of(&definition);
+        let begins =
+            EventKind::RunStarted { workflow: definition.name.clone(), input: recorded.clone(), state: state.clone() };
+        let new = NewRun {
+            id: id.clone(),
+            workflow: definition.name.clone(),
+            owner: Some(owner),
+            graph,
+            forked_from: None,
+            time: SystemTime::now(),
+            records: vec![Record { path: definition.name.clone(), kind: begins }],
+        };
+        match engine.0.store.create(new).await? {
+            Created::New(header) => {
+                let start =
+                    Beginning { input, recorded: Arc::new(recorded), state, history: Vec::new(), new_graph: None };
+                let live = engine.launch(reservation, &header, &definition, start)?;
+                Ok(Run::of_live(&engine, live))
+            }
+            Created::Existing(header) => {
+                let first = engine.0.store.read(header.key, 0, 1).await?;
+                let input = first.first().and_then(|stored| match &stored.record.kind {
+                    EventKind::RunStarted { input, .. } => Some(input),
+                    _ => None,
+                });
+                same_run(&id, &header.workflow, &definition.name, input, &recorded)?;
+                if header.status.is_over() {
+                    return Ok(Run::of_header(&engine, &header));
+                }
+                match engine.take_up(reservation, header.clone(), &definition).await? {
+                    Some(live) => Ok(Run::of_live(&engine, live)),
+                    None => Ok(Run::of_header(&engine, &header)),
+                }
+            }
+        }
     }
 }
 
 /// The run that has the id already, if it is the one that was to be started.
-fn same_run<T>(existing: &Arc<RunState>, id: String, workflow: &str, input: &Json) -> Result<Run<T>, StartError> {
-    if existing.workflow != workflow {
-        let (existing, requested) = (existing.workflow.clone(), workflow.to_owned());
+fn same_run(id: &str, existing: &str, workflow: &str, had: Option<&Json>, input: &Json) -> Result<(), StartError> {
+    let id = id.to_owned();
+    if existing != workflow {
+        let (existing, requested) = (existing.to_owned(), workflow.to_owned());
         return Err(StartError::OtherWorkflow { id, existing, requested });
     }
-    if existing.input != *input {
+    if had.is_some_and(|had| had != input) {
         return Err(StartError::OtherInput { id, workflow: workflow.to_owned() });
     }
-    Ok(Run::new(Arc::clone(existing)))
-}
-
-/// The last record of a run; its output is kept for whoever asks first.
-fn ended(definition: &Definition, run: &RunState, ending: Ending) -> EventKind {
-    match ending {
-        Ending::Completed(output) => match written("the output", || (definition.door.write_output)(&output)) {
-            Ok(recorded) => {
-                *run.output.lock().unwrap_or_else(PoisonError::into_inner) = Some(output);
-                EventKind::RunCompleted { output: recorded }
-            }
-            Err(error) => {
-                let cause = Cause::from(Fault::Context { message: error.to_string() });
-                EventKind::RunFailed { failure: Failure { path: definition.name.clone(), attempts: 1, cause } }
-            }
-        },
-        Ending::Failed(failure) => EventKind::RunFailed { failure },
-        Ending::Cancelled => EventKind::RunCancelled,
-    }
+    Ok(())
 }
 
 fn written(what: &str, write: impl FnOnce() -> Result<Json, serde_json::Error>) -> Result<Json, StartError> {
@@ -146,7 +139,7 @@ impl<T: 'static> IntoFuture for Start<T> {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.start() })
+        Box::pin(self.start())
     }
 }
 

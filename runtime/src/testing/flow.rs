@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::net::{Net, net};
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Shared};
+use crate::driver::{Ending, Env, Job, Part, Shared};
 use crate::fault::{Cause, Failure, Fault};
 use crate::node::ResourceNeed;
 use crate::options::NodeOptions;
@@ -265,8 +265,12 @@ impl Made {
         self
     }
 
-    pub(crate) fn inside(mut self, name: &str, kind: ScopeKind, made: Made) -> Self {
-        self.inside.insert(name.to_owned(), (kind, made.build()));
+    pub(crate) fn inside(self, name: &str, kind: ScopeKind, made: Made) -> Self {
+        self.enters(name, kind, made.build())
+    }
+
+    pub(crate) fn enters(mut self, name: &str, kind: ScopeKind, inside: Arc<Definition>) -> Self {
+        self.inside.insert(name.to_owned(), (kind, inside));
         self
     }
 
@@ -369,12 +373,13 @@ impl Made {
             shared: Arc::new(Shared::in_memory(Arc::new(env))),
             cancel: None,
             state: Map::new(),
-            around: None,
+            part: Part::Whole,
+            history: Vec::new(),
         };
         match job.run(Box::new(input)).await {
             Ending::Completed(output) => Ok(*output.downcast().expect("JSON")),
             Ending::Failed(failure) => Err(failure),
-            Ending::Cancelled => panic!("nobody could cancel it"),
+            Ending::Cancelled | Ending::Halted(_) => panic!("nobody could stop it"),
         }
     }
 }

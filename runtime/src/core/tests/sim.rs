@@ -174,13 +174,14 @@ impl Sim {
                 self.stopping.push(path.expect("what is cancelled runs"));
             }
             Command::Forget(_) => {}
-            Command::SetTimer { timer, after } => {
+            Command::SetTimer { timer, after, .. } => {
                 self.timers.insert(timer, after);
             }
             Command::DropTimer(timer) => {
                 self.timers.remove(&timer).expect("a timer that was set");
             }
-            Command::Note { place, note } => self.notes.push(format!("{place}: {}", text(&note))),
+            Command::Awaits { .. } => unreachable!("nothing is replayed here"),
+            Command::Note { place, note, .. } => self.notes.push(format!("{place}: {}", text(&note))),
             Command::End(end) => {
                 assert!(self.end.is_none(), "a run ends once");
                 assert!(self.running.is_empty(), "nothing runs when a run ends");

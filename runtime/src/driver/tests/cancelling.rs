@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Shared};
+use crate::driver::{Ending, Env, Job, Part, Shared};
 use crate::testing::{Made, Step, made};
 
 /// Says when it goes.
@@ -26,7 +26,8 @@ fn job(flow: Made, env: Env) -> (Job, CancellationToken) {
         shared: Arc::new(Shared::in_memory(Arc::new(env))),
         cancel: Some(token.clone()),
         state: Map::new(),
-        around: None,
+        part: Part::Whole,
+        history: Vec::new(),
     };
     (job, token)
 }

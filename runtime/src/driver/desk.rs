@@ -1,0 +1,281 @@
+//! What nodes have asked their contexts for: children, steps, questions and timers, each with what is on record of it.
+//! A node that runs again from its top is given back what is here.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::context::{Wait, Woken};
+use crate::event::EventKind;
+use crate::fault::Cause;
+use crate::question::{AnswerError, Question, Questions, State, check_schema};
+use crate::state::StateWrite;
+use crate::store::{Record, Stored};
+
+#[derive(Default)]
+pub(crate) struct Desk(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// By path: `checkout/plan/search:rust`.
+    items: BTreeMap<String, Item>,
+    /// Records from before this process, below nodes that were not done: for children that are workflows, which fold
+    /// them themselves.
+    before: Vec<Stored>,
+    questions: Questions,
+    /// Who waits for an answer, and how it is looked at.
+    askers: BTreeMap<String, Asker>,
+}
+
+/// Something that a node has asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    /// The last attempt that has begun.
+    pub(crate) attempt: u32,
+    /// How many attempts have failed.
+    pub(crate) failures: u32,
+    /// Whether it is a graph that was entered.
+    pub(crate) inside: bool,
+    /// The hash of its input.
+    pub(crate) input: Option<String>,
+    /// What it gave, and what it wrote to the run's state.
+    pub(crate) output: Option<(Value, Vec<StateWrite>)>,
+    /// How it failed for good, and the error as a value.
+    pub(crate) failed: Option<(Cause, Option<Value>)>,
+    /// When the next attempt begins.
+    pub(crate) retry_at: Option<SystemTime>,
+    /// The answer to a question.
+    pub(crate) answer: Option<Value>,
+    /// When a timer runs out.
+    pub(crate) until: Option<SystemTime>,
+    /// Whether it has.
+    pub(crate) fired: bool,
+}
+
+/// Why an answer does not fit: where, and what.
+pub(crate) type Misfit = (String, String);
+
+/// An answer, and that whoever gets it moves again.
+pub(crate) type Reply = (Value, Option<Woken>);
+
+struct Asker {
+    reply: oneshot::Sender<Reply>,
+    fits: fn(&Value) -> Result<(), Misfit>,
+    /// That the node does nothing but wait for it, from when the question is on record.
+    wait: Option<Wait>,
+}
+
+impl Desk {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Folds a record of something below a node that is not done, from before this process.
+    pub(crate) fn restore(&self, stored: Stored) {
+        self.inner().apply(&stored.record.path, &stored.record.kind, stored.time);
+        self.inner().before.push(stored);
+    }
+
+    /// Folds a record of a question, of whatever kind, from before this process.
+    pub(crate) fn restore_question(&self, record: &Record) {
+        self.inner().questions.apply(&record.path, &record.kind);
+    }
+
+    /// Takes over what this process has recorded, or seen recorded.
+    pub(crate) fn recorded(&self, record: &Record) {
+        let mut inner = self.inner();
+        inner.questions.apply(&record.path, &record.kind);
+        if let EventKind::Answered { answer } = &record.kind {
+            let item = inner.items.entry(record.path.clone()).or_default();
+            item.answer = Some(answer.clone());
+            if let Some(Asker { reply, wait, .. }) = inner.askers.remove(&record.path) {
+                // Whoever has asked may be gone; then it is on record.
+                let _ = reply.send((answer.clone(), wait.map(Wait::wake)));
+            }
+        }
+    }
+
+    /// Takes over what a node is about to record of something that it asked for.
+    pub(crate) fn note(&self, path: &str, kind: &EventKind) {
+        self.inner().apply(path, kind, SystemTime::now());
+    }
+
+    /// What is on record under a path.
+    pub(crate) fn item(&self, path: &str) -> Option<Item> {
+        self.inner().items.get(path).cloned()
+    }
+
+    /// A node is done with what it asked for.
+    pub(crate) fn forget_below(&self, path: &str) {
+        self.inner().forget_below(path);
+    }
+
+    /// A new attempt at a node: what has failed for good before may be tried again.
+    pub(crate) fn forgive_below(&self, path: &str) {
+        self.inner().forgive_below(path);
+    }
+
+    /// The records from before this process of the graph inside a child, from its last attempt on.
+    pub(crate) fn take_records(&self, path: &str) -> Vec<Stored> {
+        let mut inner = self.inner();
+        let is_below = |stored: &Stored| below(&stored.record.path, path);
+        let begins =
+            |stored: &Stored| stored.record.path == path && matches!(stored.record.kind, EventKind::NodeStarted { .. });
+        let from = inner.before.iter().rposition(begins).map_or(0, |at| at + 1);
+        let (mut taken, mut kept) = (Vec::new(), Vec::new());
+        for (at, stored) in std::mem::take(&mut inner.before).into_iter().enumerate() {
+            match (is_below(&stored), at >= from) {
+                (true, true) => taken.push(stored),
+                (true, false) => {}
+                (false, _) => kept.push(stored),
+            }
+        }
+        inner.before = kept;
+        taken
+    }
+
+    pub(crate) fn open_questions(&self) -> Vec<Question> {
+        self.inner().questions.open()
+    }
+
+    pub(crate) fn has_open_questions(&self) -> bool {
+        self.inner().questions.has_open()
+    }
+
+    /// When the next timer that a node waits for runs out.
+    pub(crate) fn next_timer(&self) -> Option<SystemTime> {
+        let inner = self.inner();
+        inner.items.values().filter(|item| !item.fired).filter_map(|item| item.until).min()
+    }
+
+    /// Waits for an answer. Whether the question is open already.
+    pub(crate) fn ask(&self, path: &str, fits: fn(&Value) -> Result<(), Misfit>) -> (oneshot::Receiver<Reply>, bool) {
+        let (reply, answer) = oneshot::channel();
+        let mut inner = self.inner();
+        let is_open = inner.questions.is_open(path);
+        match inner.items.get(path).and_then(|item| item.answer.clone()) {
+            // Nobody else has the other end yet.
+            Some(answer) => drop(reply.send((answer, None))),
+            None => {
+                inner.askers.insert(path.to_owned(), Asker { reply, fits, wait: None });
+            }
+        }
+        (answer, is_open)
+    }
+
+    /// The question is on record, and the node does nothing but wait for its answer, unless that is there already.
+    pub(crate) fn park(&self, path: &str, wait: Wait) {
+        if let Some(asker) = self.inner().askers.get_mut(path) {
+            asker.wait = Some(wait);
+        }
+    }
+
+    /// Nobody waits for this answer any more.
+    pub(crate) fn stop_asking(&self, path: &str) {
+        self.inner().askers.remove(path);
+    }
+
+    /// An answer that does not fit any more is taken back.
+    pub(crate) fn refuse(&self, path: &str) {
+        if let Some(item) = self.inner().items.get_mut(path) {
+            item.answer = None;
+        }
+    }
+
+    /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on.
+    pub(crate) fn take_answer(&self, run: &str, question: &str, answer: &Value) -> Result<String, AnswerError> {
+        let mut inner = self.inner();
+        let question = inner.questions.find(run, question)?.clone();
+        check_schema(&question, answer)?;
+        if let Some(asker) = inner.askers.get(&question.id)
+            && let Err((field, message)) = (asker.fits)(answer)
+        {
+            return Err(AnswerError::Invalid { question: question.id, field, message });
+        }
+        inner.questions.set(&question.id, State::Answering);
+        Ok(question.id)
+    }
+}
+
+/// Whether `path` is strictly below `above`.
+pub(crate) fn below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+impl Inner {
+    fn apply(&mut self, path: &str, kind: &EventKind, time: SystemTime) {
+        match kind {
+            EventKind::NodeStarted { attempt, inside, input } => {
+                if inside.is_some() {
+                    self.forget_below(path);
+                } else if self.items.get(path).is_some_and(|item| item.attempt < *attempt) {
+                    self.forgive_below(path);
+                }
+                let item = self.items.entry(path.to_owned()).or_default();
+                item.attempt = *attempt;
+                item.inside = inside.is_some();
+                item.retry_at = None;
+                if input.is_some() {
+                    item.input.clone_from(input);
+                }
+            }
+            EventKind::NodeCompleted { output, state, .. } => {
+                let item = self.items.entry(path.to_owned()).or_default();
+                item.output = Some((output.clone().unwrap_or_default(), state.clone()));
+                self.forget_below(path);
+            }
+            EventKind::NodeFailed { attempt, cause, retry_in, error } => {
+                let item = self.items.entry(path.to_owned()).or_default();
+                item.attempt = *attempt;
+                item.failures += 1;
+                match retry_in {
+                    Some(delay) => item.retry_at = time.checked_add(*delay),
+                    None => item.failed = Some((cause.clone(), error.clone())),
+                }
+            }
+            EventKind::Answered { answer } => {
+                self.items.entry(path.to_owned()).or_default().answer = Some(answer.clone());
+            }
+            EventKind::AnswerRefused { .. } => self.items.entry(path.to_owned()).or_default().answer = None,
+            EventKind::TimerSet { until } => {
+                self.items.entry(path.to_owned()).or_default().until = Some(*until);
+            }
+            EventKind::TimerFired => self.items.entry(path.to_owned()).or_default().fired = true,
+            _ => {}
+        }
+    }
+
+    fn forget_below(&mut self, path: &str) {
+        if self.items.is_empty() && self.before.is_empty() {
+            return;
+        }
+        let from = format!("{path}/");
+        let gone: Vec<String> = self
+            .items
+            .range(from.clone()..)
+            .map(|(at, _)| at)
+            .take_while(|at| at.starts_with(&from))
+            .cloned()
+            .collect();
+        for at in gone {
+            self.items.remove(&at);
+        }
+        self.before.retain(|stored| !below(&stored.record.path, path));
+    }
+
+    fn forgive_below(&mut self, path: &str) {
+        if self.items.is_empty() {
+            return;
+        }
+        let from = format!("{path}/");
+        let failed = self.items.range_mut(from.clone()..).take_while(|(at, _)| at.starts_with(&from));
+        for (_, item) in failed.filter(|(_, item)| item.failed.is_some()) {
+            item.failed = None;
+            item.failures = 0;
+            item.retry_at = None;
+        }
+    }
+}

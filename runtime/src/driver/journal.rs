@@ -1,0 +1,375 @@
+//! The journal of a run that is under way here: what is to be recorded, in order, and who waits for that.
+//!
+//! Records are [pushed](Journal::push) by whoever has something to say, and become durable in the order of the pushes.
+//! [`Journal::flush`] waits until all that was pushed before is. One append is under way at a time; what is pushed
+//! meanwhile goes with the next, so that a run with many branches commits them together.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::Desk;
+use crate::engine::Halt;
+use crate::event::{Event, EventKind};
+use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Stored};
+
+/// How far a run is, as those see it who wait for it.
+#[derive(Clone, Debug)]
+pub(crate) enum Progress {
+    Running,
+    /// Nothing moves before a question is answered or a timer runs out.
+    Waiting,
+    Over,
+    /// It is no longer driven here, and has not ended.
+    Halted(Halt),
+}
+
+pub(crate) struct Journal {
+    pub(crate) run_id: String,
+    pub(crate) workflow: String,
+    pub(crate) key: RunKey,
+    pub(crate) owner: Owner,
+    pub(crate) store: Arc<dyn Store>,
+    inner: Mutex<Inner>,
+    watchers: AtomicUsize,
+    progress: watch::Sender<Progress>,
+    /// Asks the run to end.
+    pub(crate) cancel: CancellationToken,
+    /// What nodes have asked their contexts for.
+    pub(crate) desk: Desk,
+}
+
+struct Inner {
+    pending: Vec<Record>,
+    header: HeaderChange,
+    /// How many records the journal has.
+    length: u64,
+    /// How many pushes there were, and how many of them are durable.
+    pushed: u64,
+    durable: u64,
+    in_flight: Option<Shared<BoxFuture<'static, ()>>>,
+    halted: Option<Halt>,
+    watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
+    ended: bool,
+    /// What the header says of a run that rests, and when it wants to go on.
+    rests: Option<Option<SystemTime>>,
+    /// Whether it is on record that the run is to end.
+    cancelled: bool,
+    /// Questions for which an answer of this process came after that of another.
+    late_answers: HashSet<String>,
+}
+
+/// From which number on a watcher is told by its channel; `None` after the last record.
+pub(crate) struct Watch {
+    pub(crate) from: u64,
+    pub(crate) live: Option<mpsc::UnboundedReceiver<Arc<Event>>>,
+}
+
+impl Journal {
+    pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>) -> Self {
+        let inner = Inner {
+            pending: Vec::new(),
+            header: HeaderChange::default(),
+            length: header.records,
+            pushed: 0,
+            durable: 0,
+            in_flight: None,
+            halted: None,
+            watchers: Vec::new(),
+            ended: header.status.is_over(),
+            rests: None,
+            cancelled: false,
+            late_answers: HashSet::new(),
+        };
+        let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
+        Journal {
+            run_id: header.id.clone(),
+            workflow: header.workflow.clone(),
+            key: header.key,
+            owner,
+            store,
+            inner: Mutex::new(inner),
+            watchers: AtomicUsize::new(0),
+            progress,
+            cancel: CancellationToken::new(),
+            desk: Desk::default(),
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a record behind those that were pushed before. After the last one of the run there is none: what a node
+    /// still says is dropped.
+    pub(crate) fn push(&self, path: String, kind: EventKind) {
+        let mut inner = self.inner();
+        if inner.ended {
+            return;
+        }
+        let status = match kind {
+            EventKind::RunCompleted { .. } => Some(RunStatus::Completed),
+            EventKind::RunFailed { .. } => Some(RunStatus::Failed),
+            EventKind::RunCancelled => Some(RunStatus::Cancelled),
+            _ => None,
+        };
+        inner.cancelled |= matches!(kind, EventKind::CancelRequested);
+        if inner.rests.take().is_some() {
+            inner.header.status = Some((RunStatus::Running, None));
+        }
+        if let Some(status) = status {
+            inner.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
+            inner.ended = true;
+        }
+        inner.pushed += 1;
+        inner.pending.push(Record { path, kind });
+    }
+
+    /// From here on the records are made under another graph.
+    pub(crate) fn change_graph(&self, graph: Arc<(u64, serde_json::Value)>) {
+        let mut inner = self.inner();
+        inner.pushed += 1;
+        inner.header.graph = Some(graph);
+    }
+
+    /// Nothing of the run moves before an answer comes, or this time.
+    pub(crate) fn rest(&self, wake_at: Option<SystemTime>, leaves: bool) {
+        let mut inner = self.inner();
+        if inner.ended || (inner.rests == Some(wake_at) && !leaves) {
+            return;
+        }
+        inner.pushed += 1;
+        inner.rests = Some(wake_at);
+        inner.header.status = Some((RunStatus::Waiting, wake_at));
+        if leaves {
+            inner.header.owner = Some(None);
+        }
+    }
+
+    pub(crate) fn cancel_is_recorded(&self) -> bool {
+        self.inner().cancelled
+    }
+
+    /// Shows something to whoever watches now.
+    pub(crate) fn show(&self, path: String, kind: EventKind) {
+        let mut inner = self.inner();
+        let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
+        let event = self.event(seq, SystemTime::now(), path, kind);
+        inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
+        self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
+    }
+
+    fn event(&self, seq: u64, time: SystemTime, path: String, kind: EventKind) -> Arc<Event> {
+        Arc::new(Event { version: Event::VERSION, run_id: self.run_id.clone(), seq, time, path, kind })
+    }
+
+    /// Waits until all that was pushed before is recorded. Cancel safe: what was pushed is recorded all the same.
+    pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Halt> {
+        let ticket = self.inner().pushed;
+        loop {
+            let in_flight = {
+                let mut inner = self.inner();
+                if inner.durable >= ticket {
+                    return Ok(());
+                }
+                if let Some(halt) = &inner.halted {
+                    return Err(halt.clone());
+                }
+                match &inner.in_flight {
+                    Some(in_flight) => in_flight.clone(),
+                    None => self.begin(&mut inner),
+                }
+            };
+            in_flight.await;
+        }
+    }
+
+    /// Begins to append what is pending.
+    fn begin(self: &Arc<Self>, inner: &mut Inner) -> Shared<BoxFuture<'static, ()>> {
+        let batch = Append {
+            run: self.key,
+            at: inner.length,
+            time: SystemTime::now(),
+            records: std::mem::take(&mut inner.pending),
+            header: std::mem::take(&mut inner.header),
+        };
+        let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
+        let future = append(journal, store, batch, ticket).boxed().shared();
+        inner.in_flight = Some(future.clone());
+        future
+    }
+
+    /// What somebody else has added since this journal was last known to be complete.
+    pub(crate) async fn catch_up(self: &Arc<Self>) {
+        let from = self.inner().length;
+        if let Ok(news) = self.store.read(self.key, from, usize::MAX).await {
+            self.absorb(news, &mut Vec::new());
+        }
+    }
+
+    /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
+    fn absorb(self: &Arc<Self>, news: Vec<Stored>, batch: &mut Vec<Record>) {
+        let mut told = Vec::new();
+        let mut inner = self.inner();
+        for stored in news {
+            if stored.seq != inner.length || inner.halted.is_some() {
+                continue;
+            }
+            inner.length += 1;
+            match &stored.record.kind {
+                EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
+                EventKind::CancelRequested => {
+                    inner.cancelled = true;
+                    self.cancel.cancel();
+                }
+                EventKind::Answered { .. } => {
+                    let path = stored.record.path.clone();
+                    let is_other =
+                        |record: &Record| !(record.path == path && matches!(record.kind, EventKind::Answered { .. }));
+                    let before = inner.pending.len() + batch.len();
+                    inner.pending.retain(is_other);
+                    batch.retain(is_other);
+                    if inner.pending.len() + batch.len() < before {
+                        inner.late_answers.insert(path);
+                    }
+                }
+                _ => {}
+            }
+            told.push(stored);
+        }
+        let halted = inner.halted.clone();
+        for stored in &told {
+            self.publish(&mut inner, stored.seq, stored.time, &stored.record);
+        }
+        drop(inner);
+        for stored in told {
+            self.heed(&stored.record);
+        }
+        if let Some(halt) = halted {
+            self.set_progress(Progress::Halted(halt));
+        }
+    }
+
+    fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record) {
+        if inner.watchers.is_empty() {
+            return;
+        }
+        let event = self.event(seq, time, record.path.clone(), record.kind.clone());
+        inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
+        if event.is_terminal() {
+            inner.watchers.clear();
+        }
+        self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
+    }
+
+    fn done(self: &Arc<Self>, batch: &Append, ticket: u64) {
+        let mut inner = self.inner();
+        for (at, record) in batch.records.iter().enumerate() {
+            self.publish(&mut inner, batch.at + at as u64, batch.time, record);
+        }
+        inner.length += batch.records.len() as u64;
+        inner.durable = ticket;
+        inner.in_flight = None;
+        drop(inner);
+        for record in &batch.records {
+            self.heed(record);
+        }
+    }
+
+    /// What is recorded may open a question, or answer one that somebody waits for.
+    fn heed(&self, record: &Record) {
+        if let EventKind::Answered { .. } = record.kind {
+            self.set_progress(Progress::Running);
+        }
+        self.desk.recorded(record);
+    }
+
+    /// Nothing more is recorded by this process.
+    pub(crate) fn halt(&self, halt: Halt) {
+        let halt = {
+            let mut inner = self.inner();
+            inner.in_flight = None;
+            inner.watchers.clear();
+            self.watchers.store(0, Ordering::Relaxed);
+            inner.halted.get_or_insert(halt).clone()
+        };
+        self.set_progress(Progress::Halted(halt));
+    }
+
+    pub(crate) fn halted(&self) -> Option<Halt> {
+        self.inner().halted.clone()
+    }
+
+    /// Whether the answer of this process to a question came too late.
+    pub(crate) fn was_late(&self, question: &str) -> bool {
+        self.inner().late_answers.remove(question)
+    }
+
+    /// Whoever watches is told from here on.
+    pub(crate) fn watch(&self) -> Watch {
+        let mut inner = self.inner();
+        if inner.halted.is_some() || (inner.ended && inner.durable == inner.pushed) {
+            return Watch { from: inner.length, live: None };
+        }
+        let (sender, receiver) = mpsc::unbounded_channel();
+        inner.watchers.push(sender);
+        self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
+        Watch { from: inner.length, live: Some(receiver) }
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0
+    }
+
+    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    pub(crate) fn set_progress(&self, progress: Progress) {
+        self.progress.send_if_modified(|now| {
+            let stays = matches!(now, Progress::Over | Progress::Halted(_));
+            let same = matches!((&*now, &progress), (Progress::Running, Progress::Running));
+            if stays || same {
+                return false;
+            }
+            *now = progress;
+            true
+        });
+    }
+}
+
+/// Appends a batch; where somebody else has added something first, behind that.
+async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append, ticket: u64) {
+    loop {
+        let result = store.append(batch.clone()).await;
+        let Some(journal) = journal.upgrade() else { return };
+        match result {
+            Ok(Appended::Done) => return journal.done(&batch, ticket),
+            Ok(Appended::Conflict) => {
+                let news = match store.read(batch.run, batch.at, usize::MAX).await {
+                    Ok(news) => news,
+                    Err(error) => return journal.halt(Halt::Store(error)),
+                };
+                if news.is_empty() {
+                    return journal.halt(Halt::Fenced);
+                }
+                journal.absorb(news, &mut batch.records);
+                let (length, halted) = {
+                    let inner = journal.inner();
+                    (inner.length, inner.halted.clone())
+                };
+                batch.at = length;
+                if let Some(halt) = halted {
+                    return journal.halt(halt);
+                }
+            }
+            Err(error) => return journal.halt(Halt::Store(error)),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Answers to questions, and requests to end, for runs wherever they are driven.
+
+use std::time::SystemTime;
+
+use serde_json::Value as Json;
+
+use super::{Engine, Halt};
+use crate::driver::Progress;
+use crate::event::EventKind;
+use crate::question::{AnswerError, check_schema};
+use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
+
+impl Engine {
+    /// Answers a question of a run, in this process or in any other that has the same store. The answer is held against
+    /// the question's JSON Schema, and against its type where the node that asks is in this process, *before* it is
+    /// recorded: one that does not fit changes nothing.
+    ///
+    /// `question` is the id of a [`Question`](crate::Question), or its name where only one open question has it.
+    ///
+    /// Cancel safe: a future that is dropped may have recorded the answer, or not.
+    ///
+    /// # Errors
+    /// [`AnswerError`] tells apart what was never asked, was answered already, was withdrawn, and does not fit.
+    pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
+        let answer = answer.into();
+        if let Some(live) = self.0.runs.get(run) {
+            let journal = &live.journal;
+            let id = journal.desk.take_answer(run, question, &answer)?;
+            journal.push(id.clone(), EventKind::Answered { answer: answer.clone() });
+            return match journal.flush().await {
+                Ok(()) if journal.was_late(&id) => {
+                    Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id })
+                }
+                Ok(()) => Ok(()),
+                Err(Halt::Store(error)) => Err(AnswerError::Store(error)),
+                Err(_) => Err(AnswerError::Moving { run: run.to_owned() }),
+            };
+        }
+        loop {
+            let header = self.0.store.header(run).await?;
+            let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
+            let questions = self.asked(header.key).await?;
+            let id = questions.find(run, question).and_then(|found| {
+                check_schema(found, &answer)?;
+                Ok(found.id.clone())
+            })?;
+            let kind = EventKind::Answered { answer: answer.clone() };
+            if self.add(&header, Record { path: id, kind }).await? {
+                self.keep();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Asks a run to end, wherever it is driven; see [`Run::cancel`](crate::Run::cancel). A run that does not exist, or
+    /// that has ended, stays as it is.
+    ///
+    /// # Errors
+    /// Where that cannot be recorded.
+    pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
+        if let Some(live) = self.0.runs.get(run) {
+            // Who waits for its end waits on.
+            live.journal.set_progress(Progress::Running);
+            live.journal.cancel.cancel();
+            return Ok(());
+        }
+        while let Some(header) = self.0.store.header(run).await? {
+            let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
+            if header.status.is_over() || self.add(&header, record).await? {
+                self.keep();
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a record to a run that is not driven here, and has whoever drives it go on. `false`: somebody else was
+    /// faster; look again.
+    async fn add(&self, header: &RunHeader, record: Record) -> Result<bool, StoreError> {
+        let now = SystemTime::now();
+        // A run that waits is to go on; one that runs elsewhere is told.
+        let status = (header.status == RunStatus::Waiting).then_some((RunStatus::Waiting, Some(now)));
+        let append = Append {
+            run: header.key,
+            at: header.records,
+            time: now,
+            records: vec![record],
+            header: HeaderChange { status, nudge: true, ..HeaderChange::default() },
+        };
+        Ok(self.0.store.append(append).await? == Appended::Done)
+    }
+}

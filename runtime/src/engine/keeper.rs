@@ -1,0 +1,78 @@
+//! Looking after runs that wait outside of the memory, and after those of processes that have died.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use super::{Engine, Inner};
+use crate::store::{Claim, Claimed, StoreError};
+
+/// How often the store is asked for what others have done.
+const LOOK: Duration = Duration::from_millis(250);
+
+impl Engine {
+    /// Has somebody look, from here on. Ends with the engine, or with the tokio runtime.
+    pub(crate) fn keep(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.0.is_kept.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let inner = Arc::downgrade(&self.0);
+        runtime.spawn(async move {
+            let kept = Kept(inner);
+            let mut pause = LOOK;
+            loop {
+                tokio::time::sleep(pause).await;
+                let Some(inner) = kept.0.upgrade() else { return };
+                pause = Engine(inner).look().await;
+            }
+        });
+    }
+
+    /// Goes on with what can go on. Gives how long nothing is to be expected.
+    async fn look(&self) -> Duration {
+        let claimed = match self.claim_due().await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                tracing::warn!(%error, "the store cannot be asked which runs can go on");
+                return LOOK;
+            }
+        };
+        for key in claimed.nudged {
+            if let Some(live) = self.0.runs.by_key(key) {
+                live.journal.catch_up().await;
+            }
+        }
+        for header in claimed.runs {
+            let id = header.id.clone();
+            if let Err(halt) = self.resume(header).await {
+                let error = super::RunError::from(halt);
+                tracing::error!(run = id, %error, "a run cannot go on here");
+            }
+        }
+        let until = claimed.next_wake.and_then(|wake| wake.duration_since(SystemTime::now()).ok());
+        until.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK)
+    }
+
+    async fn claim_due(&self) -> Result<Claimed, StoreError> {
+        let claim = Claim {
+            own: false,
+            orphans: self.0.recovers.load(Ordering::Acquire),
+            except: Vec::new(),
+            limit: 64,
+            ..self.claim(None).await?
+        };
+        self.0.store.claim(claim).await
+    }
+}
+
+/// Somebody looks as long as this lives.
+struct Kept(Weak<Inner>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(inner) = self.0.upgrade() {
+            inner.is_kept.store(false, Ordering::Release);
+        }
+    }
+}

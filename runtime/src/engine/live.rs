@@ -1,0 +1,198 @@
+//! Runs that are under way in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value as Json;
+use tokio::sync::Notify;
+
+use super::Engine;
+use crate::driver::{Ending, Job, Journal, Part, Progress, Shared};
+use crate::engine::Halt;
+use crate::event::EventKind;
+use crate::fault::Failure;
+use crate::store::{RunHeader, RunKey, Stored};
+use crate::table::{BoxValue, Definition};
+
+/// A run that is driven here.
+pub(crate) struct Live {
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) input: Arc<Json>,
+    /// How it ended, once it has.
+    pub(crate) end: Mutex<Option<End>>,
+}
+
+/// How a run ended in this process.
+pub(crate) enum End {
+    /// With this output, as it left the last node, until someone takes it.
+    Completed(Option<BoxValue>),
+    Failed(Failure),
+    Cancelled,
+}
+
+/// The runs of this process by their ids.
+#[derive(Default)]
+pub(crate) struct Runs(Mutex<HashMap<String, Slot>>);
+
+enum Slot {
+    /// Somebody is about to start it, or to go on with it.
+    Reserved(Arc<Notify>),
+    Live(Arc<Live>),
+}
+
+/// What there is under an id.
+pub(crate) enum Found {
+    Live(Arc<Live>),
+    /// Wait for this, and look again.
+    Reserved(Arc<Notify>),
+    /// It was free, and is now the caller's.
+    Free(Reservation),
+}
+
+/// An id under which nobody else starts a run meanwhile.
+pub(crate) struct Reservation {
+    engine: Engine,
+    id: String,
+    notify: Arc<Notify>,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut runs = self.engine.0.runs.lock();
+        if matches!(runs.get(&self.id), Some(Slot::Reserved(_))) {
+            runs.remove(&self.id);
+        }
+        drop(runs);
+        self.notify.notify_waiters();
+    }
+}
+
+impl Runs {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<Arc<Live>> {
+        match self.lock().get(id) {
+            Some(Slot::Live(live)) => Some(Arc::clone(live)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn by_key(&self, key: RunKey) -> Option<Arc<Live>> {
+        let runs = self.lock();
+        runs.values().find_map(|slot| match slot {
+            Slot::Live(live) if live.journal.key == key => Some(Arc::clone(live)),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn keys(&self) -> Vec<RunKey> {
+        let live = |slot: &Slot| match slot {
+            Slot::Live(live) => Some(live.journal.key),
+            Slot::Reserved(_) => None,
+        };
+        self.lock().values().filter_map(live).collect()
+    }
+}
+
+impl Engine {
+    pub(crate) fn reserve(&self, id: &str) -> Found {
+        let mut runs = self.0.runs.lock();
+        match runs.get(id) {
+            Some(Slot::Live(live)) => Found::Live(Arc::clone(live)),
+            Some(Slot::Reserved(notify)) => Found::Reserved(Arc::clone(notify)),
+            None => {
+                let notify = Arc::new(Notify::new());
+                runs.insert(id.to_owned(), Slot::Reserved(Arc::clone(&notify)));
+                Found::Free(Reservation { engine: self.clone(), id: id.to_owned(), notify })
+            }
+        }
+    }
+
+    /// Drives a run from here on, in a task of its own.
+    pub(crate) fn launch(
+        &self,
+        reservation: Reservation,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        start: Beginning,
+    ) -> Result<Arc<Live>, Halt> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
+        let Some(owner) = self.0.owner.get() else { return Err(Halt::ShutDown) };
+        let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store)));
+        let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
+        if let Some((before, graph)) = start.new_graph {
+            journal.push(header.workflow.clone(), EventKind::GraphChanged { from: before, to: graph.0 });
+            journal.change_graph(graph);
+        }
+        let live = Arc::new(Live { journal: Arc::clone(&journal), input: start.recorded, end: Mutex::new(None) });
+        self.0.runs.lock().insert(header.id.clone(), Slot::Live(Arc::clone(&live)));
+        drop(reservation);
+        let job = Job {
+            definition: Arc::clone(definition),
+            shared,
+            cancel: Some(journal.cancel.clone()),
+            state: start.state,
+            part: Part::Whole,
+            history: start.history,
+        };
+        let (engine, id, driven) = (self.clone(), header.id.clone(), Arc::clone(&live));
+        if self.0.store.is_shared() {
+            self.keep();
+        }
+        runtime.spawn(async move {
+            // Where the runtime is shut down, this is dropped, and so is the guard.
+            let guard = Dropped { journal: Some(journal), engine, id };
+            let ending = job.run(start.input).await;
+            guard.over(&driven, ending);
+        });
+        Ok(live)
+    }
+}
+
+/// What a run begins or goes on with.
+pub(crate) struct Beginning {
+    pub(crate) input: BoxValue,
+    pub(crate) recorded: Arc<Json>,
+    pub(crate) state: serde_json::Map<String, Json>,
+    pub(crate) history: Vec<Stored>,
+    /// The hash of the graph before, and the graph, where its records were made under another.
+    pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
+}
+
+struct Dropped {
+    journal: Option<Arc<Journal>>,
+    engine: Engine,
+    id: String,
+}
+
+impl Dropped {
+    fn over(mut self, live: &Live, ending: Ending) {
+        let Some(journal) = self.journal.take() else { return };
+        let end = match ending {
+            Ending::Completed(output) => End::Completed(Some(output)),
+            Ending::Failed(failure) => End::Failed(failure),
+            Ending::Cancelled => End::Cancelled,
+            Ending::Halted(halt) => {
+                self.engine.0.runs.lock().remove(&self.id);
+                if halt == Halt::Parked {
+                    self.engine.keep();
+                }
+                return journal.halt(halt);
+            }
+        };
+        *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        self.engine.0.runs.lock().remove(&self.id);
+        journal.set_progress(Progress::Over);
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            self.engine.0.runs.lock().remove(&self.id);
+            journal.halt(Halt::ShutDown);
+        }
+    }
+}

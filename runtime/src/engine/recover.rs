@@ -1,0 +1,198 @@
+//! Going on with runs: after a restart, after the death of another process, when what a run waits for has come.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use futures::StreamExt;
+use serde_json::Value as Json;
+
+use super::live::{Beginning, Found, Live, Reservation};
+use super::{Engine, Halt, MissingResources, Run, RunError};
+use crate::event::EventKind;
+use crate::store::{Claim, RunHeader, RunQuery, RunStatus, StoreError};
+use crate::table::Definition;
+
+/// How many runs are read at once.
+const AT_ONCE: usize = 32;
+
+/// How many runs are claimed at once.
+const CLAIMED_AT_ONCE: usize = 1024;
+
+/// What [`Engine::recover`] has found.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// Runs that go on in this process.
+    pub resumed: Vec<Run<Json>>,
+    /// Runs that cannot go on here, and why. They are not lost, and are tried again by the next call.
+    pub failed: Vec<(String, RunError)>,
+    /// Unfinished runs of workflows that are not registered, with the name of the workflow. They are left alone.
+    pub unregistered: Vec<(String, String)>,
+}
+
+impl Engine {
+    /// Goes on with every unfinished run of the registered workflows that no living process drives, and from here on
+    /// also with those of processes that die. Runs that wait for an answer or a timer go on when it comes, and cost no
+    /// memory until then; a timer that came due while nothing ran has come.
+    ///
+    /// What is on record is not executed again. A node that was under way runs again from its top, with every answer,
+    /// step and child that is on record given back; one that is `at_most_once` ends with
+    /// [`Fault::Interrupted`](crate::Fault::Interrupted).
+    ///
+    /// # Errors
+    /// Where the store cannot be read or written. What keeps a single run from going on is in
+    /// [`Recovery::failed`].
+    pub async fn recover(&self) -> Result<Recovery, StoreError> {
+        let mut recovery = Recovery::default();
+        let mut refused = Vec::new();
+        self.0.recovers.store(true, Ordering::Release);
+        loop {
+            let mut claim = self.claim(None).await?;
+            claim.except.extend(&refused);
+            let claimed = self.0.store.claim(claim).await?;
+            if claimed.runs.is_empty() {
+                break;
+            }
+            let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
+                let (key, id) = (header.key, header.id.clone());
+                (key, id, self.resume(header).await)
+            });
+            let mut resumed = resumed.buffer_unordered(AT_ONCE);
+            while let Some((key, id, result)) = resumed.next().await {
+                match result {
+                    Ok(live) => recovery.resumed.push(Run::of_live(self, live)),
+                    Err(halt) => {
+                        refused.push(key);
+                        recovery.failed.push((id, halt.into()));
+                    }
+                }
+            }
+        }
+        let query = RunQuery {
+            not_workflows: self.0.workflows.keys().cloned().collect(),
+            status: vec![RunStatus::Running, RunStatus::Waiting],
+            ..RunQuery::default()
+        };
+        let others = self.0.store.list(query).await?;
+        recovery.unregistered = others.into_iter().map(|header| (header.id, header.workflow)).collect();
+        self.keep();
+        Ok(recovery)
+    }
+
+    pub(super) async fn claim(&self, only: Option<&RunHeader>) -> Result<Claim, StoreError> {
+        Ok(Claim {
+            owner: self.owner().await?,
+            workflows: match only {
+                Some(header) => vec![header.workflow.clone()],
+                None => self.0.workflows.keys().cloned().collect(),
+            },
+            only: only.map(|header| header.key),
+            except: self.0.runs.keys(),
+            own: true,
+            orphans: true,
+            now: SystemTime::now(),
+            limit: CLAIMED_AT_ONCE,
+        })
+    }
+
+    /// Goes on with a run that this engine has claimed; the run as it is here, where somebody else was faster.
+    pub(super) async fn resume(&self, header: RunHeader) -> Result<Arc<Live>, Halt> {
+        let definition = self.0.workflows.get(&header.workflow).cloned();
+        let definition = definition.ok_or_else(|| Halt::GraphChanged {
+            workflow: header.workflow.clone(),
+            changes: vec!["the workflow is not registered".to_owned()],
+        })?;
+        loop {
+            match self.reserve(&header.id) {
+                Found::Live(live) => return Ok(live),
+                Found::Reserved(notify) => notify.notified().await,
+                Found::Free(reservation) => return self.go_on(reservation, &header, &definition).await,
+            }
+        }
+    }
+
+    /// Takes over a run that exists and that nobody alive drives. `None` where somebody does, or where it waits.
+    pub(super) async fn take_up(
+        &self,
+        reservation: Reservation,
+        header: RunHeader,
+        definition: &Arc<Definition>,
+    ) -> Result<Option<Arc<Live>>, Halt> {
+        let claim = self.claim(Some(&header)).await.map_err(Halt::Store)?;
+        let claimed = self.0.store.claim(claim).await.map_err(Halt::Store)?;
+        match claimed.runs.into_iter().find(|run| run.key == header.key) {
+            Some(header) => self.go_on(reservation, &header, definition).await.map(Some),
+            None => {
+                self.keep();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Reads a run and drives it from where it stood.
+    async fn go_on(
+        &self,
+        reservation: Reservation,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+    ) -> Result<Arc<Live>, Halt> {
+        let gone_on = self.begin_again(reservation, header, definition).await;
+        if gone_on.is_err() {
+            self.give_up(header).await;
+        }
+        gone_on
+    }
+
+    pub(super) async fn begin_again(
+        &self,
+        reservation: Reservation,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+    ) -> Result<Arc<Live>, Halt> {
+        if let Err(missing) = MissingResources::check(&self.0.env, definition) {
+            return Err(Halt::MissingResources(missing));
+        }
+        let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        let (recorded, state) = match history.first().map(|stored| &stored.record.kind) {
+            Some(EventKind::RunStarted { input, state, .. }) => (input.clone(), state.clone()),
+            _ => {
+                return Err(Halt::Unreadable {
+                    path: header.workflow.clone(),
+                    field: ".".to_owned(),
+                    message: "its first record is not that of its start".to_owned(),
+                });
+            }
+        };
+        let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
+            path: header.workflow.clone(),
+            field: error.path().to_string(),
+            message: error.inner().to_string(),
+        })?;
+        let mut header = header.clone();
+        header.records = history.len() as u64;
+        header.status = RunStatus::Running;
+        let mut history = history;
+        let before = self.adapt(&header, definition, &mut history).await?;
+        let graph = self.graph_of(definition);
+        let new_graph = before.map(|before| (before, graph));
+        let history = super::retry::effective(history);
+        let start = Beginning { input, recorded: Arc::new(recorded), state, history, new_graph };
+        self.launch(reservation, &header, definition, start)
+    }
+
+    /// Leaves a run that cannot go on here to others.
+    pub(super) async fn give_up(&self, header: &RunHeader) {
+        let change = crate::store::HeaderChange { owner: Some(None), ..Default::default() };
+        let append = crate::store::Append {
+            run: header.key,
+            at: header.records,
+            time: SystemTime::now(),
+            records: Vec::new(),
+            header: change,
+        };
+        if let Err(error) = self.0.store.append(append).await {
+            tracing::warn!(run = header.id, %error, "a run that cannot go on here could not be left to others");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a run has recorded, held against the graph of today.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use serde_json::Value as Json;
+
+use super::compare::Pair;
+use super::path::Found;
+use super::{Body, Fingerprint, KindPrint};
+use crate::table::Unreadable;
+
+/// What has happened in a run, in the terms of the graph that it was recorded under.
+pub(crate) struct Past {
+    body: Body,
+    /// By graph and node. Where one graph runs as several nodes, what happened in it is taken together.
+    seen: BTreeMap<(usize, usize), Seen>,
+    unknown: BTreeSet<String>,
+}
+
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Whether an output of it is on record.
+    pub(super) gave: bool,
+    pub(super) labels: BTreeSet<String>,
+}
+
+/// A node that no longer means what the run has recorded of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// By its path as it was recorded, without turns and items: `checkout/delivery/pack`.
+    pub(crate) node: String,
+    /// What is different now.
+    pub(crate) what: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}`: {}", self.node, self.what)
+    }
+}
+
+/// The recorded paths in the names of today.
+#[derive(Debug)]
+pub(crate) struct Translation {
+    old: Body,
+    /// By the graph then and the graph now: for each node then, what it is now.
+    today: BTreeMap<(usize, usize), BTreeMap<usize, Today>>,
+}
+
+/// A node of today: its name, and the graph inside.
+#[derive(Debug)]
+struct Today {
+    name: String,
+    inside: Option<usize>,
+}
+
+impl Past {
+    /// Nothing yet, under the graph whose fingerprint had that body.
+    pub(crate) fn read(body: &Json) -> Result<Past, Unreadable> {
+        let body: Body = serde_path_to_error::deserialize(body)?;
+        let count = body.graphs.len();
+        let sound = body.graphs.iter().enumerate().all(|(at, graph)| {
+            graph.nodes.iter().all(|node| match node.kind {
+                KindPrint::Node => true,
+                KindPrint::Workflow(_, inside) => inside < count,
+                // A workflow may be a node of its own; a `[..]` comes behind the graph that it is written in.
+                KindPrint::Each(inside) => at < inside && inside < count,
+            })
+        });
+        if count == 0 || !sound {
+            return Err(Unreadable::whole("the graphs of the fingerprint do not hang together"));
+        }
+        Ok(Past { body, seen: BTreeMap::new(), unknown: BTreeSet::new() })
+    }
+
+    /// An attempt of that node began, or something in it was recorded.
+    pub(crate) fn started(&mut self, path: &str) {
+        self.see(path, |_| {});
+    }
+
+    /// The node gave an output, which went by that label.
+    pub(crate) fn completed(&mut self, path: &str, label: Option<&str>) {
+        self.see(path, |seen| {
+            seen.gave = true;
+            seen.labels.extend(label.map(str::to_owned));
+        });
+    }
+
+    /// The node failed, and its error went by that label.
+    pub(crate) fn error_routed(&mut self, path: &str, label: &str) {
+        self.see(path, |seen| {
+            seen.labels.insert(label.to_owned());
+        });
+    }
+
+    /// A path that the graph does not have is a problem only where it is neither the run itself nor within a node.
+    fn see(&mut self, path: &str, what: impl FnOnce(&mut Seen)) {
+        if path == self.body.graphs[0].name {
+            return;
+        }
+        let Some(Found { steps, is_whole }) = self.body.find(path) else {
+            self.unknown.insert(path.to_owned());
+            return;
+        };
+        for step in &steps {
+            self.seen.entry((step.graph, step.node)).or_default();
+        }
+        if let (Some(last), true) = (steps.last(), is_whole) {
+            what(self.seen.entry((last.graph, last.node)).or_default());
+        }
+    }
+
+    /// Whether all of that means the same under the graph of today: how to read the recorded paths there, or what has
+    /// changed. What has not run yet may be different in any way.
+    pub(crate) fn under(self, now: &Fingerprint) -> Result<Translation, Vec<Change>> {
+        let (old, new) = (&self.body.graphs, &now.graphs.graphs);
+        let gone = "the record names it, but the graph that the run was recorded under has no such node";
+        let unknown = self.unknown.iter().map(|path| Change { node: path.clone(), what: gone.to_owned() });
+        let mut changes: Vec<Change> = unknown.collect();
+        if old[0].input != new[0].input {
+            changes.push(Change {
+                node: old[0].name.clone(),
+                what: format!("the workflow's input type changed (schema {} then, {} now)", old[0].input, new[0].input),
+            });
+        }
+        let mut today = BTreeMap::new();
+        let mut reached = BTreeSet::new();
+        let mut open = VecDeque::from([Visit { was: 0, is: 0, has_run: true, path: old[0].name.clone() }]);
+        while let Some(Visit { was, is, has_run, path }) = open.pop_front() {
+            if !reached.insert((was, is, has_run)) {
+                continue;
+            }
+            let pair = Pair { old, new, was: &old[was], is: &new[is] };
+            let counterparts = pair.counterparts();
+            for (at, node) in pair.was.nodes.iter().enumerate() {
+                let seen = self.seen.get(&(was, at)).filter(|_| has_run);
+                let node_path = format!("{path}/{}", node.name);
+                if let Some(seen) = seen {
+                    let found = pair.compare(node, counterparts[at], seen, &counterparts);
+                    changes.extend(found.into_iter().map(|what| Change { node: node_path.clone(), what }));
+                }
+                let now = counterparts[at].map(|at| &pair.is.nodes[at].kind);
+                let path = if let KindPrint::Each(_) = node.kind { path.clone() } else { node_path };
+                if let (Some(was), Some(is)) = (node.kind.inside(), now.and_then(KindPrint::inside)) {
+                    open.push_back(Visit { was, is, has_run: seen.is_some(), path });
+                }
+            }
+            let nodes = counterparts.iter().enumerate().filter_map(|(at, now)| {
+                let now = &pair.is.nodes[(*now)?];
+                Some((at, Today { name: now.name.clone(), inside: now.kind.inside() }))
+            });
+            today.insert((was, is), nodes.collect());
+        }
+        if changes.is_empty() { Ok(Translation { old: self.body, today }) } else { Err(changes) }
+    }
+}
+
+impl Translation {
+    /// A recorded path in the names of today. Turns, items, and what stands below a node stay as they are.
+    pub(crate) fn path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
+        let Some(Found { steps, .. }) = self.old.find(recorded) else { return Cow::Borrowed(recorded) };
+        let mut text = String::new();
+        let (mut written, mut is) = (0, 0);
+        for step in steps {
+            let nodes = self.today.get(&(step.graph, is));
+            let Some(Today { name, inside }) = nodes.and_then(|nodes| nodes.get(&step.node)) else { break };
+            is = inside.unwrap_or_default();
+            if let Some(at) = step.name {
+                text.push_str(&recorded[written..at.start]);
+                text.push_str(name);
+                written = at.end;
+            }
+        }
+        text.push_str(&recorded[written..]);
+        if text == recorded { Cow::Borrowed(recorded) } else { Cow::Owned(text) }
+    }
+}
+
+/// A graph then and now that is to be compared.
+struct Visit {
+    was: usize,
+    is: usize,
+    /// Whether what was recorded in the graph belongs to this visit of it.
+    has_run: bool,
+    /// What stands before the names of its nodes.
+    path: String,
+}

@@ -1,0 +1,99 @@
+//! Which node a recorded path leads to.
+
+use std::ops::Range;
+
+use super::{Body, KindPrint};
+
+/// A node on the way to a path's end.
+pub(super) struct Step {
+    pub(super) graph: usize,
+    pub(super) node: usize,
+    /// Where its name stands in the path. That of `[..]` does not stand in the paths of the nodes inside.
+    pub(super) name: Option<Range<usize>>,
+}
+
+pub(super) struct Found {
+    pub(super) steps: Vec<Step>,
+    /// Whether the path ends with the last step, and not with something that the node itself has started.
+    pub(super) is_whole: bool,
+}
+
+impl Body {
+    /// The nodes that a path leads through. Names are held against the path rather than cut out of it: the name of a
+    /// `[..]` is its text, in which any letter may stand.
+    pub(super) fn find(&self, path: &str) -> Option<Found> {
+        let mut at = self.graphs[0].name.len();
+        if !path.starts_with(&self.graphs[0].name) {
+            return None;
+        }
+        let (mut steps, mut graph) = (Vec::new(), 0);
+        loop {
+            let rest = path[at..].strip_prefix('/')?;
+            at += 1;
+            let mut best = None;
+            self.match_level(graph, rest, &mut Vec::new(), &mut best);
+            let Matched { eaches, node: (around, node), name, marks } = best?;
+            steps.extend(eaches.into_iter().map(|(graph, node)| Step { graph, node, name: None }));
+            steps.push(Step { graph: around, node, name: Some(at..at + name) });
+            at += name + marks;
+            match &self.graphs[around].nodes[node].kind {
+                _ if at == path.len() => return Some(Found { steps, is_whole: true }),
+                KindPrint::Workflow(_, inside) => graph = *inside,
+                _ => return Some(Found { steps, is_whole: false }),
+            }
+        }
+    }
+
+    /// The node of a graph, or of a `[..]` in it, whose name begins `rest`; the longest name wins.
+    fn match_level(&self, graph: usize, rest: &str, eaches: &mut Vec<(usize, usize)>, best: &mut Option<Matched>) {
+        for (node, print) in self.graphs[graph].nodes.iter().enumerate() {
+            if let Some(behind) = rest.strip_prefix(print.name.as_str()) {
+                let (marks, items) = marks(behind);
+                let ends = matches!(behind[marks..].chars().next(), None | Some('/'));
+                let is_longest = best.as_ref().is_none_or(|best| print.name.len() > best.name);
+                if ends && items == eaches.len() && is_longest {
+                    let (eaches, name) = (eaches.clone(), print.name.len());
+                    *best = Some(Matched { eaches, node: (graph, node), name, marks });
+                }
+            }
+            if let KindPrint::Each(inside) = print.kind {
+                eaches.push((graph, node));
+                self.match_level(inside, rest, eaches, best);
+                eaches.pop();
+            }
+        }
+    }
+}
+
+/// The node that one part of a path names.
+struct Matched {
+    /// The `[..]` around it.
+    eaches: Vec<(usize, usize)>,
+    node: (usize, usize),
+    /// How long its name is, and the marks of turns and items behind.
+    name: usize,
+    marks: usize,
+}
+
+/// The length of `#2`, `#2.3`, `[3]` and the like at the beginning, and how many items are among them.
+fn marks(text: &str) -> (usize, usize) {
+    let digits = |text: &str| text.len() - text.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+    let (mut at, mut items) = (0, 0);
+    loop {
+        let rest = &text[at..];
+        let length = digits(rest.get(1..).unwrap_or_default());
+        match rest.chars().next() {
+            Some('#') if length > 0 => {
+                at += 1 + length;
+                while text[at..].starts_with('.') && digits(&text[at + 1..]) > 0 {
+                    at += 1 + digits(&text[at + 1..]);
+                }
+            }
+            Some('[') if length > 0 && rest[1 + length..].starts_with(']') => {
+                at += length + 2;
+                items += 1;
+            }
+            _ => return (at, items),
+        }
+    }
+}

@@ -1,0 +1,397 @@
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::past::Translation;
+use super::{Change, Fingerprint, Past, canonical, fnv1a};
+use crate::table::{Definition, ScopeKind};
+use crate::testing::{Made, made};
+
+fn print(made: Made) -> Arc<Fingerprint> {
+    Fingerprint::of(&made.build())
+}
+
+/// The same with something about it changed that a line of text does not say.
+fn print_with(made: Made, change: impl FnOnce(&mut Definition)) -> Arc<Fingerprint> {
+    let mut definition = Arc::into_inner(made.build()).expect("nobody else has it yet");
+    change(&mut definition);
+    Fingerprint::of(&Arc::new(definition))
+}
+
+fn was(made: Made, name: &str, former: &'static [&'static str]) -> Arc<Fingerprint> {
+    print_with(made, |definition| entry(definition, name).was = former)
+}
+
+fn entry<'d>(definition: &'d mut Definition, name: &str) -> &'d mut crate::table::Entry {
+    definition.entries.iter_mut().find(|entry| entry.name == name).expect("a node of that name")
+}
+
+/// What a run has recorded: `a` for a node that gave an output, `a?` for one that was started, `a=ok` for a label.
+fn past(then: &Fingerprint, recorded: &str) -> Past {
+    let mut past = Past::read(&then.body).expect("a fingerprint");
+    for path in recorded.split(' ').filter(|path| !path.is_empty()) {
+        match (path.strip_suffix('?'), path.split_once('=')) {
+            (Some(path), _) => past.started(path),
+            (None, Some((path, label))) => past.completed(path, Some(label)),
+            (None, None) => past.completed(path, None),
+        }
+    }
+    past
+}
+
+fn translation(then: &Fingerprint, recorded: &str, now: &Fingerprint) -> Translation {
+    past(then, recorded).under(now).unwrap_or_else(|changes| panic!("{changes:?}"))
+}
+
+fn changes(then: &Fingerprint, recorded: &str, now: &Fingerprint) -> Vec<String> {
+    match past(then, recorded).under(now) {
+        Ok(_) => Vec::new(),
+        Err(changes) => changes.iter().map(|change: &Change| change.to_string()).collect(),
+    }
+}
+
+#[test]
+fn hashes_are_those_of_fnv_1a() {
+    assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+}
+
+#[test]
+fn the_text_of_an_object_has_its_keys_in_order() {
+    assert_eq!(
+        canonical(&json!({"b": [1, {"d": null, "c": "\""}], "a": 1.5})),
+        r#"{"a":1.5,"b":[1,{"c":"\"","d":null}]}"#
+    );
+}
+
+#[test]
+fn the_same_graph_has_the_same_fingerprint() {
+    let text = "START>a; a>ok:b; a>err:c; (b/c)>END";
+    assert_eq!(print(made(text)).hash, print(made(text)).hash);
+}
+
+#[test]
+fn the_hash_is_the_same_in_every_process() {
+    assert_eq!(print(made("START>a; a>END")).hash, 14_502_549_315_725_258_686);
+}
+
+#[test]
+fn it_is_taken_once() {
+    let definition = made("START>a; a>END").build();
+    assert!(Arc::ptr_eq(&Fingerprint::of(&definition), &Fingerprint::of(&definition)));
+}
+
+#[test]
+fn how_often_a_node_is_tried_is_not_in_it() {
+    let patient = made("START>a; a>END").options("a", |options| options.retry.max_attempts = 9);
+    assert_eq!(print(patient).hash, print(made("START>a; a>END")).hash);
+}
+
+#[test]
+fn whether_a_node_may_be_repeated_is_in_it() {
+    let once = made("START>a; a>END").options("a", |options| options.at_most_once = true);
+    assert_ne!(print(once).hash, print(made("START>a; a>END")).hash);
+}
+
+#[test]
+fn it_comes_back_from_what_was_stored() {
+    let print = print(made("START>a; a>ok:b; a>err:c; (b/c)>END"));
+    let stored = serde_json::from_str(&print.body.to_string()).unwrap();
+    let mut past = Past::read(&stored).unwrap();
+    past.completed("w/a", Some("ok"));
+    assert!(past.under(&print).is_ok());
+}
+
+#[test]
+fn what_is_no_fingerprint_is_refused() {
+    assert!(Past::read(&json!({"graphs": []})).is_err());
+    let mut body = print(made("START>a; a>END").inside("a", ScopeKind::Each, made("START>x; x>END"))).body.clone();
+    body["graphs"][0]["nodes"][0]["kind"] = json!({"each": 0});
+    assert!(Past::read(&body).is_err(), "a `[..]` inside of itself");
+    body["graphs"][0]["nodes"][0]["kind"] = json!({"each": 9});
+    assert!(Past::read(&body).is_err(), "a graph that is not there");
+}
+
+#[test]
+fn what_has_not_run_may_change() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = print(made("START>a; a>ok:c; a>err:d; (c/d)>e; e>END"));
+    assert_eq!(changes(&then, "w/a", &now), [""; 0]);
+}
+
+#[test]
+fn a_node_that_has_run_is_still_there() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = print(made("START>a; a>c; c>END"));
+    assert_eq!(
+        changes(&then, "w/a w/b?", &now),
+        ["node `w/b`: it is gone; where it has another name now, say so there with `was = \"b\"`"]
+    );
+}
+
+#[test]
+fn a_node_may_have_another_name_now() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = was(made("START>a; a>c; c>END"), "c", &["x", "b"]);
+    let translation = translation(&then, "w/a w/b", &now);
+    assert_eq!(translation.path("w/b"), "w/c");
+    assert_eq!(translation.path("w/b#2.3"), "w/c#2.3");
+    assert_eq!(translation.path("w/b/search:b"), "w/c/search:b");
+    assert_eq!(translation.path("w/a"), "w/a");
+    assert_eq!(translation.path("w"), "w");
+}
+
+#[test]
+fn the_sources_of_a_node_may_have_other_names_now() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = was(made("START>first; first>b; b>END"), "first", &["a"]);
+    assert_eq!(changes(&then, "w/a w/b?", &now), [""; 0]);
+}
+
+#[test]
+fn two_nodes_may_have_changed_names() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = print_with(made("START>b; b>a; a>END"), |definition| {
+        entry(definition, "a").was = &["b"];
+        entry(definition, "b").was = &["a"];
+    });
+    let translation = translation(&then, "w/a w/b", &now);
+    assert_eq!((translation.path("w/a"), translation.path("w/b")), ("w/b".into(), "w/a".into()));
+}
+
+#[test]
+fn names_may_have_moved_on_by_one() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = print_with(made("START>b; b>c; c>END"), |definition| {
+        entry(definition, "b").was = &["a"];
+        entry(definition, "c").was = &["b"];
+    });
+    let translation = translation(&then, "w/a w/b", &now);
+    assert_eq!((translation.path("w/a"), translation.path("w/b")), ("w/b".into(), "w/c".into()));
+}
+
+#[test]
+fn a_former_name_from_before_the_record_means_nothing() {
+    let swapped = |text| {
+        print_with(made(text), |definition| {
+            entry(definition, "a").was = &["b"];
+            entry(definition, "b").was = &["a"];
+        })
+    };
+    let (then, now) = (swapped("START>a; a>b; b>END"), swapped("START>a; a>b; b>c; c>END"));
+    assert_eq!(translation(&then, "w/a w/b", &now).path("w/a"), "w/a");
+}
+
+#[test]
+fn two_nodes_that_were_one_are_not_clear() {
+    let then = print(made("START>a; a>END"));
+    let now = print_with(made("START>x; x>y; y>END"), |definition| {
+        entry(definition, "x").was = &["a"];
+        entry(definition, "y").was = &["a"];
+    });
+    assert_eq!(
+        changes(&then, "w/a", &now),
+        ["node `w/a`: it is not clear which node it is now: 2 nodes say that they were called so"]
+    );
+}
+
+#[test]
+fn a_node_cannot_have_been_two_of_the_runs_nodes() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = was(made("START>b; b>END"), "b", &["a"]);
+    let changes = changes(&then, "w/a", &now);
+    assert_eq!(changes, ["node `w/a`: it is gone: the node that was called so is another one of the run's nodes"]);
+}
+
+#[test]
+fn what_a_node_gave_has_the_same_type() {
+    let then = print(made("START>a; a>END"));
+    let now = print_with(made("START>a; a>END"), |definition| {
+        entry(definition, "a").output_schema = || schemars::schema_for!(u32);
+    });
+    assert_eq!(changes(&then, "w/a?", &now), [""; 0], "it has given nothing yet");
+    let changes = changes(&then, "w/a", &now);
+    assert!(changes[0].starts_with("node `w/a`: its output type changed (schema "), "{changes:?}");
+}
+
+#[test]
+fn what_a_node_took_may_have_another_type() {
+    let then = print(made("START>a; a>END"));
+    let now = print_with(made("START>a; a>END"), |definition| {
+        entry(definition, "a").input_schema = || schemars::schema_for!(u32);
+    });
+    assert_eq!(changes(&then, "w/a", &now), [""; 0]);
+}
+
+#[test]
+fn the_input_of_the_workflow_has_the_same_type() {
+    let then = print(made("START>a; a>END"));
+    let now = print_with(made("START>a; a>END"), |definition| {
+        definition.door.input_schema = || schemars::schema_for!(u32);
+    });
+    let changes = changes(&then, "", &now);
+    assert!(changes[0].starts_with("node `w`: the workflow's input type changed"), "{changes:?}");
+}
+
+#[test]
+fn the_label_that_a_node_took_is_still_there() {
+    let then = print(made("START>a; a>ok:b; a>err:c; (b/c)>END"));
+    let now = print(made("START>a; a>ok:b; a>bad:c; (b/c)>END"));
+    assert_eq!(changes(&then, "w/a=ok", &now), [""; 0]);
+    assert_eq!(
+        changes(&then, "w/a=err", &now),
+        ["node `w/a`: it went by the label `err`, which it does not have any more"]
+    );
+}
+
+#[test]
+fn an_error_went_by_a_label_too() {
+    let then = print(made("START>a; a>ok:b; a>err:c; (b/c)>END"));
+    let mut past = past(&then, "");
+    past.error_routed("w/a", "err");
+    let changes = past.under(&print(made("START>a; a>END"))).unwrap_err();
+    assert_eq!(changes[0].what, "it went by the label `err`, which it does not have any more");
+}
+
+#[test]
+fn a_label_may_have_company_and_be_spelled_otherwise() {
+    let labelled = |labels: [&'static str; 2]| {
+        print_with(made("START>a; a>x:b; a>y:c; (b/c)>END"), |definition| definition.labels[2] = labels.to_vec())
+    };
+    let then = labelled(["low | NeedsWork", "\"High\""]);
+    assert_eq!(changes(&then, "w/a=NeedsWork", &labelled(["needs_work | low", "\"High\""])), [""; 0]);
+    assert_eq!(changes(&then, "w/a=low w/b?", &labelled(["needs_work | low", "_"])), [""; 0]);
+    assert_eq!(changes(&then, "w/a=\"High\"", &labelled(["low", "\"high\""])).len(), 1, "a literal is what it is");
+}
+
+#[test]
+fn a_node_that_has_begun_is_reached_as_it_was() {
+    let then = print(made("START>a; a>b; b>END"));
+    let now = print(made("START>a; a>x; x>b; b>END"));
+    assert_eq!(changes(&then, "w/a", &now), [""; 0]);
+    assert_eq!(changes(&then, "w/a w/b?", &now), ["node `w/b`: its ways in changed: `a` then, `x` now"]);
+}
+
+#[test]
+fn a_node_that_has_begun_is_reached_by_the_same_labels() {
+    let then = print(made("START>a; a>ok:b; a>err:c; (b/c)>END"));
+    let now = print(made("START>a; a>err:b; a>ok:c; (b/c)>END"));
+    assert_eq!(changes(&then, "w/a=ok w/b?", &now), ["node `w/b`: its ways in changed: `a <ok>` then, `a <err>` now"]);
+}
+
+#[test]
+fn a_join_that_has_begun_has_its_places_in_their_order() {
+    let then = print(made("START>a; START>b; (a,b)>c; c>END"));
+    let now = print(made("START>a; START>b; (b,a)>c; c>END"));
+    assert_eq!(changes(&then, "w/a w/b", &now), [""; 0]);
+    assert_eq!(changes(&then, "w/c?", &now), ["node `w/c`: its ways in changed: `(a, b)` then, `(b, a)` now"]);
+}
+
+#[test]
+fn separate_ways_in_have_no_order() {
+    let then = print(made("START>a; a>x:b; a>y:c; b>d; c>d; d>END"));
+    let now = print(made("START>a; a>x:b; a>y:c; c>d; b>d; d>END"));
+    assert_eq!(changes(&then, "w/d", &now), [""; 0]);
+}
+
+#[test]
+fn a_loop_around_what_has_run_is_a_change() {
+    let then = print(made("START>a; a>x:b; a>y:u; u>b; b>END"));
+    let now = print(made("START>a; a>x:b; a>y:u; u>b; b>again:u; b>done:END"));
+    assert_eq!(
+        changes(&then, "w/a=x w/b", &now),
+        ["node `w/b`: the loops that it stands in changed, so that its turns are counted otherwise"]
+    );
+}
+
+#[test]
+fn the_kind_of_a_node_is_the_same() {
+    let then = print(made("START>a; a>END"));
+    let now = print(made("START>a; a>END").inside("a", ScopeKind::Nested, made("START>x; x>END").named("inner")));
+    assert_eq!(changes(&then, "w/a", &now), ["node `w/a`: it was a node of its own and is the workflow `inner` now"]);
+}
+
+fn nested(inside: Made) -> Made {
+    made("START>a; a>deliver; deliver>END").inside("deliver", ScopeKind::Nested, inside.named("delivery"))
+}
+
+#[test]
+fn a_nested_workflow_is_looked_into() {
+    let then = print(nested(made("START>pack; pack>send; send>END")));
+    let now = print(nested(made("START>pack; pack>weigh; weigh>send; send>END")));
+    assert_eq!(changes(&then, "w/a w/deliver? w/deliver/pack", &now), [""; 0]);
+    assert_eq!(
+        changes(&then, "w/deliver/pack w/deliver/send#2?", &now),
+        ["node `w/deliver/send`: its ways in changed: `pack` then, `weigh` now"]
+    );
+}
+
+#[test]
+fn a_node_of_a_nested_workflow_may_have_another_name_now() {
+    let then = print(nested(made("START>pack; pack>send; send>END")));
+    let mut inside = Arc::into_inner(made("START>wrap; wrap>send; send>END").named("delivery").build()).unwrap();
+    entry(&mut inside, "wrap").was = &["pack"];
+    let now = print(made("START>a; a>deliver; deliver>END").enters("deliver", ScopeKind::Nested, Arc::new(inside)));
+    let translation = translation(&then, "w/a w/deliver/pack", &now);
+    assert_eq!(translation.path("w/deliver#2/pack#3"), "w/deliver#2/wrap#3");
+    assert_eq!(translation.path("w/deliver/send"), "w/deliver/send");
+}
+
+fn each(name: &str, inside: &str) -> Made {
+    made(&format!("START>a; a>{name}; {name}>b; b>END")).inside(name, ScopeKind::Each, made(inside).named(name))
+}
+
+#[test]
+fn the_nodes_of_brackets_are_found_by_their_items() {
+    let then = print(each("[x]", "START>x; x>END"));
+    let now = print(each("[x]", "START>y; y>END"));
+    assert_eq!(
+        changes(&then, "w/a w/[x]? w/x[3]", &now),
+        ["node `w/x`: it is gone; where it has another name now, say so there with `was = \"x\"`"]
+    );
+    assert_eq!(
+        changes(&then, "w/x", &now),
+        ["node `w/x`: the record names it, but the graph that the run was recorded under has no such node"]
+    );
+}
+
+#[test]
+fn brackets_that_have_begun_may_go_on_otherwise() {
+    let then = print(each("[x]", "START>x; x>END"));
+    let now = print(each("[x=y]", "START>x; x>y; y>END"));
+    let translation = translation(&then, "w/a w/[x]? w/x[0] w/x[1]#2?", &now);
+    assert_eq!(translation.path("w/[x]#2"), "w/[x=y]#2");
+    assert_eq!(translation.path("w/x[1]#2"), "w/x[1]#2");
+}
+
+#[test]
+fn brackets_within_brackets_have_two_items() {
+    let inner = || made("START>x; x>END").named("[x]");
+    let outer = || made("START>[x]; [x]>END").inside("[x]", ScopeKind::Each, inner()).named("[[x]]");
+    let flow = || print(made("START>[[x]]; [[x]]>END").inside("[[x]]", ScopeKind::Each, outer()));
+    assert_eq!(changes(&flow(), "w/[[x]]? w/[x][0]? w/x[0][7]", &flow()), [""; 0]);
+    assert_eq!(changes(&flow(), "w/x[0]", &flow()).len(), 1);
+}
+
+#[test]
+fn what_a_node_has_started_belongs_to_it() {
+    let then = print(made("START>plan; plan>END"));
+    let now = print(made("START>other; other>END"));
+    assert_eq!(changes(&then, "w/plan/search:a%2Fb/fetch", &then), [""; 0]);
+    assert_eq!(changes(&then, "w/plan/search:rust", &now).len(), 1);
+}
+
+#[test]
+fn a_name_may_begin_like_another() {
+    let then = print(made("START>a; a>a.b; a.b>END"));
+    let now = print(made("START>a.b; a.b>END"));
+    assert_eq!(changes(&then, "w/a.b", &now).len(), 1, "its way in");
+    assert_eq!(translation(&then, "w/a", &then).path("w/a.b#2"), "w/a.b#2");
+}
+
+#[test]
+fn all_that_changed_is_told_at_once() {
+    let then = print(made("START>a; a>b; b>c; c>END"));
+    let now = print(made("START>b; b>END"));
+    assert_eq!(changes(&then, "w/a w/b w/c", &now).len(), 3);
+}

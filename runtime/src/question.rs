@@ -1,0 +1,242 @@
+//! Questions that nodes ask people.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::EventKind;
+
+/// A question that waits for its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Question {
+    /// What tells it from all others of its run: `checkout/review#2/approve`. The name alone does where no other open
+    /// question has it.
+    pub id: String,
+    /// Its name, `approve`.
+    pub name: String,
+    /// The node that asks, `checkout/review#2`.
+    pub path: String,
+    /// The text.
+    pub prompt: String,
+    /// What there is to see with it; null where there is nothing.
+    pub payload: Value,
+    /// The JSON Schema of the answer.
+    pub schema: Value,
+}
+
+/// An answer was not taken. Nothing has changed: an open question is still open.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// There is no such run.
+    #[error("there is no run `{run}`")]
+    UnknownRun {
+        /// The id that was asked for.
+        run: String,
+    },
+    /// The run has never asked this.
+    #[error("run `{run}` has not asked `{question}`; {}", listed(open))]
+    UnknownQuestion {
+        /// The run.
+        run: String,
+        /// What was to be answered.
+        question: String,
+        /// The ids of what can be answered.
+        open: Vec<String>,
+    },
+    /// Several open questions have this name.
+    #[error("run `{run}` asks `{question}` in several places; answer one of {}", quoted(open))]
+    Ambiguous {
+        /// The run.
+        run: String,
+        /// The name.
+        question: String,
+        /// The ids of the questions that have it.
+        open: Vec<String>,
+    },
+    /// Somebody was faster.
+    #[error("`{question}` of run `{run}` has its answer already")]
+    AlreadyAnswered {
+        /// The run.
+        run: String,
+        /// The id of the question.
+        question: String,
+    },
+    /// The node that asked does not need an answer any more: it was cancelled, has failed, or gave its output without.
+    #[error("`{question}` of run `{run}` was withdrawn: the node that asked it no longer waits")]
+    Cancelled {
+        /// The run.
+        run: String,
+        /// The id of the question.
+        question: String,
+    },
+    /// The answer is not of the kind that was asked for. The question is still open.
+    #[error("`{question}` does not take this answer: {}{message}", at_field(field))]
+    Invalid {
+        /// The id of the question.
+        question: String,
+        /// Where in the answer: `lines[2].price`; `.` for the whole.
+        field: String,
+        /// What is wrong there.
+        message: String,
+    },
+    /// It cannot be recorded.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+    /// The run is no longer this process's to record for: another took it over. Ask again.
+    #[error("run `{run}` is moving to another process; answer again")]
+    Moving {
+        /// The run.
+        run: String,
+    },
+}
+
+fn quoted(ids: &[String]) -> String {
+    ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(open: &[String]) -> String {
+    if open.is_empty() { "nothing is open".to_owned() } else { format!("open are {}", quoted(open)) }
+}
+
+pub(crate) fn at_field(field: &str) -> String {
+    if field == "." { String::new() } else { format!("at `{field}`: ") }
+}
+
+/// What a run has asked so far.
+#[derive(Debug, Default)]
+pub(crate) struct Questions(BTreeMap<String, (Question, State)>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Open,
+    /// This process is about to record an answer.
+    Answering,
+    Answered,
+    Cancelled,
+}
+
+impl Questions {
+    /// Takes a record, of whatever kind.
+    pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
+        match kind {
+            EventKind::Asked { prompt, payload, schema } => {
+                let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
+                let question = Question {
+                    id: path.to_owned(),
+                    name: name.to_owned(),
+                    path: node.to_owned(),
+                    prompt: prompt.clone(),
+                    payload: payload.clone(),
+                    schema: schema.clone(),
+                };
+                self.0.insert(path.to_owned(), (question, State::Open));
+            }
+            EventKind::Answered { .. } => self.set(path, State::Answered),
+            EventKind::AnswerRefused { .. } => self.set(path, State::Open),
+            EventKind::NodeCompleted { .. }
+            | EventKind::NodeCancelled
+            | EventKind::NodeFailed { retry_in: None, .. }
+            | EventKind::NodeWaiting { .. } => self.withdraw(Some(path)),
+            kind if kind.is_terminal() => self.withdraw(None),
+            _ => {}
+        }
+    }
+
+    fn withdraw(&mut self, below: Option<&str>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let from = below.map_or(String::new(), |path| format!("{path}/"));
+        for (_, (_, state)) in self.0.range_mut(from.clone()..).take_while(|(id, _)| id.starts_with(&from)) {
+            if matches!(state, State::Open | State::Answering) {
+                *state = State::Cancelled;
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, id: &str, to: State) {
+        if let Some((_, state)) = self.0.get_mut(id) {
+            *state = to;
+        }
+    }
+
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        self.0.get(id).is_some_and(|(_, state)| matches!(state, State::Open | State::Answering))
+    }
+
+    pub(crate) fn open(&self) -> Vec<Question> {
+        let open = self.0.values().filter(|(_, state)| *state == State::Open);
+        open.map(|(question, _)| question.clone()).collect()
+    }
+
+    pub(crate) fn has_open(&self) -> bool {
+        self.0.values().any(|(_, state)| *state == State::Open)
+    }
+
+    /// The open question that is meant by an id, or by a name.
+    pub(crate) fn find(&self, run: &str, wanted: &str) -> Result<&Question, AnswerError> {
+        let (run, wanted_id) = (run.to_owned(), wanted.to_owned());
+        let by_name = || self.0.values().filter(|(question, _)| question.name == wanted);
+        let open: Vec<&Question> =
+            by_name().filter(|(_, state)| *state == State::Open).map(|(question, _)| question).collect();
+        let (question, state) = match (self.0.get(wanted), open.as_slice()) {
+            (Some(found), _) => found,
+            (None, [one]) => return Ok(one),
+            (None, []) => match by_name().next_back() {
+                Some(closed) => closed,
+                None => {
+                    let open = self.open().into_iter().map(|question| question.id).collect();
+                    return Err(AnswerError::UnknownQuestion { run, question: wanted_id, open });
+                }
+            },
+            (None, several) => {
+                let open = several.iter().map(|question| question.id.clone()).collect();
+                return Err(AnswerError::Ambiguous { run, question: wanted_id, open });
+            }
+        };
+        match state {
+            State::Open => Ok(question),
+            State::Answering | State::Answered => {
+                Err(AnswerError::AlreadyAnswered { run, question: question.id.clone() })
+            }
+            State::Cancelled => Err(AnswerError::Cancelled { run, question: question.id.clone() }),
+        }
+    }
+}
+
+/// Holds an answer against the JSON Schema of the question.
+pub(crate) fn check_schema(question: &Question, answer: &Value) -> Result<(), AnswerError> {
+    let invalid = |field, message| AnswerError::Invalid { question: question.id.clone(), field, message };
+    let validator = jsonschema::validator_for(&question.schema)
+        .map_err(|error| invalid(".".to_owned(), format!("the schema of the answer is not valid: {error}")))?;
+    match validator.iter_errors(answer).next() {
+        None => Ok(()),
+        Some(error) => Err(invalid(field_of(&error.instance_path().to_string()), error.to_string())),
+    }
+}
+
+/// `/lines/2/price` as `lines[2].price`.
+fn field_of(pointer: &str) -> String {
+    let mut field = String::new();
+    for part in pointer.split('/').filter(|part| !part.is_empty()) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            field.push_str(&format!("[{part}]"));
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(&part);
+        }
+    }
+    if field.is_empty() { ".".to_owned() } else { field }
+}
+
+impl std::fmt::Debug for AnswerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}

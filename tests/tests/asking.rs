@@ -1,0 +1,348 @@
+//! Questions to people.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use graphweft::prelude::*;
+use graphweft::store::{MemoryStore, RunStatus};
+use graphweft::{AnswerError, Engine, EventKind, Human, Question, RunError, RunFilter, json};
+use serde_json::Value as Json;
+
+#[value]
+#[derive(PartialEq, Debug)]
+struct Decision {
+    approved: bool,
+    lines: Vec<Line>,
+}
+
+#[value]
+#[derive(PartialEq, Debug)]
+struct Line {
+    price: u32,
+}
+
+#[node]
+async fn decide(text: String, ctx: &Context) -> String {
+    let decision = ctx.ask::<Decision>("approve", "Ship it?").payload(&text).await;
+    format!("{text}: {}", if decision.approved { "yes" } else { "no" })
+}
+
+workflow! {
+    publish(String) -> String { START => decide; }
+}
+
+fn engine() -> Engine {
+    Engine::builder().register::<publish>().build().unwrap()
+}
+
+fn yes() -> Json {
+    json!({"approved": true, "lines": []})
+}
+
+async fn waiting<T: serde::de::DeserializeOwned + std::fmt::Debug + 'static>(run: &graphweft::Run<T>) -> Vec<Question> {
+    match run.outcome().await.unwrap() {
+        Outcome::Waiting(questions) => questions,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ids(questions: &[Question]) -> Vec<&str> {
+    questions.iter().map(|question| question.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_question_says_all_that_its_answer_needs() {
+    let run = engine().start::<publish>("a poem".into()).await.unwrap();
+    let question = &waiting(&run).await[0];
+    assert_eq!((question.name.as_str(), question.path.as_str()), ("approve", "publish/decide"));
+    assert_eq!((question.prompt.as_str(), &question.payload), ("Ship it?", &json!("a poem")));
+    assert_eq!(question.schema["required"], json!(["approved", "lines"]));
+}
+
+#[tokio::test]
+async fn the_node_goes_on_with_the_answer() {
+    let run = engine().start::<publish>("a poem".into()).await.unwrap();
+    waiting(&run).await;
+    run.answer("publish/decide/approve", yes()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "a poem: yes");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_fit_is_refused_with_the_field_and_the_question_stays_open() {
+    let run = engine().start::<publish>("a poem".into()).await.unwrap();
+    waiting(&run).await;
+    let error = run.answer("approve", json!({"approved": true, "lines": [{"price": 1}, {"price": "two"}]})).await;
+    let Err(AnswerError::Invalid { field, .. }) = &error else { panic!("{error:?}") };
+    assert_eq!(field, "lines[1].price");
+    let answered = run.events().take(3).collect::<Vec<_>>().await;
+    assert!(matches!(answered[2].kind, EventKind::Asked { .. }), "nothing is recorded of it: {answered:?}");
+    assert_eq!(waiting(&run).await.len(), 1);
+    run.answer("approve", yes()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "a poem: yes");
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_says_why() {
+    let engine = engine();
+    let run = engine.start::<publish>("a poem".into()).id("x").await.unwrap();
+    waiting(&run).await;
+    let error = run.answer("aprove", yes()).await.unwrap_err();
+    assert_eq!(error.to_string(), "run `x` has not asked `aprove`; open are `publish/decide/approve`");
+    let error = engine.answer("y", "approve", yes()).await.unwrap_err();
+    assert_eq!(error, AnswerError::UnknownRun { run: "y".into() });
+    run.answer("approve", yes()).await.unwrap();
+    let error = run.answer("approve", yes()).await.unwrap_err();
+    let question = "publish/decide/approve".to_owned();
+    assert_eq!(error, AnswerError::AlreadyAnswered { run: "x".into(), question: question.clone() });
+    run.result().await.unwrap();
+    let error = run.answer("approve", yes()).await.unwrap_err();
+    assert_eq!(error, AnswerError::AlreadyAnswered { run: "x".into(), question });
+}
+
+#[tokio::test]
+async fn a_question_of_a_cancelled_run_is_withdrawn() {
+    let run = engine().start::<publish>("a poem".into()).await.unwrap();
+    waiting(&run).await;
+    run.cancel().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+    let error = run.answer("approve", yes()).await.unwrap_err();
+    assert!(matches!(error, AnswerError::Cancelled { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_run_that_waits_has_no_result_and_names_its_questions() {
+    let run = engine().start::<publish>("a poem".into()).await.unwrap();
+    let error = run.result().await.unwrap_err();
+    assert_eq!(error, RunError::Waiting { questions: vec!["publish/decide/approve".into()] });
+}
+
+#[tokio::test]
+async fn without_an_engine_nobody_can_answer_and_the_node_says_so() {
+    let error = publish("a poem".into()).await.unwrap_err();
+    assert!(error.to_string().contains("start it with `engine.start"), "{error}");
+}
+
+#[node]
+async fn three(ctx: &Context) -> String {
+    let (a, b, c) =
+        tokio::join!(async { ctx.ask::<u32>("a", "?").await }, async { ctx.ask::<u32>("b", "?").await }, async {
+            ctx.ask::<u32>("b", "again?").key(2).await
+        },);
+    format!("{a} {b} {c}")
+}
+
+workflow! {
+    several(u32) -> String { START => three; }
+}
+
+#[tokio::test]
+async fn several_questions_of_one_node_are_open_at_once_and_answered_one_by_one() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<several>(1).await.unwrap();
+    assert_eq!(ids(&waiting(&run).await), ["several/three/a", "several/three/b", "several/three/b:2"]);
+    run.answer("several/three/b", 2).await.unwrap();
+    assert_eq!(ids(&waiting(&run).await), ["several/three/a", "several/three/b:2"]);
+    run.answer("b:2", 3).await.unwrap();
+    assert_eq!(ids(&waiting(&run).await), ["several/three/a"]);
+    run.answer("a", 1).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "1 2 3");
+}
+
+#[node]
+async fn left(n: u32, ctx: &Context) -> u32 {
+    n + ctx.ask::<u32>("how_much", "?").await
+}
+
+#[node]
+async fn right(n: u32, ctx: &Context) -> u32 {
+    n * ctx.ask::<u32>("how_much", "?").await
+}
+
+#[node]
+async fn works(n: u32) -> u32 {
+    n
+}
+
+#[node]
+async fn joined(a: u32, b: u32, c: u32) -> Vec<u32> {
+    vec![a, b, c]
+}
+
+workflow! {
+    branches(u32) -> Vec<u32> { START => (left, right, works) => joined; }
+}
+
+#[tokio::test]
+async fn questions_of_several_nodes_are_told_apart_and_other_branches_go_on() {
+    let run = Engine::builder().build().unwrap().start::<branches>(3).await.unwrap();
+    assert_eq!(ids(&waiting(&run).await), ["branches/left/how_much", "branches/right/how_much"]);
+    let done = |event: &graphweft::Event| {
+        event.path == "branches/works" && matches!(event.kind, EventKind::NodeCompleted { .. })
+    };
+    assert!(run.events().take(10).any(|event| std::future::ready(done(&event))).await);
+    let error = run.answer("how_much", 1).await.unwrap_err();
+    assert!(matches!(&error, AnswerError::Ambiguous { open, .. } if open.len() == 2), "{error}");
+    run.answer("branches/left/how_much", 1).await.unwrap();
+    run.answer("how_much", 5).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), [4, 15, 3]);
+}
+
+#[value]
+#[derive(Route)]
+enum Verdict {
+    Redo(String),
+    Good(String),
+}
+
+#[node]
+async fn draft(text: String) -> String {
+    text + "!"
+}
+
+#[node]
+async fn review(text: String, ctx: &Context) -> Verdict {
+    if ctx.ask::<bool>("good", "Good?").payload(&text).await { Verdict::Good(text) } else { Verdict::Redo(text) }
+}
+
+workflow! {
+    reviewed(String) -> String { START => draft => review => <redo: draft, good: END>; }
+}
+
+#[tokio::test]
+async fn each_turn_of_a_loop_asks_anew() {
+    let run = Engine::builder().build().unwrap().start::<reviewed>("a".into()).await.unwrap();
+    for turn in 1..20 {
+        let asked = waiting(&run).await;
+        let id = if turn == 1 { "reviewed/review/good".to_owned() } else { format!("reviewed/review#{turn}/good") };
+        assert_eq!(ids(&asked), [id]);
+        assert_eq!(asked[0].payload, json!("a".to_owned() + &"!".repeat(turn)));
+        run.answer("good", turn == 19).await.unwrap();
+    }
+    assert_eq!(run.result().await.unwrap(), "a".to_owned() + &"!".repeat(19));
+}
+
+workflow! {
+    titled(String) -> String {
+        let title: Human<String, String> = Human::new("title", "What is it called?");
+        START => draft => title => draft_again;
+    }
+}
+
+#[node]
+async fn draft_again(text: String) -> String {
+    text.to_uppercase()
+}
+
+workflow! {
+    around(String) -> String { START => titled => draft; }
+}
+
+#[tokio::test]
+async fn a_person_is_a_node() {
+    let run = Engine::builder().build().unwrap().start::<around>("ants".into()).await.unwrap();
+    let asked = waiting(&run).await;
+    assert_eq!(ids(&asked), ["around/titled/title/title"]);
+    assert_eq!(asked[0].payload, json!("ants!"));
+    run.answer("title", "The Ants").await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "THE ANTS!");
+}
+
+/// Starts a run that waits, and ends the process that it waits in.
+fn left_waiting(store: &MemoryStore, ids: &[&str]) {
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+        for id in ids {
+            waiting(&engine.start::<publish>("a poem".into()).id(*id).await.unwrap()).await;
+        }
+    });
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+#[test]
+fn a_run_that_waits_is_not_loaded_and_goes_on_when_its_answer_comes() {
+    let store = MemoryStore::new();
+    left_waiting(&store, &["x", "y"]);
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+        let recovered = engine.recover().await.unwrap();
+        assert!(recovered.resumed.is_empty(), "{recovered:?}");
+        let run = engine.run("x").await.unwrap().unwrap();
+        assert_eq!(ids(&waiting(&run).await), ["publish/decide/approve"]);
+        let error = run.answer("approve", json!({"approved": 1, "lines": []})).await.unwrap_err();
+        assert!(matches!(&error, AnswerError::Invalid { field, .. } if field == "approved"), "{error}");
+        run.answer("approve", yes()).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), json!("a poem: yes"));
+        let waiting = engine.runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
+        assert_eq!(waiting.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["y"]);
+    });
+}
+
+#[test]
+fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow() {
+    let store = MemoryStore::new();
+    left_waiting(&store, &["x"]);
+    runtime().block_on(async {
+        let stranger = Engine::builder().store(store.clone()).build().unwrap();
+        let error = stranger.answer("x", "approve", json!(7)).await.unwrap_err();
+        assert!(matches!(error, AnswerError::Invalid { .. }), "{error}");
+        stranger.answer("x", "approve", yes()).await.unwrap();
+        let error = stranger.answer("x", "approve", yes()).await.unwrap_err();
+        assert!(matches!(error, AnswerError::AlreadyAnswered { .. }), "{error}");
+        let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+        assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
+        assert_eq!(engine.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_another_process_reaches_the_run_where_it_waits() {
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+    engine.recover().await.unwrap();
+    let run = engine.start::<publish>("a poem".into()).id("x").await.unwrap();
+    waiting(&run).await;
+    let other = Engine::builder().store(store).build().unwrap();
+    other.answer("x", "approve", yes()).await.unwrap();
+    assert_eq!(told(&run).await, Outcome::Completed("a poem: yes".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_another_process_drives_is_cancelled_through_the_store() {
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+    engine.recover().await.unwrap();
+    let run = engine.start::<publish>("a poem".into()).id("x").await.unwrap();
+    waiting(&run).await;
+    let other = Engine::builder().store(store).build().unwrap();
+    other.cancel("x").await.unwrap();
+    assert_eq!(told(&run).await, Outcome::Cancelled);
+}
+
+/// How a run ends that waits until word comes through the store.
+async fn told(run: &graphweft::Run<String>) -> Outcome<String> {
+    for _ in 0..100 {
+        match run.outcome().await.unwrap() {
+            Outcome::Waiting(_) => tokio::time::advance(Duration::from_millis(100)).await,
+            end => return end,
+        }
+    }
+    panic!("no word has come");
+}
+
+#[tokio::test(start_paused = true)]
+async fn runs_that_wait_leave_the_memory_when_there_are_many_and_go_on_all_the_same() {
+    let engine = Engine::builder().register::<publish>().keep_waiting(2).build().unwrap();
+    let mut runs = Vec::new();
+    for at in 0..6 {
+        let run = engine.start::<publish>(format!("poem {at}")).id(format!("run {at}")).await.unwrap();
+        waiting(&run).await;
+        runs.push(run);
+    }
+    for (at, run) in runs.iter().enumerate() {
+        run.answer("approve", yes()).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), format!("poem {at}: yes"));
+    }
+}
