@@ -39,7 +39,7 @@ fn yes() -> Json {
     json!({"approved": true, "lines": []})
 }
 
-async fn waiting<T: serde::de::DeserializeOwned + std::fmt::Debug + 'static>(run: &graphweft::Run<T>) -> Vec<Question> {
+async fn waiting<T: graphweft::Travels + std::fmt::Debug>(run: &graphweft::Run<T>) -> Vec<Question> {
     match run.outcome().await.unwrap() {
         Outcome::Waiting(questions) => questions,
         other => panic!("{other:?}"),

@@ -5,12 +5,13 @@
 //! meanwhile goes with the next, so that a run with many branches commits them together.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use futures::task::AtomicWaker;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,9 @@ pub(crate) struct Journal {
     pub(crate) cancel: CancellationToken,
     /// What nodes have asked their contexts for.
     pub(crate) desk: Desk,
+    /// Wakes the driver of the run.
+    pub(crate) driver: AtomicWaker,
+    stopped: AtomicBool,
 }
 
 struct Inner {
@@ -99,6 +103,8 @@ impl Journal {
             progress,
             cancel: CancellationToken::new(),
             desk: Desk::default(),
+            driver: AtomicWaker::new(),
+            stopped: AtomicBool::new(false),
         }
     }
 
@@ -243,7 +249,7 @@ impl Journal {
             }
             told.push(stored);
         }
-        let halted = inner.halted.clone();
+        let is_halted = inner.halted.is_some();
         for stored in &told {
             self.publish(&mut inner, stored.seq, stored.time, &stored.record);
         }
@@ -251,9 +257,19 @@ impl Journal {
         for stored in told {
             self.heed(&stored.record);
         }
-        if let Some(halt) = halted {
-            self.set_progress(Progress::Halted(halt));
+        if is_halted {
+            self.stop_driver();
         }
+    }
+
+    fn stop_driver(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.driver.wake();
+    }
+
+    /// Whether its driver is to stop, since nothing more can be recorded.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
     }
 
     fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record) {
@@ -292,13 +308,19 @@ impl Journal {
 
     /// Nothing more is recorded by this process.
     pub(crate) fn halt(&self, halt: Halt) {
-        let halt = {
-            let mut inner = self.inner();
-            inner.in_flight = None;
-            inner.watchers.clear();
-            self.watchers.store(0, Ordering::Relaxed);
-            inner.halted.get_or_insert(halt).clone()
-        };
+        let mut inner = self.inner();
+        inner.in_flight = None;
+        inner.watchers.clear();
+        self.watchers.store(0, Ordering::Relaxed);
+        inner.halted.get_or_insert(halt);
+        drop(inner);
+        self.stop_driver();
+    }
+
+    /// The run is no longer driven here: whoever waits for it is told.
+    pub(crate) fn gone(&self, halt: Halt) {
+        self.halt(halt.clone());
+        let halt = self.halted().unwrap_or(halt);
         self.set_progress(Progress::Halted(halt));
     }
 

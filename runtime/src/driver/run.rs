@@ -241,6 +241,9 @@ impl Driver {
                 if self.leaves {
                     break Ending::Halted(Halt::Parked);
                 }
+                if journal.is_stopped() {
+                    break Ending::Halted(journal.halted().unwrap_or(Halt::Fenced));
+                }
                 if self.still_at == Some(self.shared.pulse.generation()) && journal.desk.has_open_questions() {
                     journal.set_progress(Progress::Waiting);
                 }
@@ -390,7 +393,12 @@ impl Driver {
             self.wake_up();
             if self.is_whole {
                 self.shared.pulse.waker.register(waker.waker());
-                if self.shared.pulse.take_said() {
+                let journal = self.shared.journal.as_ref();
+                let is_stopped = journal.is_some_and(|journal| {
+                    journal.driver.register(waker.waker());
+                    journal.is_stopped()
+                });
+                if is_stopped || self.shared.pulse.take_said() {
                     return Poll::Ready(Occurrence::Said);
                 }
             }

@@ -179,7 +179,7 @@ impl Dropped {
                 if halt == Halt::Parked {
                     self.engine.keep();
                 }
-                return journal.halt(halt);
+                return journal.gone(halt);
             }
         };
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
@@ -192,7 +192,7 @@ impl Drop for Dropped {
     fn drop(&mut self) {
         if let Some(journal) = self.journal.take() {
             self.engine.0.runs.lock().remove(&self.id);
-            journal.halt(Halt::ShutDown);
+            journal.gone(Halt::ShutDown);
         }
     }
 }

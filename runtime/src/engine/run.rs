@@ -4,7 +4,6 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError};
 
-use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
 use super::events::LOOK;
@@ -13,6 +12,7 @@ use super::{Engine, Events, Halt, RunError};
 use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::fault::Failure;
+use crate::node::Travels;
 use crate::question::{AnswerError, Question, Questions};
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
@@ -121,7 +121,7 @@ impl<T> Run<T> {
     }
 }
 
-impl<T: DeserializeOwned + 'static> Run<T> {
+impl<T: Travels> Run<T> {
     /// Waits until the run has ended, or until nothing in it can move before a question is answered. Cancel safe, and may
     /// be called again: the first call after the end is given the output itself, the others read it from its record.
     ///
@@ -232,8 +232,8 @@ fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
     }
 }
 
-fn read<T: DeserializeOwned>(recorded: &Json) -> Result<T, RunError> {
-    serde_path_to_error::deserialize(recorded).map_err(|error| RunError::Unreadable { message: error.to_string() })
+fn read<T: Travels>(recorded: &Json) -> Result<T, RunError> {
+    T::__from_json(recorded).map_err(|error| RunError::Unreadable { message: error.to_string() })
 }
 
 impl Engine {

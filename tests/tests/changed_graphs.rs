@@ -1,0 +1,293 @@
+//! Runs that were recorded under another version of their workflow.
+
+use std::future::pending;
+
+use graphweft::prelude::*;
+use graphweft::store::MemoryStore;
+use graphweft::{Engine, RunError, Workflow, json};
+use serde_json::Value as Json;
+use tokio::sync::mpsc;
+
+#[derive(Clone)]
+struct Stop(mpsc::UnboundedSender<()>);
+
+/// The program that recorded the run.
+mod then {
+    use super::{Stop, pending};
+    use graphweft::prelude::*;
+
+    #[node]
+    pub async fn fetch(n: u32) -> u32 {
+        n + 1
+    }
+
+    #[node]
+    pub async fn waits(n: u32, #[resource] stop: &Stop) -> u32 {
+        stop.0.send(()).unwrap();
+        pending::<()>().await;
+        n
+    }
+
+    #[node]
+    pub async fn sends(n: u32) -> u32 {
+        n
+    }
+
+    workflow! {
+        pub job(u32) -> u32 { START => fetch => waits => sends; }
+    }
+}
+
+/// Ends a process in the middle of `then::job`.
+fn recorded() -> MemoryStore {
+    let store = MemoryStore::new();
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine = Engine::builder().store(store.clone()).resource(Stop(tell)).build().unwrap();
+        engine.start::<then::job>(1).id("x").await.unwrap();
+        told.recv().await.unwrap();
+    });
+    store
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+}
+
+fn resumed<W: Workflow>(store: &MemoryStore) -> Result<Json, RunError> {
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<W>().build().unwrap();
+        let mut recovered = engine.recover().await.unwrap();
+        match (recovered.resumed.pop(), recovered.failed.pop()) {
+            (Some(run), _) => run.result().await,
+            (None, Some((_, error))) => Err(error),
+            (None, None) => panic!("the run was not found"),
+        }
+    })
+}
+
+fn refused<W: Workflow>() -> String {
+    let store = recorded();
+    let error = resumed::<W>(&store).unwrap_err();
+    assert!(matches!(error, RunError::GraphChanged { .. }), "{error}");
+    error.to_string()
+}
+
+#[node]
+async fn fetch(n: u32) -> u32 {
+    panic!("{n} was fetched before")
+}
+
+#[node(retry(max_attempts = 7), timeout = "1h")]
+async fn waits(n: u32) -> u32 {
+    n * 10
+}
+
+#[node]
+async fn sends(n: u32) -> u32 {
+    n + 3
+}
+
+#[node]
+async fn notes(n: u32) -> u32 {
+    n + 100
+}
+
+mod more_behind {
+    use super::{fetch, notes, sends, waits};
+    use graphweft::prelude::*;
+    workflow! {
+        pub job(u32) -> u32 { START => fetch => waits => notes => sends; }
+    }
+}
+
+#[test]
+fn nodes_may_be_added_behind_what_has_run_and_options_may_change() {
+    assert_eq!(resumed::<more_behind::job>(&recorded()), Ok(json!(123)));
+}
+
+mod between {
+    use super::{fetch, notes, sends, waits};
+    use graphweft::prelude::*;
+    workflow! {
+        pub job(u32) -> u32 { START => fetch => notes => waits => sends; }
+    }
+}
+
+#[test]
+fn a_node_that_has_begun_must_be_reached_in_the_same_way() {
+    let error = refused::<between::job>();
+    assert!(error.contains("`job/waits`"), "{error}");
+}
+
+mod gone {
+    use super::{sends, waits};
+    use graphweft::prelude::*;
+    workflow! {
+        pub job(u32) -> u32 { START => waits => sends; }
+    }
+}
+
+#[test]
+fn a_node_that_has_run_must_still_be_there() {
+    let error = refused::<gone::job>();
+    assert!(error.contains("`job/fetch`"), "{error}");
+}
+
+mod retyped {
+    use super::sends;
+    use graphweft::prelude::*;
+
+    #[node]
+    pub async fn fetch(n: u32) -> String {
+        n.to_string()
+    }
+
+    #[node]
+    pub async fn reads(text: String) -> u32 {
+        text.len() as u32
+    }
+
+    workflow! {
+        pub job(u32) -> u32 {
+            let waits = reads();
+            START => fetch => waits => sends;
+        }
+    }
+}
+
+#[test]
+fn what_a_node_has_given_must_be_of_the_same_type() {
+    let error = refused::<retyped::job>();
+    assert!(error.contains("`job/fetch`") && error.contains("output"), "{error}");
+}
+
+mod renamed {
+    use super::{Stop, sends};
+    use graphweft::prelude::*;
+
+    #[node(was = "fetch")]
+    pub async fn download(n: u32) -> u32 {
+        panic!("{n} was fetched before")
+    }
+
+    #[node(was = "waits")]
+    pub async fn rests(n: u32, #[resource] stop: &Stop) -> u32 {
+        stop.0.send(()).unwrap();
+        std::future::pending::<()>().await;
+        n
+    }
+
+    workflow! {
+        pub job(u32) -> u32 { START => download => rests => sends; }
+    }
+}
+
+mod renamed_again {
+    use super::sends;
+    use graphweft::prelude::*;
+
+    #[node(was("fetch", "download"))]
+    pub async fn loads(n: u32) -> u32 {
+        panic!("{n} was fetched before")
+    }
+
+    #[node(was("waits", "rests"))]
+    pub async fn sleeps(n: u32) -> u32 {
+        n * 10
+    }
+
+    workflow! {
+        pub job(u32) -> u32 { START => loads => sleeps => sends; }
+    }
+}
+
+#[test]
+fn a_renamed_node_is_found_by_its_former_name_once_and_again() {
+    let store = recorded();
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine = Engine::builder().store(store.clone()).resource(Stop(tell)).register::<renamed::job>();
+        let engine = engine.build().unwrap();
+        assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
+        told.recv().await.unwrap();
+    });
+    assert_eq!(resumed::<renamed_again::job>(&store), Ok(json!(23)));
+}
+
+#[test]
+fn a_run_that_was_refused_goes_on_in_a_program_that_fits() {
+    let store = recorded();
+    assert!(resumed::<gone::job>(&store).is_err());
+    assert_eq!(resumed::<more_behind::job>(&store), Ok(json!(123)));
+}
+
+/// A branch that a route did not take, and that a later version would take.
+mod routes {
+    pub mod then {
+        use super::super::{Stop, pending};
+        use graphweft::prelude::*;
+
+        #[node]
+        pub async fn tests(n: u32) -> bool {
+            n > 0
+        }
+
+        #[node]
+        pub async fn warns(_n: bool) -> u32 {
+            1
+        }
+
+        #[node]
+        pub async fn goes_on(_n: bool, #[resource] stop: &Stop) -> u32 {
+            stop.0.send(()).unwrap();
+            pending::<()>().await;
+            2
+        }
+
+        workflow! {
+            pub fork(u32) -> u32 { START => tests => <true: goes_on, false: warns>; }
+        }
+    }
+
+    pub mod now {
+        use graphweft::prelude::*;
+
+        #[node]
+        pub async fn tests(_n: u32) -> bool {
+            panic!("it was tested before")
+        }
+
+        #[node]
+        pub async fn warns(_n: bool) -> u32 {
+            1
+        }
+
+        #[node]
+        pub async fn goes_on(_n: bool) -> u32 {
+            2
+        }
+
+        #[node]
+        pub async fn adds(a: u32, b: Option<u32>) -> u32 {
+            a + b.unwrap_or_default()
+        }
+
+        workflow! {
+            pub fork(u32) -> u32 { tests => <true: (goes_on, warns), false: goes_on>; START => tests; (goes_on, warns) => adds; }
+        }
+    }
+}
+
+#[test]
+fn what_was_skipped_must_still_be_skipped() {
+    let store = MemoryStore::new();
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine = Engine::builder().store(store.clone()).resource(Stop(tell)).build().unwrap();
+        engine.start::<routes::then::fork>(1).id("x").await.unwrap();
+        told.recv().await.unwrap();
+    });
+    let error = resumed::<routes::now::fork>(&store).unwrap_err();
+    assert!(error.to_string().contains("warns") || error.to_string().contains("goes_on"), "{error}");
+}

@@ -1,0 +1,245 @@
+//! A store that fails in the middle of a run: for every commit, before and after it is done. The run stops with the
+//! store's error, is not lost, and goes on when the cause is gone.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::prelude::*;
+use graphweft::store::{
+    Append, Appended, Claim, Claimed, Created, MemoryStore, NewRun, Owner, RunHeader, RunKey, RunQuery, Store,
+    StoreError, Stored,
+};
+use graphweft::{Engine, EventKind, RunError, RunFilter, Workflow, state::Append as AppendTo};
+use serde_json::Value as Json;
+
+/// Fails from the append of this number on, until it is mended.
+#[derive(Clone)]
+struct Failing {
+    inner: MemoryStore,
+    left: Arc<AtomicI64>,
+    /// Whether the append that fails first is carried out all the same, and only its acknowledgement lost.
+    carried_out: bool,
+}
+
+impl Failing {
+    fn mend(&self) {
+        self.left.store(i64::MAX, Ordering::SeqCst);
+    }
+}
+
+fn full() -> StoreError {
+    StoreError::Full { path: PathBuf::from("runs.db"), message: "database or disk is full".to_owned() }
+}
+
+impl Store for Failing {
+    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.inner.join()
+    }
+
+    fn leave(&self, owner: Owner) {
+        self.inner.leave(owner);
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.inner.create(run)
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let left = self.left.fetch_sub(1, Ordering::SeqCst);
+        if left > 0 {
+            return self.inner.append(batch);
+        }
+        let done = (left == 0 && self.carried_out).then(|| self.inner.append(batch));
+        async move {
+            if let Some(done) = done {
+                done.await?;
+            }
+            Err(full())
+        }
+        .boxed()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.inner.read(run, from, limit)
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.inner.header(id)
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.inner.list(query)
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        self.inner.claim(claim)
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
+        self.inner.graph(hash)
+    }
+}
+
+/// By path: how often a node has begun.
+#[derive(Clone, Default)]
+struct Ledger(Arc<Mutex<BTreeMap<String, u32>>>);
+
+impl Ledger {
+    fn note(&self, ctx: &Context) {
+        *self.0.lock().unwrap().entry(ctx.path()).or_default() += 1;
+    }
+}
+
+const SEEN: StateKey<Vec<u32>, AppendTo> = StateKey::new("seen");
+
+#[value]
+#[derive(Debug, thiserror::Error)]
+#[error("the first attempt fails")]
+struct First;
+
+#[node]
+async fn a(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    ctx.state().push(SEEN, n);
+    n + 1
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+async fn b(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u32, First> {
+    ledger.note(ctx);
+    if ctx.attempt() == 1 { Err(First) } else { Ok(n * 2) }
+}
+
+#[node]
+async fn c(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    n + 10
+}
+
+#[node]
+async fn join(b: u32, c: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    b + c + ctx.state().get(SEEN).unwrap().unwrap_or_default().len() as u32
+}
+
+workflow! {
+    diamond(u32) -> u32 { START => a => (b, c) => join; }
+}
+
+#[value]
+#[derive(Route)]
+enum Turn {
+    Again(u32),
+    Done(u32),
+}
+
+#[node]
+async fn turn(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Turn {
+    ledger.note(ctx);
+    if n < 40 { Turn::Again(n) } else { Turn::Done(n) }
+}
+
+workflow! {
+    rounds(u32) -> u32 { START => diamond => turn => <again: diamond, done: END>; }
+}
+
+#[node]
+async fn list(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[node]
+async fn sum(all: Vec<u32>) -> u32 {
+    all.into_iter().sum()
+}
+
+workflow! {
+    items(u32) -> u32 { START => list => [diamond] => sum; }
+}
+
+/// The run with a store that fails at one append: what came of it, and whether the failure came at all.
+async fn with_failure<W: Workflow>(input: W::Input, at: i64, carried_out: bool) -> (Json, bool) {
+    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), carried_out };
+    let ledger = Ledger::default();
+    let engine = Engine::builder().store(store.clone()).resource(ledger.clone()).register::<W>().build().unwrap();
+    let run = engine.start::<W>(input).id("x").await.unwrap();
+    // A run whose last record was written and not acknowledged has ended without knowing it.
+    let failed = match run.outcome().await {
+        Ok(_) => false,
+        Err(error) => {
+            assert_eq!(error, RunError::Store(full()), "at append {at}");
+            true
+        }
+    };
+    let before = completions(&engine).await;
+    let begun = ledger.0.lock().unwrap().clone();
+    store.mend();
+    let recovered = engine.recover().await.unwrap();
+    assert!(recovered.failed.is_empty(), "at append {at}: {recovered:?}");
+    let output = engine.run("x").await.unwrap().unwrap().result().await.unwrap();
+    for (path, count) in completions(&engine).await {
+        assert_eq!(count, 1, "`{path}` is on record twice, at append {at}");
+        if before.contains_key(&path) {
+            let now = ledger.0.lock().unwrap().get(&path).copied();
+            assert_eq!(now, begun.get(&path).copied(), "`{path}` ran again after it was on record, at append {at}");
+        }
+    }
+    assert!(engine.runs(RunFilter::default()).await.unwrap()[0].status.is_over());
+    (output, failed)
+}
+
+async fn completions(engine: &Engine) -> BTreeMap<String, u32> {
+    let mut completed = BTreeMap::new();
+    for event in engine.history("x").await.unwrap().unwrap() {
+        if matches!(event.kind, EventKind::NodeCompleted { .. }) {
+            *completed.entry(event.path).or_default() += 1;
+        }
+    }
+    completed
+}
+
+async fn every_append<W: Workflow>(input: W::Input, output: u32)
+where
+    W::Input: Clone,
+{
+    for carried_out in [false, true] {
+        for at in 0.. {
+            let (got, failed) = with_failure::<W>(input.clone(), at, carried_out).await;
+            assert_eq!(got, Json::from(output), "at append {at}");
+            if !failed {
+                assert!(at > 3, "the store was used");
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_outlives_the_failure_of_any_append() {
+    every_append::<diamond>(1, 17).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_loop_outlives_the_failure_of_any_append() {
+    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
+    let output = flow.start::<rounds>(1).await.unwrap().result().await.unwrap();
+    every_append::<rounds>(1, output).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_outlive_the_failure_of_any_append() {
+    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
+    let output = flow.start::<items>(5).await.unwrap().result().await.unwrap();
+    every_append::<items>(5, output).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn items_outlive_the_failure_of_any_append_on_several_threads() {
+    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
+    let output = flow.start::<items>(5).await.unwrap().result().await.unwrap();
+    every_append::<items>(5, output).await;
+}
