@@ -47,6 +47,23 @@ pub(crate) struct Journal {
     /// Wakes the driver of the run.
     pub(crate) driver: AtomicWaker,
     stopped: AtomicBool,
+    /// Whether somebody has left an append halfway, which nobody else may be waiting for.
+    unfinished: AtomicBool,
+}
+
+/// Where somebody stops waiting for an append, the driver waits for it instead: answers are given once it is done.
+struct LeftToDriver<'j> {
+    journal: &'j Journal,
+    is_left: bool,
+}
+
+impl Drop for LeftToDriver<'_> {
+    fn drop(&mut self) {
+        if self.is_left {
+            self.journal.unfinished.store(true, Ordering::Release);
+            self.journal.driver.wake();
+        }
+    }
 }
 
 struct Inner {
@@ -105,6 +122,7 @@ impl Journal {
             desk: Desk::default(),
             driver: AtomicWaker::new(),
             stopped: AtomicBool::new(false),
+            unfinished: AtomicBool::new(false),
         }
     }
 
@@ -177,6 +195,13 @@ impl Journal {
 
     /// Waits until all that was pushed before is recorded. Cancel safe: what was pushed is recorded all the same.
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Halt> {
+        let mut left = LeftToDriver { journal: self, is_left: true };
+        let flushed = self.until_durable().await;
+        left.is_left = false;
+        flushed
+    }
+
+    async fn until_durable(self: &Arc<Self>) -> Result<(), Halt> {
         let ticket = self.inner().pushed;
         loop {
             let in_flight = {
@@ -202,7 +227,7 @@ impl Journal {
             run: self.key,
             at: inner.length,
             time: SystemTime::now(),
-            records: std::mem::take(&mut inner.pending),
+            records: Arc::new(std::mem::take(&mut inner.pending)),
             header: std::mem::take(&mut inner.header),
         };
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
@@ -267,6 +292,11 @@ impl Journal {
         self.driver.wake();
     }
 
+    /// Whether an append was left halfway.
+    pub(crate) fn take_unfinished(&self) -> bool {
+        self.unfinished.load(Ordering::Relaxed) && self.unfinished.swap(false, Ordering::AcqRel)
+    }
+
     /// Whether its driver is to stop, since nothing more can be recorded.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
@@ -293,7 +323,7 @@ impl Journal {
         inner.durable = ticket;
         inner.in_flight = None;
         drop(inner);
-        for record in &batch.records {
+        for record in batch.records.iter() {
             self.heed(record);
         }
     }
@@ -381,7 +411,7 @@ async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append
                 if news.is_empty() {
                     return journal.halt(Halt::Fenced);
                 }
-                journal.absorb(news, &mut batch.records);
+                journal.absorb(news, Arc::make_mut(&mut batch.records));
                 let (length, halted) = {
                     let inner = journal.inner();
                     (inner.length, inner.halted.clone())

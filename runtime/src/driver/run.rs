@@ -394,11 +394,11 @@ impl Driver {
             if self.is_whole {
                 self.shared.pulse.waker.register(waker.waker());
                 let journal = self.shared.journal.as_ref();
-                let is_stopped = journal.is_some_and(|journal| {
+                let has_to_look = journal.is_some_and(|journal| {
                     journal.driver.register(waker.waker());
-                    journal.is_stopped()
+                    journal.is_stopped() || journal.take_unfinished()
                 });
-                if is_stopped || self.shared.pulse.take_said() {
+                if has_to_look || self.shared.pulse.take_said() {
                     return Poll::Ready(Occurrence::Said);
                 }
             }

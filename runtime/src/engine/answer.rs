@@ -1,5 +1,6 @@
 //! Answers to questions, and requests to end, for runs wherever they are driven.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde_json::Value as Json;
@@ -84,7 +85,7 @@ impl Engine {
             run: header.key,
             at: header.records,
             time: now,
-            records: vec![record],
+            records: Arc::new(vec![record]),
             header: HeaderChange { status, nudge: true, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use super::{Engine, Inner};
+use crate::driver::caught;
 use crate::store::{Claim, Claimed, StoreError};
 
 /// How often the store is asked for what others have done.
@@ -22,7 +23,11 @@ impl Engine {
             let kept = Kept(inner);
             let mut pause = LOOK;
             loop {
-                tokio::time::sleep(pause).await;
+                let Ok(sleep) = caught(|| tokio::time::sleep(pause)) else {
+                    tracing::warn!("the tokio runtime has no timers, so nobody looks after runs that wait");
+                    return;
+                };
+                sleep.await;
                 let Some(inner) = kept.0.upgrade() else { return };
                 pause = Engine(inner).look().await;
             }

@@ -188,7 +188,7 @@ impl Engine {
             run: header.key,
             at: header.records,
             time: SystemTime::now(),
-            records: Vec::new(),
+            records: Arc::default(),
             header: change,
         };
         if let Err(error) = self.0.store.append(append).await {

@@ -1,6 +1,7 @@
 //! Going on after a failure, and going another way from a point in an old run.
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::BoxFuture;
@@ -174,7 +175,10 @@ impl Retry {
             run: header.key,
             at: header.records,
             time: SystemTime::now(),
-            records: vec![Record { path: header.workflow.clone(), kind: EventKind::RunRetried { from, force } }],
+            records: Arc::new(vec![Record {
+                path: header.workflow.clone(),
+                kind: EventKind::RunRetried { from, force },
+            }]),
             header: HeaderChange {
                 status: Some((RunStatus::Running, None)),
                 owner: Some(Some(owner)),
@@ -237,7 +241,7 @@ impl Fork {
             _ => return Err(RetryError::IdTaken { id }),
         };
         let graph = match engine.0.store.graph(old.graph).await? {
-            Some(body) => std::sync::Arc::new((old.graph, body)),
+            Some(body) => Arc::new((old.graph, body)),
             None => engine.graph_of(&definition),
         };
         let new = NewRun {

@@ -153,7 +153,7 @@ impl Runs {
         if !batch.records.is_empty() && batch.at != run.header.records {
             return Appended::Conflict;
         }
-        run.add(batch.time, batch.records);
+        run.add(batch.time, Arc::unwrap_or_clone(batch.records));
         if let Some(graph) = &batch.header.graph {
             run.header.graph = graph.0;
             self.keep_graph(graph);

@@ -185,8 +185,8 @@ pub struct Append {
     pub at: u64,
     /// When.
     pub time: SystemTime,
-    /// The records.
-    pub records: Vec<Record>,
+    /// The records. Shared, since whoever appends them tells others of them afterwards.
+    pub records: Arc<Vec<Record>>,
     /// What changes in the header.
     pub header: HeaderChange,
 }
