@@ -83,7 +83,7 @@ async fn owner_if_any(#[state] owner: Option<String>) -> Option<String> {
 workflow! { owned(String) -> String { START => own => owner; } }
 workflow! { unowned(String) -> String { START => owner; } }
 
-async fn ending<T: serde::de::DeserializeOwned + 'static>(start: Start<T>) -> Result<T, RunError> {
+async fn ending<T: graphweft::Travels>(start: Start<T>) -> Result<T, RunError> {
     start.await.unwrap().result().await
 }
 

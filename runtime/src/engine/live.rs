@@ -137,13 +137,13 @@ impl Engine {
             part: Part::Whole,
             history: start.history,
         };
-        let (engine, id, driven) = (self.clone(), header.id.clone(), Arc::clone(&live));
+        // Where the runtime is shut down, whatever the task has come to, this is dropped.
+        let guard = Dropped { journal: Some(journal), engine: self.clone(), id: header.id.clone() };
+        let driven = Arc::clone(&live);
         if self.0.store.is_shared() {
             self.keep();
         }
         runtime.spawn(async move {
-            // Where the runtime is shut down, this is dropped, and so is the guard.
-            let guard = Dropped { journal: Some(journal), engine, id };
             let ending = job.run(start.input).await;
             guard.over(&driven, ending);
         });
