@@ -1,0 +1,203 @@
+//! `kill -9` at random moments, again and again, until the run ends all the same.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use graphweft::store::SqliteStore;
+use graphweft::{AnswerError, Engine, Event, json};
+
+use crate::chance::Chance;
+use crate::flows::{self, Gives, Scenario};
+use crate::judge::{Judge, Scene};
+use crate::ledger;
+use crate::process::{DONE, Orders, Process, output, run_id};
+
+/// After so many kills a run is left in peace.
+const MOST: u64 = 12;
+
+/// How long a process may take that nobody kills.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a run went.
+pub(crate) struct Went {
+    pub(crate) kills: u64,
+    /// How long its last process took.
+    pub(crate) last: Duration,
+}
+
+/// Whether its processes are killed.
+#[derive(Clone, Copy)]
+pub(crate) enum Mode {
+    /// How long it takes undisturbed.
+    Kill(Duration),
+    Watch,
+}
+
+/// One run from its beginning to its end.
+pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) -> Result<Went, String> {
+    let mut chance = Chance::of(seed, scenario.name);
+    let mut judge = Judge::of(run_id(0));
+    let mut people = (scenario.name == "questions").then(|| People::new(directory));
+    let mut kills = 0;
+    loop {
+        let orders = Orders {
+            directory: directory.display().to_string(),
+            workflow: scenario.name.to_owned(),
+            input: scenario.input,
+            runs: 1,
+            seed,
+            process: kills + 1,
+            pause: Duration::from_millis(scenario.pause),
+            lease: Duration::from_secs(3600),
+        };
+        let life = match mode {
+            Mode::Kill(whole) if kills < MOST => Some(life(&mut chance, whole)),
+            _ => None,
+        };
+        let begun = Instant::now();
+        let mut process = Process::start(&orders);
+        let ended = loop {
+            if let Some(status) = process.ended() {
+                break Some(status.code().unwrap_or(-1));
+            }
+            if life.is_some_and(|life| begun.elapsed() > life) {
+                process.kill();
+                break None;
+            }
+            if begun.elapsed() > PATIENCE {
+                process.kill();
+                look(&mut judge, directory, people.as_ref())?;
+                return Err(format!("it has not ended within {PATIENCE:?}\n{}", told(judge.history())));
+            }
+            match &mut people {
+                Some(people) => people.answer(&mut chance)?,
+                None => std::thread::sleep(Duration::from_micros(500)),
+            }
+        };
+        look(&mut judge, directory, people.as_ref())
+            .map_err(|error| format!("after kill {kills}: {error}\n{}", told(judge.history())))?;
+        match ended {
+            None => kills += 1,
+            Some(DONE) => {
+                over(scenario, judge.history(), people.as_ref())
+                    .map_err(|error| format!("{error}\n{}", told(judge.history())))?;
+                return Ok(Went { kills, last: begun.elapsed() });
+            }
+            Some(code) => {
+                return Err(format!("process {} ended with {code}\n{}", orders.process, told(judge.history())));
+            }
+        }
+    }
+}
+
+/// At start-up, soon after it, or at any moment.
+fn life(chance: &mut Chance, whole: Duration) -> Duration {
+    match chance.below(10) {
+        0 | 1 => chance.up_to(whole / 10),
+        2..=6 => whole / 20 + chance.up_to(whole / 3),
+        _ => chance.up_to(whole + whole / 10),
+    }
+}
+
+fn look(judge: &mut Judge, directory: &Path, people: Option<&People>) -> Result<(), String> {
+    let history = match people {
+        Some(people) => people.history(),
+        None => history_as_it_lies(directory),
+    };
+    judge.look(history, &ledger::read(directory), Scene::Still)
+}
+
+/// Read from a copy, so that the next process finds the files as the last one has left them.
+fn history_as_it_lies(directory: &Path) -> Vec<Event> {
+    let copy = tempfile::tempdir().expect("there is room");
+    for name in ["runs.db", "runs.db-wal"] {
+        let from = directory.join(name);
+        if from.exists() {
+            fs::copy(from, copy.path().join(name)).expect("the database can be copied");
+        }
+    }
+    runtime().block_on(async {
+        let store = SqliteStore::open(copy.path().join("runs.db")).await.expect("a killed process leaves it sound");
+        let engine = Engine::builder().store(store).build().expect("the engine is sound");
+        engine.history(&run_id(0)).await.expect("the history can be read").unwrap_or_default()
+    })
+}
+
+fn over(scenario: &Scenario, history: &[Event], people: Option<&People>) -> Result<(), String> {
+    let expected = match scenario.output {
+        Gives::Always(output) => output(),
+        Gives::Following(output) => output(history),
+    };
+    if output(history) != Some(&expected) {
+        return Err(format!("its output is {:?}, and not {expected}", output(history)));
+    }
+    let accepted = people.map_or(0, |people| people.accepted.len());
+    let answered = history.iter().filter(|event| matches!(event.kind, graphweft::EventKind::Answered { .. })).count();
+    if accepted > answered {
+        return Err(format!("{accepted} answers were accepted, and {answered} are on record"));
+    }
+    Ok(())
+}
+
+/// A history, to be read.
+fn told(history: &[Event]) -> String {
+    let line = |event: &Event| {
+        let kind = serde_json::to_string(&event.kind).unwrap_or_default();
+        format!("  {} {} {kind}\n", event.seq, event.path)
+    };
+    history.iter().map(line).collect()
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("there is a runtime")
+}
+
+/// Those who answer, in a process of their own that does not know the workflow, whether the one that asks lives or not.
+struct People {
+    runtime: tokio::runtime::Runtime,
+    engine: Engine,
+    accepted: Vec<String>,
+}
+
+impl People {
+    fn new(directory: &Path) -> People {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
+        let runtime = runtime.expect("there is a runtime");
+        let store = SqliteStore::builder().busy_timeout(Duration::from_secs(30)).open(directory.join("runs.db"));
+        let store = runtime.block_on(store).expect("the database opens");
+        let engine = Engine::builder().store(store).build().expect("the engine is sound");
+        People { runtime, engine, accepted: Vec::new() }
+    }
+
+    fn history(&self) -> Vec<Event> {
+        let history = self.runtime.block_on(self.engine.history(&run_id(0)));
+        history.expect("the history can be read").unwrap_or_default()
+    }
+
+    /// Perhaps answers one of the open questions.
+    fn answer(&mut self, chance: &mut Chance) -> Result<(), String> {
+        let open = self.runtime.block_on(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            match self.engine.run(&run_id(0)).await {
+                Ok(Some(run)) => run.questions().await,
+                other => other.map(|_| Vec::new()),
+            }
+        });
+        for question in open.map_err(|error| error.to_string())? {
+            if self.accepted.contains(&question.id) {
+                return Err(format!("`{}` was answered, and is open again", question.id));
+            }
+            if !chance.percent(10) {
+                continue;
+            }
+            let (run, answer) = (run_id(0), json!(flows::answer(&question.id)));
+            match self.runtime.block_on(self.engine.answer(&run, &question.id, answer)) {
+                Ok(()) => self.accepted.push(question.id),
+                Err(AnswerError::AlreadyAnswered { .. }) => {}
+                Err(error) => return Err(format!("`{}` cannot be answered: {error}", question.id)),
+            }
+        }
+        Ok(())
+    }
+}

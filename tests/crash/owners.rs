@@ -1,0 +1,183 @@
+//! Several processes with one database.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use graphweft::store::SqliteStore;
+use graphweft::{Engine, Event, EventKind};
+
+use crate::chance::Chance;
+use crate::judge::{Judge, Scene, one_process_at_a_time};
+use crate::ledger::{self, Line, What};
+use crate::process::{DONE, Orders, Process, TAKEN_OVER, output, run_id, wait_for};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Two processes share eight runs; one or the other is killed. Gives how often.
+pub(crate) fn share_runs(seed: u64, kills: u64, directory: &Path) -> Result<u64, String> {
+    const RUNS: u64 = 8;
+    let mut chance = Chance::of(seed, "share_runs");
+    let watcher = Watcher::new(directory);
+    let mut judges: Vec<Judge> = (0..RUNS).map(|number| Judge::of(run_id(number))).collect();
+    let mut started = 0;
+    let mut start = || {
+        started += 1;
+        Process::start(&orders(directory, RUNS, seed, started, Duration::from_secs(3600)))
+    };
+    let mut processes = [start(), start()];
+    let mut killed = 0;
+    while killed < kills && processes.iter_mut().any(|process| process.ended().is_none()) {
+        sleep(chance.up_to(Duration::from_millis(250)));
+        let which = &mut processes[usize::from(chance.percent(50))];
+        if which.ended().is_some() {
+            break;
+        }
+        which.kill();
+        killed += 1;
+        for (number, judge) in (0..).zip(&mut judges) {
+            judge.look(watcher.history(number), &ledger::read(directory), Scene::Moving)?;
+        }
+        *which = start();
+    }
+    for mut process in processes {
+        let code = process.end_within(PATIENCE)?;
+        if code != DONE {
+            return Err(format!("a process ended with {code}"));
+        }
+    }
+    let lines = ledger::read(directory);
+    one_process_at_a_time(&lines)?;
+    for (number, judge) in (0..).zip(&mut judges) {
+        judge.look(watcher.history(number), &lines, Scene::Moving)?;
+        completed(judge.history())?;
+    }
+    Ok(killed)
+}
+
+/// A process on another machine is believed to be dead when its lease is over. It may still be alive: what it then tries
+/// to record is refused, and it says that it was robbed.
+pub(crate) fn a_process_that_outlives_its_lease_is_fenced(seed: u64, directory: &Path) -> Result<u64, String> {
+    let lease = Duration::from_millis(400);
+    let watcher = Watcher::new(directory);
+    let mut first = Process::start(&orders(directory, 1, seed, 1, lease));
+    began(directory, 1, "chain_of_20/a2")?;
+    // As it would look from another machine, where nobody sees whether its file is locked.
+    watcher.forget_where_owners_are();
+    let mut second = Process::start(&orders(directory, 1, seed, 2, lease));
+    let taken_over = (0..20).find_map(|_| {
+        first.signal("STOP");
+        // A process may be stopped in the middle of a transaction. Then nobody else gets to write before it goes on.
+        let begun = wait_for(Duration::from_secs(3), || lines_of(directory, 2).into_iter().next());
+        if begun.is_none() {
+            first.signal("CONT");
+            sleep(Duration::from_millis(3));
+        }
+        begun
+    });
+    let taken_over = taken_over.ok_or("nobody has taken the run over")?;
+    let at = ledger::read(directory).iter().position(|line| *line == taken_over).unwrap_or_default();
+    first.signal("CONT");
+    let code = first.end_within(PATIENCE)?;
+    if code != TAKEN_OVER {
+        return Err(format!("the first process ended with {code}, and was not told that its run was taken over"));
+    }
+    if second.end_within(PATIENCE)? != DONE {
+        return Err("the second process has not completed the run".to_owned());
+    }
+    let ledger = ledger::read(directory);
+    if let Some(line) = ledger[at..].iter().find(|line| line.process == 1 && line.what == What::Begin) {
+        return Err(format!("the first process began `{}` after the second had the run", line.path));
+    }
+    let mut judge = Judge::of(run_id(0));
+    judge.look(watcher.history(0), &ledger, Scene::Still)?;
+    completed(judge.history())?;
+    Ok(0)
+}
+
+/// On one machine a process that is stopped is not dead, however long ago its lease ran out; and one that dies gives its
+/// runs up at once, however long its lease still runs.
+pub(crate) fn a_death_is_known_at_once_and_a_pause_is_no_death(seed: u64, directory: &Path) -> Result<u64, String> {
+    let watcher = Watcher::new(directory);
+    let mut first = Process::start(&orders(directory, 1, seed, 1, Duration::from_millis(200)));
+    began(directory, 1, "chain_of_20/a2")?;
+    let mut second = Process::start(&orders(directory, 1, seed, 2, Duration::from_millis(200)));
+    first.signal("STOP");
+    sleep(Duration::from_millis(1500));
+    if let Some(line) = lines_of(directory, 2).first() {
+        return Err(format!("`{}` was taken from a process that was alive", line.path));
+    }
+    let killed = Instant::now();
+    first.kill();
+    wait_for(PATIENCE, || lines_of(directory, 2).into_iter().next()).ok_or("nobody has taken the run over")?;
+    let took = killed.elapsed();
+    if second.end_within(PATIENCE)? != DONE {
+        return Err("the second process has not completed the run".to_owned());
+    }
+    // It looks four times a second; the rest is a slow machine's.
+    if took > Duration::from_secs(5) {
+        return Err(format!("the death was noticed after {took:?}"));
+    }
+    one_process_at_a_time(&ledger::read(directory))?;
+    completed(&watcher.history(0))?;
+    Ok(1)
+}
+
+fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration) -> Orders {
+    Orders {
+        directory: directory.display().to_string(),
+        workflow: "chain_of_20".to_owned(),
+        input: 1,
+        runs,
+        seed,
+        process,
+        pause: Duration::from_millis(20),
+        lease,
+    }
+}
+
+fn lines_of(directory: &Path, process: u64) -> Vec<Line> {
+    ledger::read(directory).into_iter().filter(|line| line.process == process && line.what == What::Begin).collect()
+}
+
+fn began(directory: &Path, process: u64, path: &str) -> Result<(), String> {
+    let begun = || lines_of(directory, process).iter().any(|line| line.path == path).then_some(());
+    wait_for(PATIENCE, begun).ok_or_else(|| format!("`{path}` has not begun"))
+}
+
+fn completed(history: &[Event]) -> Result<(), String> {
+    let nodes = history.iter().filter(|event| matches!(event.kind, EventKind::NodeCompleted { .. })).count();
+    match output(history) {
+        Some(output) if *output == 21 && nodes == 20 => Ok(()),
+        output => Err(format!("a run has the output {output:?}, after {nodes} nodes")),
+    }
+}
+
+/// Somebody who looks on.
+struct Watcher {
+    runtime: tokio::runtime::Runtime,
+    engine: Engine,
+    database: std::path::PathBuf,
+}
+
+impl Watcher {
+    fn new(directory: &Path) -> Watcher {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("there is a runtime");
+        let database = directory.join("runs.db");
+        let store = runtime.block_on(SqliteStore::open(&database)).expect("the database opens");
+        let engine = Engine::builder().store(store).build().expect("the engine is sound");
+        Watcher { runtime, engine, database }
+    }
+
+    fn history(&self, run: u64) -> Vec<Event> {
+        let history = self.runtime.block_on(self.engine.history(&run_id(run)));
+        history.expect("the history can be read").unwrap_or_default()
+    }
+
+    fn forget_where_owners_are(&self) {
+        let connection = rusqlite::Connection::open(&self.database).expect("the database opens");
+        connection.busy_timeout(Duration::from_secs(30)).expect("it waits");
+        let changed = connection.execute("UPDATE owners SET boot = NULL", []).expect("the owners can be changed");
+        assert_eq!(changed, 1);
+    }
+}

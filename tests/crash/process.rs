@@ -1,0 +1,196 @@
+//! A process that executes runs, from within and from without.
+
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::str::FromStr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use graphweft::store::{Durability, SqliteStore};
+use graphweft::{Outcome, RunError, json};
+use serde_json::Value as Json;
+use tokio::task::JoinSet;
+
+use crate::chance::Chance;
+use crate::flows;
+use crate::ledger::{self, Ledger};
+
+const VARIABLE: &str = "GRAPHWEFT_CRASH_PROCESS";
+
+/// What a process is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Orders {
+    pub(crate) directory: String,
+    pub(crate) workflow: String,
+    pub(crate) input: u64,
+    /// How many runs of it.
+    pub(crate) runs: u64,
+    pub(crate) seed: u64,
+    /// The number of the process.
+    pub(crate) process: u64,
+    pub(crate) pause: Duration,
+    pub(crate) lease: Duration,
+}
+
+/// What a process that ends by itself says.
+pub(crate) const DONE: i32 = 0;
+pub(crate) const TAKEN_OVER: i32 = 42;
+const BROKEN: i32 = 43;
+
+pub(crate) fn run_id(number: u64) -> String {
+    format!("run-{number}")
+}
+
+impl Orders {
+    fn write(&self) -> String {
+        let Orders { directory, workflow, input, runs, seed, process, pause, lease } = self;
+        let (pause, lease) = (pause.as_micros(), lease.as_millis());
+        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {directory}")
+    }
+
+    fn read(text: &str) -> Option<Orders> {
+        fn number<T: FromStr>(word: Option<&str>) -> Option<T> {
+            word?.parse().ok()
+        }
+        let mut words = text.splitn(8, ' ');
+        Some(Orders {
+            workflow: words.next()?.to_owned(),
+            input: number(words.next())?,
+            runs: number(words.next())?,
+            seed: number(words.next())?,
+            process: number(words.next())?,
+            pause: Duration::from_micros(number(words.next())?),
+            lease: Duration::from_millis(number(words.next())?),
+            directory: words.next()?.to_owned(),
+        })
+    }
+}
+
+/// Whether this is such a process; then it does what it was told, and never comes back.
+pub(crate) fn obey() {
+    let Ok(text) = std::env::var(VARIABLE) else { return };
+    let orders = Orders::read(&text).expect("the orders can be read");
+    let mut chance = Chance::of(orders.seed, ("process", orders.process));
+    let runtime = match chance.percent(25) {
+        true => tokio::runtime::Builder::new_current_thread().enable_time().build(),
+        false => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build(),
+    };
+    let durability = if chance.percent(50) { Durability::Full } else { Durability::Relaxed };
+    let code = runtime.expect("there is a runtime").block_on(execute(&orders, durability));
+    std::process::exit(code);
+}
+
+async fn execute(orders: &Orders, durability: Durability) -> i32 {
+    let directory = Path::new(&orders.directory);
+    let store = SqliteStore::builder().durability(durability).lease(orders.lease).busy_timeout(Duration::from_secs(30));
+    let store = match store.open(directory.join("runs.db")).await {
+        Ok(store) => store,
+        Err(error) => return broken(orders, &error.to_string()),
+    };
+    let engine = flows::engine(store, Ledger::open(directory, orders.process, orders.seed, orders.pause));
+    match engine.recover().await {
+        Ok(recovered) if recovered.failed.is_empty() && recovered.unregistered.is_empty() => {}
+        recovered => return broken(orders, &format!("{recovered:?}")),
+    }
+    let mut ends = JoinSet::new();
+    for number in 0..orders.runs {
+        let run = match engine.start_json(&orders.workflow, json!(orders.input)).id(run_id(number)).await {
+            Ok(run) => run,
+            Err(error) => return broken(orders, &error.to_string()),
+        };
+        ends.spawn(async move {
+            loop {
+                match run.outcome().await {
+                    Ok(Outcome::Waiting(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
+                    end => return end,
+                }
+            }
+        });
+    }
+    let mut code = DONE;
+    for end in ends.join_all().await {
+        match end {
+            Ok(Outcome::Completed(_)) => {}
+            Err(RunError::TakenOver) => code = TAKEN_OVER,
+            other => return broken(orders, &format!("{other:?}")),
+        }
+    }
+    code
+}
+
+fn broken(orders: &Orders, what: &str) -> i32 {
+    eprintln!("process {} of {}: {what}", orders.process, orders.workflow);
+    BROKEN
+}
+
+/// A process, seen from without. Killed when this is dropped.
+pub(crate) struct Process {
+    child: Child,
+    orders: Orders,
+}
+
+impl Process {
+    pub(crate) fn start(orders: &Orders) -> Process {
+        let program = std::env::current_exe().expect("this program has a path");
+        let child = Command::new(program).env(VARIABLE, orders.write()).spawn().expect("it can be started again");
+        Process { child, orders: orders.clone() }
+    }
+
+    /// `kill -9`, and waits until it is dead.
+    pub(crate) fn kill(&mut self) {
+        ledger::note_kill(Path::new(&self.orders.directory), self.orders.process);
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it dies");
+    }
+
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("its state is known")
+    }
+
+    /// Waits until it ends by itself, but not for ever.
+    pub(crate) fn end_within(&mut self, patience: Duration) -> Result<i32, String> {
+        let until = Instant::now() + patience;
+        loop {
+            match self.ended() {
+                Some(status) => return Ok(status.code().unwrap_or(-1)),
+                None if Instant::now() < until => sleep(Duration::from_millis(1)),
+                None => return Err(format!("process {} has not ended within {patience:?}", self.orders.process)),
+            }
+        }
+    }
+
+    /// `STOP` or `CONT`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").arg(format!("-{signal}")).arg(self.child.id().to_string()).status();
+        assert!(sent.is_ok_and(|sent| sent.success()), "process {} cannot be sent {signal}", self.orders.process);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _may_be_dead = self.child.kill();
+        let _may_be_dead = self.child.wait();
+    }
+}
+
+/// Looks again and again until something is there, but not for ever.
+pub(crate) fn wait_for<T>(patience: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let until = Instant::now() + patience;
+    loop {
+        if let Some(found) = look() {
+            return Some(found);
+        }
+        if Instant::now() > until {
+            return None;
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+/// The output on record.
+pub(crate) fn output(history: &[graphweft::Event]) -> Option<&Json> {
+    history.last().and_then(|event| match &event.kind {
+        graphweft::EventKind::RunCompleted { output } => Some(output),
+        _ => None,
+    })
+}
