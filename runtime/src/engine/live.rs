@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
-use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use super::Engine;
 use crate::driver::{Ending, Job, Journal, Part, Progress, Shared};
@@ -36,15 +36,15 @@ pub(crate) struct Runs(Mutex<HashMap<String, Slot>>);
 
 enum Slot {
     /// Somebody is about to start it, or to go on with it.
-    Reserved(Arc<Notify>),
+    Reserved(CancellationToken),
     Live(Arc<Live>),
 }
 
 /// What there is under an id.
 pub(crate) enum Found {
     Live(Arc<Live>),
-    /// Wait for this, and look again.
-    Reserved(Arc<Notify>),
+    /// Wait for this to be over, which it may be already, and look again.
+    Reserved(CancellationToken),
     /// It was free, and is now the caller's.
     Free(Reservation),
 }
@@ -53,7 +53,7 @@ pub(crate) enum Found {
 pub(crate) struct Reservation {
     engine: Engine,
     id: String,
-    notify: Arc<Notify>,
+    over: CancellationToken,
 }
 
 impl Drop for Reservation {
@@ -63,7 +63,7 @@ impl Drop for Reservation {
             runs.remove(&self.id);
         }
         drop(runs);
-        self.notify.notify_waiters();
+        self.over.cancel();
     }
 }
 
@@ -101,11 +101,11 @@ impl Engine {
         let mut runs = self.0.runs.lock();
         match runs.get(id) {
             Some(Slot::Live(live)) => Found::Live(Arc::clone(live)),
-            Some(Slot::Reserved(notify)) => Found::Reserved(Arc::clone(notify)),
+            Some(Slot::Reserved(over)) => Found::Reserved(over.clone()),
             None => {
-                let notify = Arc::new(Notify::new());
-                runs.insert(id.to_owned(), Slot::Reserved(Arc::clone(&notify)));
-                Found::Free(Reservation { engine: self.clone(), id: id.to_owned(), notify })
+                let over = CancellationToken::new();
+                runs.insert(id.to_owned(), Slot::Reserved(over.clone()));
+                Found::Free(Reservation { engine: self.clone(), id: id.to_owned(), over })
             }
         }
     }

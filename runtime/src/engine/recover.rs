@@ -106,7 +106,7 @@ impl Engine {
         loop {
             match self.reserve(&header.id) {
                 Found::Live(live) => return Ok(live),
-                Found::Reserved(notify) => notify.notified().await,
+                Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => return self.go_on(reservation, &header, &definition).await,
             }
         }

@@ -150,7 +150,7 @@ impl Retry {
         let reservation = loop {
             match engine.reserve(&run) {
                 Found::Free(reservation) => break reservation,
-                Found::Reserved(notify) => notify.notified().await,
+                Found::Reserved(over) => over.cancelled().await,
                 Found::Live(_) => return Err(goes_on(&run)),
             }
         };

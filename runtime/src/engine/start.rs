@@ -73,7 +73,7 @@ impl<T> Start<T> {
                     same_run(&id, &live.journal.workflow, &definition.name, Some(&live.input), &recorded)?;
                     return Ok(Run::of_live(&engine, live));
                 }
-                Found::Reserved(notify) => notify.notified().await,
+                Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => break reservation,
             }
         };

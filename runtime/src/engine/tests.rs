@@ -5,6 +5,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
+use super::live::Found;
 use super::{BuildError, Engine, Outcome, Run, Start, StartError};
 use crate::context::Context;
 use crate::event::{Event, EventKind};
@@ -394,4 +395,13 @@ async fn max_concurrency_counts_over_all_runs_and_a_time_limit_from_the_turn() {
     go_on.notify_one();
     assert_eq!(first.outcome().await, Ok(Outcome::Completed(json!(1))));
     assert_eq!(second.outcome().await, Ok(Outcome::Completed(json!(2))));
+}
+
+#[tokio::test]
+async fn who_waits_for_an_id_is_told_also_where_it_was_free_before_the_wait_began() {
+    let engine = engine();
+    let Found::Free(first) = engine.reserve("x") else { panic!("it was free") };
+    let Found::Reserved(over) = engine.reserve("x") else { panic!("it is reserved") };
+    drop(first);
+    tokio::time::timeout(Duration::from_secs(10), over.cancelled()).await.expect("it is told");
 }
