@@ -9,7 +9,7 @@ use super::{Engine, Halt};
 use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
-use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
+use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, StoreError};
 
 impl Engine {
     /// Answers a question of a run, in this process or in any other that has the same store. The answer is held against
@@ -78,15 +78,12 @@ impl Engine {
     /// Adds a record to a run that is not driven here, and has whoever drives it go on. `false`: somebody else was
     /// faster; look again.
     async fn add(&self, header: &RunHeader, record: Record) -> Result<bool, StoreError> {
-        let now = SystemTime::now();
-        // A run that waits is to go on; one that runs elsewhere is told.
-        let status = (header.status == RunStatus::Waiting).then_some((RunStatus::Waiting, Some(now)));
         let append = Append {
             run: header.key,
             at: header.records,
-            time: now,
+            time: SystemTime::now(),
             records: Arc::new(vec![record]),
-            header: HeaderChange { status, nudge: true, ..HeaderChange::default() },
+            header: HeaderChange { nudge: true, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)
     }

@@ -166,6 +166,9 @@ impl Runs {
         }
         if batch.header.nudge {
             self.nudged.insert(batch.run);
+            if self.runs.get(&batch.run).is_some_and(|run| run.header.status == RunStatus::Waiting) {
+                self.set_status(batch.run, RunStatus::Waiting, Some(batch.time), batch.time);
+            }
         }
         self.forget_finished();
         Appended::Done

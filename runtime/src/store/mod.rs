@@ -200,7 +200,8 @@ pub struct HeaderChange {
     pub graph: Option<Arc<(u64, Value)>>,
     /// Who executes it from here on.
     pub owner: Option<Option<Owner>>,
-    /// Tell the owner that somebody else has added something: its next [`Store::claim`] lists the run as nudged.
+    /// Somebody else has added something. The owner is told: its next [`Store::claim`] lists the run as nudged. A run that
+    /// is [`Waiting`](RunStatus::Waiting) when this is carried out can go on from now, whatever its owner does.
     pub nudge: bool,
 }
 

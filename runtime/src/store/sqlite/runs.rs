@@ -127,7 +127,9 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<Appe
         found &= set(transaction.prepare_cached("UPDATE runs SET owner = ?2 WHERE key = ?1")?, key, &owner)?;
     }
     if batch.nudge {
-        found &= set(transaction.prepare_cached("UPDATE runs SET nudged = ?2 WHERE key = ?1")?, key, &1)?;
+        let mut nudge = transaction
+            .prepare_cached("UPDATE runs SET nudged = 1, ready = iif(status = ?2, ?3, ready) WHERE key = ?1")?;
+        found &= nudge.execute(params![key, status_number(RunStatus::Waiting), to_millis(batch.time)])?;
     }
     // Without a change, and without records, there is nothing that a run was needed for.
     Ok(if found == 1 { Appended::Done } else { Appended::Conflict })

@@ -179,6 +179,20 @@ pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store)
     assert!(claimed.nudged.is_empty());
 }
 
+pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
+    let leaver = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await.key;
+    set_status(&store, run, RunStatus::Waiting, None).await;
+    let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
+    store.append(Append { header: nudge, ..batch(run, 1, &[said("answer")]) }).await.unwrap();
+    assert_eq!(header(&store, "a").await.wake_at, Some(at(1)));
+
+    store.leave(leaver);
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+
+    assert_eq!(ids(&claimed.runs), ["a"]);
+}
+
 pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
     let first = store.join().await.unwrap();
     store.leave(first);

@@ -99,6 +99,7 @@ try_on_each_store! {
         what_a_former_owner_adds_after_the_takeover_is_refused
         a_nudge_is_told_once_and_to_the_owner
         a_run_that_is_taken_is_not_nudged_as_well
+        a_nudge_has_a_run_that_waits_go_on
         an_owner_is_never_given_twice
     }
 }
