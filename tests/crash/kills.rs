@@ -111,7 +111,8 @@ fn look(judge: &mut Judge, directory: &Path, people: Option<&People>) -> Result<
 /// Read from a copy, so that the next process finds the files as the last one has left them.
 fn history_as_it_lies(directory: &Path) -> Vec<Event> {
     let copy = tempfile::tempdir().expect("there is room");
-    for name in ["runs.db", "runs.db-wal"] {
+    // A process that dies while it makes the file leaves a journal of another kind.
+    for name in ["runs.db", "runs.db-wal", "runs.db-journal"] {
         let from = directory.join(name);
         if from.exists() {
             fs::copy(from, copy.path().join(name)).expect("the database can be copied");
