@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::live::{Beginning, Found, Live, Reservation};
 use super::{Engine, Halt, MissingResources, Run, RunError};
 use crate::event::EventKind;
-use crate::store::{Claim, RunHeader, RunQuery, RunStatus, StoreError};
+use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunQuery, RunStatus, StoreError};
 use crate::table::Definition;
 
 /// How many runs are read at once.
@@ -183,16 +183,26 @@ impl Engine {
 
     /// Leaves a run that cannot go on here to others.
     pub(super) async fn give_up(&self, header: &RunHeader) {
-        let change = crate::store::HeaderChange { owner: Some(None), ..Default::default() };
-        let append = crate::store::Append {
-            run: header.key,
-            at: header.records,
-            time: SystemTime::now(),
-            records: Arc::default(),
-            header: change,
-        };
-        if let Err(error) = self.0.store.append(append).await {
+        if let Err(error) = self.disown(header).await {
             tracing::warn!(run = header.id, %error, "a run that cannot go on here could not be left to others");
         }
+    }
+
+    async fn disown(&self, header: &RunHeader) -> Result<(), StoreError> {
+        let me = self.owner().await?;
+        // Others may add something meanwhile, and then it is tried again.
+        while let Some(now) = self.0.store.header(&header.id).await?.filter(|now| now.owner == Some(me)) {
+            let append = Append {
+                run: now.key,
+                at: now.records,
+                time: SystemTime::now(),
+                records: Arc::default(),
+                header: HeaderChange { owner: Some(None), ..HeaderChange::default() },
+            };
+            if self.0.store.append(append).await? == Appended::Done {
+                break;
+            }
+        }
+        Ok(())
     }
 }

@@ -150,7 +150,7 @@ impl Runs {
 
     fn append(&mut self, batch: Append) -> Appended {
         let Some(run) = self.runs.get_mut(&batch.run) else { return Appended::Conflict };
-        if !batch.records.is_empty() && batch.at != run.header.records {
+        if batch.at != run.header.records {
             return Appended::Conflict;
         }
         run.add(batch.time, Arc::unwrap_or_clone(batch.records));

@@ -181,7 +181,7 @@ pub struct RunHeader {
 pub struct Append {
     /// The run.
     pub run: RunKey,
-    /// The number of the first record: how many the caller believes there are. Not looked at where there are no records.
+    /// The number of the first record: how many the caller believes there are.
     pub at: u64,
     /// When.
     pub time: SystemTime,

@@ -2,8 +2,7 @@
 
 use std::time::SystemTime;
 
-use rusqlite::types::ToSql;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::EncodedRow;
 use super::read::header_by_id;
@@ -69,14 +68,13 @@ pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Creat
 }
 
 pub(super) fn append(transaction: &Connection, batch: &EncodedAppend) -> Result<Appended, Trouble> {
-    if !batch.rows.is_empty() {
-        if length(transaction, batch.run)? != Some(batch.at) {
-            return Ok(Appended::Conflict);
-        }
-        let first = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
-        insert_rows(transaction, first, batch.time, &batch.rows)?;
+    if length(transaction, batch.run)? != Some(batch.at) {
+        return Ok(Appended::Conflict);
     }
-    change_header(transaction, batch)
+    let first = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
+    insert_rows(transaction, first, batch.time, &batch.rows)?;
+    change_header(transaction, batch)?;
+    Ok(Appended::Done)
 }
 
 /// How many records a run has; none where there is no such run.
@@ -95,12 +93,11 @@ fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble>
     Ok(is_there.then_some(0))
 }
 
-fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<Appended, Trouble> {
+fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
     let key = to_integer(batch.run.0);
-    let mut found = 1;
     if let Some((status, wake_at)) = batch.status {
         // A run that is over belongs to nobody.
-        found &= transaction
+        transaction
             .prepare_cached(
                 "UPDATE runs SET
                      updated = iif(status = ?2, updated, ?4), status = ?2, ready = ?3, owner = iif(?5, NULL, owner)
@@ -116,27 +113,20 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<Appe
     }
     if let Some(graph) = &batch.graph {
         insert_graph(transaction, graph)?;
-        found &= set(
-            transaction.prepare_cached("UPDATE runs SET graph = ?2 WHERE key = ?1")?,
-            key,
-            &graph.hash.cast_signed(),
-        )?;
+        transaction
+            .prepare_cached("UPDATE runs SET graph = ?2 WHERE key = ?1")?
+            .execute(params![key, graph.hash.cast_signed()])?;
     }
     if let Some(owner) = batch.owner {
         let owner = owner.map(|owner| to_integer(owner.0));
-        found &= set(transaction.prepare_cached("UPDATE runs SET owner = ?2 WHERE key = ?1")?, key, &owner)?;
+        transaction.prepare_cached("UPDATE runs SET owner = ?2 WHERE key = ?1")?.execute(params![key, owner])?;
     }
     if batch.nudge {
-        let mut nudge = transaction
-            .prepare_cached("UPDATE runs SET nudged = 1, ready = iif(status = ?2, ?3, ready) WHERE key = ?1")?;
-        found &= nudge.execute(params![key, status_number(RunStatus::Waiting), to_millis(batch.time)])?;
+        transaction
+            .prepare_cached("UPDATE runs SET nudged = 1, ready = iif(status = ?2, ?3, ready) WHERE key = ?1")?
+            .execute(params![key, status_number(RunStatus::Waiting), to_millis(batch.time)])?;
     }
-    // Without a change, and without records, there is nothing that a run was needed for.
-    Ok(if found == 1 { Appended::Done } else { Appended::Conflict })
-}
-
-fn set(mut update: CachedStatement<'_>, key: i64, value: &dyn ToSql) -> Result<usize, Trouble> {
-    Ok(update.execute(params![key, value])?)
+    Ok(())
 }
 
 pub(super) fn insert_rows(

@@ -155,6 +155,19 @@ pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store
     assert_eq!(add(&store, run, claimed.runs[0].records, &[said("new")]).await, Appended::Done);
 }
 
+pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused(store: impl Store) {
+    let former = store.join().await.unwrap();
+    let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
+    store.leave(former);
+    let (_, claimed) = claim_as_a_newcomer(&store).await;
+    let rest = HeaderChange { status: Some((RunStatus::Waiting, None)), owner: Some(None), ..HeaderChange::default() };
+
+    let late = store.append(Append { header: rest, ..batch(run, 1, &[]) }).await.unwrap();
+
+    assert_eq!(late, Appended::Conflict);
+    assert_eq!(header(&store, "a").await, claimed.runs[0]);
+}
+
 pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
     let (owner, other) = (store.join().await.unwrap(), store.join().await.unwrap());
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;

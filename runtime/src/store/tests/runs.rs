@@ -59,7 +59,7 @@ pub(super) async fn the_header_follows_the_status(store: impl Store) {
     store.append(Append { header: change, time: at(2), ..batch(run.key, 1, &[said("waits")]) }).await.unwrap();
     let waiting = header(&store, "a").await;
     let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(600)))), ..HeaderChange::default() };
-    store.append(Append { header: change, time: at(3), ..batch(run.key, 0, &[]) }).await.unwrap();
+    store.append(Append { header: change, time: at(3), ..batch(run.key, 2, &[]) }).await.unwrap();
     let still_waiting = header(&store, "a").await;
 
     assert_eq!((waiting.status, waiting.wake_at), (RunStatus::Waiting, Some(at(500))));
@@ -88,12 +88,12 @@ pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
     assert_eq!(header(&store, "a").await.owner, None);
 }
 
-pub(super) async fn the_header_changes_without_records_whatever_the_journal_is(store: impl Store) {
+pub(super) async fn the_header_changes_without_records(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     let owner = store.join().await.unwrap();
     let change = HeaderChange { owner: Some(Some(owner)), ..HeaderChange::default() };
 
-    let changed = store.append(Append { header: change, ..batch(run.key, 77, &[]) }).await.unwrap();
+    let changed = store.append(Append { header: change, ..batch(run.key, 1, &[]) }).await.unwrap();
 
     assert_eq!(changed, Appended::Done);
     assert_eq!(header(&store, "a").await.owner, Some(owner));
@@ -104,7 +104,7 @@ pub(super) async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store)
     create(&store, new_run("b")).await;
     let change = HeaderChange { graph: Some(Arc::new((u64::MAX, json!("newer")))), ..HeaderChange::default() };
 
-    store.append(Append { header: change, ..batch(run.key, 0, &[]) }).await.unwrap();
+    store.append(Append { header: change, ..batch(run.key, 1, &[]) }).await.unwrap();
 
     assert_eq!(header(&store, "a").await.graph, u64::MAX);
     assert_eq!(header(&store, "b").await.graph, 7);
