@@ -238,16 +238,27 @@ impl Journal {
 
     /// What somebody else has added since this journal was last known to be complete.
     pub(crate) async fn catch_up(self: &Arc<Self>) {
-        let from = self.inner().length;
-        if let Ok(news) = self.store.read(self.key, from, usize::MAX).await {
-            self.absorb(news, &mut Vec::new());
+        loop {
+            let (from, in_flight) = {
+                let inner = self.inner();
+                (inner.length, inner.in_flight.clone())
+            };
+            // What is being appended could be taken for news.
+            if let Some(in_flight) = in_flight {
+                in_flight.await;
+                continue;
+            }
+            let Ok(news) = self.store.read(self.key, from, usize::MAX).await else { return };
+            let inner = self.inner();
+            if inner.in_flight.is_none() && inner.length == from {
+                return self.absorb(inner, news, &mut Vec::new());
+            }
         }
     }
 
     /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
-    fn absorb(self: &Arc<Self>, news: Vec<Stored>, batch: &mut Vec<Record>) {
+    fn absorb(&self, mut inner: MutexGuard<'_, Inner>, news: Vec<Stored>, batch: &mut Vec<Record>) {
         let mut told = Vec::new();
-        let mut inner = self.inner();
         for stored in news {
             if stored.seq != inner.length || inner.halted.is_some() {
                 continue;
@@ -273,6 +284,10 @@ impl Journal {
                 _ => {}
             }
             told.push(stored);
+        }
+        // It may have to move again, and says that it rests when it does.
+        if !told.is_empty() && inner.rests.take().is_some() {
+            inner.header.status = Some((RunStatus::Running, None));
         }
         let is_halted = inner.halted.is_some();
         for stored in &told {
@@ -411,12 +426,16 @@ async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append
                 if news.is_empty() {
                     return journal.halt(Halt::Fenced);
                 }
-                journal.absorb(news, Arc::make_mut(&mut batch.records));
+                journal.absorb(journal.inner(), news, Arc::make_mut(&mut batch.records));
                 let (length, halted) = {
                     let inner = journal.inner();
                     (inner.length, inner.halted.clone())
                 };
                 batch.at = length;
+                // What was to rest may have to move again.
+                if let Some((RunStatus::Waiting, _)) = batch.header.status {
+                    batch.header.status = Some((RunStatus::Running, None));
+                }
                 if let Some(halt) = halted {
                     return journal.halt(halt);
                 }

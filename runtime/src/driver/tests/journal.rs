@@ -1,0 +1,181 @@
+//! The journal of a run that other processes add to.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::driver::Journal;
+use crate::engine::Halt;
+use crate::event::EventKind;
+use crate::store::{
+    Append, Appended, Claim, Claimed, Created, HeaderChange, MemoryStore, NewRun, Owner, Record, RunHeader, RunKey,
+    RunQuery, RunStatus, Store, StoreError, Stored,
+};
+
+/// A store that tells later that it has appended.
+struct Slow {
+    store: MemoryStore,
+    may_tell: Arc<Semaphore>,
+}
+
+impl Store for Slow {
+    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.store.join()
+    }
+
+    fn leave(&self, owner: Owner) {
+        self.store.leave(owner);
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.store.create(run)
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let (appended, may_tell) = (self.store.append(batch), Arc::clone(&self.may_tell));
+        async move {
+            let appended = appended.await;
+            may_tell.acquire().await.expect("it is open").forget();
+            appended
+        }
+        .boxed()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.store.read(run, from, limit)
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.store.header(id)
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.store.list(query)
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        self.store.claim(claim)
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
+        self.store.graph(hash)
+    }
+}
+
+fn record(kind: EventKind) -> Record {
+    Record { path: "flow/a".to_owned(), kind }
+}
+
+fn said() -> EventKind {
+    EventKind::Said { text: "a".to_owned() }
+}
+
+fn answered() -> Record {
+    record(EventKind::Answered { answer: json!(1) })
+}
+
+/// A run of its own in a store, and its owner.
+async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>, Owner) {
+    let owner = store.join().await.expect("it joins");
+    let new = NewRun {
+        id: "x".to_owned(),
+        workflow: "flow".to_owned(),
+        owner: Some(owner),
+        graph: Arc::new((1, json!(1))),
+        forked_from: None,
+        time: SystemTime::now(),
+        records: vec![record(said())],
+    };
+    let Ok(Created::New(header)) = store.create(new).await else { panic!("it is new") };
+    (Arc::new(Journal::new(&header, owner, through)), owner)
+}
+
+/// As another process does that answers a question.
+async fn add_from_elsewhere(store: &MemoryStore, record: Record) {
+    let header = header(store).await;
+    let append = Append {
+        run: header.key,
+        at: header.records,
+        time: SystemTime::now(),
+        records: vec![record],
+        header: HeaderChange { nudge: true, ..HeaderChange::default() },
+    };
+    assert_eq!(store.append(append).await, Ok(Appended::Done));
+}
+
+async fn header(store: &MemoryStore) -> RunHeader {
+    store.header("x").await.expect("it can be read").expect("it is there")
+}
+
+#[tokio::test]
+async fn what_is_being_appended_is_not_taken_for_news() {
+    let (store, may_tell) = (MemoryStore::new(), Arc::new(Semaphore::new(0)));
+    let slow = Arc::new(Slow { store: store.clone(), may_tell: Arc::clone(&may_tell) });
+    let (journal, _) = journal(&store, slow).await;
+    journal.push("flow/a".to_owned(), said());
+    let catching_up = async {
+        add_from_elsewhere(&store, answered()).await;
+        let caught_up = journal.catch_up();
+        let later = async {
+            tokio::task::yield_now().await;
+            may_tell.add_permits(2);
+        };
+        futures::join!(caught_up, later);
+    };
+    let (flushed, ()) = futures::join!(journal.flush(), catching_up);
+    flushed.expect("it is recorded");
+    journal.push("flow/a".to_owned(), said());
+    assert_eq!(journal.flush().await, Ok(()));
+    assert_eq!(header(&store).await.records, 4);
+}
+
+#[tokio::test]
+async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
+    let store = MemoryStore::new();
+    let (journal, _) = journal(&store, Arc::new(store.clone())).await;
+    add_from_elsewhere(&store, answered()).await;
+    journal.rest(None, false);
+    journal.flush().await.expect("it is recorded");
+    assert_eq!(header(&store).await.status, RunStatus::Running);
+}
+
+#[tokio::test]
+async fn a_run_that_was_answered_while_it_rested_says_that_it_runs_with_its_next_record() {
+    let store = MemoryStore::new();
+    let (journal, _) = journal(&store, Arc::new(store.clone())).await;
+    journal.rest(None, false);
+    journal.flush().await.expect("it is recorded");
+    add_from_elsewhere(&store, answered()).await;
+    assert!(header(&store).await.wake_at.is_some(), "whoever finds its owner dead goes on with it");
+    journal.catch_up().await;
+    journal.push("flow/a".to_owned(), said());
+    journal.flush().await.expect("it is recorded");
+    assert_eq!(header(&store).await.status, RunStatus::Running);
+}
+
+#[tokio::test]
+async fn a_run_that_was_taken_over_does_not_rest_here() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    store.leave(owner);
+    let other = store.join().await.expect("it joins");
+    let claim = Claim {
+        owner: other,
+        workflows: vec!["flow".to_owned()],
+        only: None,
+        except: Vec::new(),
+        own: false,
+        orphans: true,
+        now: SystemTime::now(),
+        limit: 1,
+    };
+    store.claim(claim).await.expect("it claims");
+    journal.rest(None, true);
+    assert_eq!(journal.flush().await, Err(Halt::Fenced));
+    let header = header(&store).await;
+    assert_eq!((header.status, header.owner), (RunStatus::Running, Some(other)));
+}
