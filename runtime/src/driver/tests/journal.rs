@@ -101,7 +101,7 @@ async fn add_from_elsewhere(store: &MemoryStore, record: Record) {
         run: header.key,
         at: header.records,
         time: SystemTime::now(),
-        records: vec![record],
+        records: Arc::new(vec![record]),
         header: HeaderChange { nudge: true, ..HeaderChange::default() },
     };
     assert_eq!(store.append(append).await, Ok(Appended::Done));
