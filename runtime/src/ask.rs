@@ -1,22 +1,26 @@
 //! Questions to people: `ctx.ask(..)`, and a node that does nothing else.
 
-use std::future::IntoFuture;
+use std::future::Future;
 use std::marker::PhantomData;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context as Waker, Poll};
 
-use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::child::Lazy;
 use crate::context::{Attempt, Context, Wait};
 use crate::driver::{Journal, Misfit};
 use crate::event::EventKind;
 use crate::fault::{Fault, Never};
 use crate::node::{Node, Travels};
 
-/// A question that is asked when this is awaited, which gives the answer.
+/// A question that is asked when this is awaited, which gives the answer. It is a future, so that `join!` takes it.
 #[must_use = "nothing is asked before it is awaited"]
-pub struct Ask<'c, T> {
+pub struct Ask<'c, T>(Lazy<'c, Request<'c, T>, T>);
+
+struct Request<'c, T> {
     context: &'c Context,
     name: String,
     key: Option<String>,
@@ -64,30 +68,37 @@ impl Context {
     /// Cancel safe: a question whose future is dropped stays open until its node is done, and asking it again waits for
     /// the same answer.
     pub fn ask<T: Travels>(&self, name: impl Into<String>, prompt: impl Into<String>) -> Ask<'_, T> {
-        Ask {
+        Ask(Lazy::Described(Request {
             context: self,
             name: name.into(),
             key: None,
             prompt: prompt.into(),
             payload: Ok(Json::Null),
             gives: PhantomData,
-        }
+        }))
     }
 }
 
-impl<'c, T: Travels> Ask<'c, T> {
+impl<T: Travels> Ask<'_, T> {
     /// What there is to see with the question.
-    pub fn payload(mut self, payload: impl Serialize) -> Self {
-        self.payload = serde_json::to_value(payload);
+    pub fn payload(self, payload: impl Serialize) -> Self {
+        self.payload_as(serde_json::to_value(payload))
+    }
+
+    fn payload_as(mut self, payload: Result<Json, serde_json::Error>) -> Self {
+        self.0.describe(|request| request.payload = payload);
         self
     }
 
     /// Tells questions of one name apart.
     pub fn key(mut self, key: impl ToString) -> Self {
-        self.key = Some(key.to_string());
+        let key = key.to_string();
+        self.0.describe(|request| request.key = Some(key));
         self
     }
+}
 
+impl<'c, T: Travels> Request<'c, T> {
     async fn ask(self) -> T {
         match self.answered().await {
             Ok(answer) => answer,
@@ -96,7 +107,7 @@ impl<'c, T: Travels> Ask<'c, T> {
     }
 
     async fn answered(self) -> Result<T, (&'c Context, Fault)> {
-        let Ask { context, name, key, prompt, payload, .. } = self;
+        let Request { context, name, key, prompt, payload, .. } = self;
         let attempt = &context.0;
         let fault = |message: String| (context, Fault::Context { message });
         let path = attempt.claim(&name, key.as_deref()).map_err(|fault| (context, fault))?;
@@ -165,18 +176,21 @@ fn fits<T: Travels>(answer: &Json) -> Result<(), Misfit> {
     }
 }
 
-impl<'c, T: Travels> IntoFuture for Ask<'c, T> {
+impl<T: Travels> Future for Ask<'_, T> {
     type Output = T;
-    type IntoFuture = BoxFuture<'c, T>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.ask())
+    fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
+        self.get_mut().0.poll(waker, |request| Box::pin(request.ask()))
     }
 }
 
 impl<T> std::fmt::Debug for Ask<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ask").field("name", &self.name).field("prompt", &self.prompt).finish_non_exhaustive()
+        let mut shown = f.debug_struct("Ask");
+        if let Some(request) = self.0.description() {
+            shown.field("name", &request.name).field("prompt", &request.prompt);
+        }
+        shown.finish_non_exhaustive()
     }
 }
 
@@ -226,8 +240,7 @@ impl<In: Travels, Out: Travels> Node for Human<In, Out> {
     type Error = Never;
 
     async fn run(&self, input: In, context: &Context) -> Result<Out, Never> {
-        let mut ask = context.ask::<Out>(&*self.name, &*self.prompt);
-        ask.payload = input.__to_json();
+        let ask = context.ask::<Out>(&*self.name, &*self.prompt).payload_as(input.__to_json());
         drop(input);
         Ok(ask.await)
     }

@@ -4,6 +4,8 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use futures::future::BoxFuture;
@@ -11,12 +13,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, WriteSet, Writes};
+use crate::core::{Place, WriteSet, Writes, fold_into};
 use crate::driver::Shared;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::node::Node;
-use crate::state::{Part, State, StateWrite};
+use crate::state::{Part, State, StateOp, StateWrite};
 
 /// One attempt at a node, seen from inside: who it is, whom it can talk to, what it shares with others.
 ///
@@ -40,6 +42,10 @@ pub(crate) struct Attempt {
     moves: Mutex<Moves>,
     /// The paths of what it has asked its context for.
     asked: Mutex<BTreeSet<String>>,
+    /// How often it has asked for a timer.
+    timers: AtomicU32,
+    /// For a child: whose it is.
+    parent: Option<Arc<Attempt>>,
 }
 
 /// Where an attempt stands.
@@ -137,6 +143,8 @@ impl Drop for Wait {
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     writes: Option<Box<WriteSet>>,
+    /// Which of the shared ones were children's, and whose.
+    adopted: Vec<(Range<usize>, String)>,
     /// A write that could not be made.
     pub(crate) broken: Option<Fault>,
     /// What the attempt is to end with.
@@ -180,7 +188,21 @@ impl Attempt {
             draft: Mutex::default(),
             moves: Mutex::default(),
             asked: Mutex::default(),
+            timers: AtomicU32::new(0),
+            parent: None,
         }
+    }
+
+    /// An attempt at a child, that sees the state as its parent does now.
+    pub(crate) fn child(
+        parent: &Arc<Attempt>,
+        path: &str,
+        number: u32,
+        once_only: bool,
+        state: Arc<Map<String, Value>>,
+    ) -> Self {
+        let attempt = Attempt::new(Arc::clone(&parent.run), At::Child(path.into()), number, state, None);
+        Attempt { once_only, parent: Some(Arc::clone(parent)), ..attempt }
     }
 
     fn moves(&self, change: impl FnOnce(&mut Moves)) {
@@ -230,6 +252,12 @@ impl Attempt {
         }
         *self.draft.get_mut().unwrap_or_else(PoisonError::into_inner) = Draft::default();
         self.asked.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.timers.get_mut() = 0;
+    }
+
+    /// The number of the next timer, from 1.
+    pub(crate) fn next_timer(&self) -> u32 {
+        self.timers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn draft(&self) -> MutexGuard<'_, Draft> {
@@ -252,8 +280,57 @@ impl Attempt {
         listens
     }
 
-    fn token(&self) -> &CancellationToken {
-        self.token.get_or_init(CancellationToken::new)
+    /// Whether it was told to end. Does not count as listening.
+    pub(crate) fn is_stopped(&self) -> bool {
+        match (self.token.get(), &self.parent) {
+            (Some(token), _) => token.is_cancelled(),
+            (None, Some(parent)) => parent.is_stopped(),
+            (None, None) => false,
+        }
+    }
+
+    /// What tells it that it is cancelled. For a child, its parent listens as well.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        self.token.get_or_init(|| match &self.parent {
+            Some(parent) => parent.token().child_token(),
+            None => CancellationToken::new(),
+        })
+    }
+
+    /// The run's state as this attempt sees it now, and how much of that it has written itself.
+    pub(crate) fn view(&self) -> Result<(Arc<Map<String, Value>>, usize), Fault> {
+        let draft = self.draft();
+        let written = draft.writes(Part::Shared);
+        if written.is_empty() {
+            return Ok((Arc::clone(&self.state), 0));
+        }
+        let mut values = Map::clone(&self.state);
+        fold_into(&mut values, written)?;
+        Ok((Arc::new(values), written.len()))
+    }
+
+    /// Makes what a child has written its own. `seen` is how much it had written itself when the child began; a child that
+    /// replaces what was written since has not seen it, and gets nothing of its own written.
+    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite], seen: Option<usize>) -> Result<(), Fault> {
+        let mut draft = self.draft();
+        let own = draft.writes(Part::Shared);
+        for (at, since) in own.iter().enumerate().skip(seen.unwrap_or(own.len())) {
+            let replaces = |write: &StateWrite| matches!(write.op, StateOp::Set(_) | StateOp::Remove);
+            if writes.iter().any(|write| replaces(write) && write.key == since.key) {
+                let adopted = draft.adopted.iter().find(|(writes, _)| writes.contains(&at));
+                let first = adopted.map_or_else(|| self.place.to_string(), |(_, path)| path.clone());
+                let (key, first, second) = (since.key.as_str().into(), first.into(), child.into());
+                return Err(Fault::StateConflict { key, first, second });
+            }
+        }
+        if !writes.is_empty() {
+            let from = own.len();
+            draft.adopted.push((from..from + writes.len(), child.to_owned()));
+            for write in writes {
+                draft.write(Part::Shared, write.clone());
+            }
+        }
+        Ok(())
     }
 }
 

@@ -235,7 +235,7 @@ fn routes(definition: &Definition, node: NodeIx) -> Vec<RoutePrint> {
 
 /// JSON with the keys of each object in order. `serde_json` itself keeps the order in which they were set where any crate
 /// of the program asks for its feature `preserve_order`.
-fn canonical(json: &Json) -> String {
+pub(crate) fn canonical(json: &Json) -> String {
     match json {
         Json::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
         Json::Object(fields) => {
@@ -250,6 +250,6 @@ fn canonical(json: &Json) -> String {
 
 /// The 64-bit FNV-1a hash, <http://www.isthe.com/chongo/tech/comp/fnv/>: short, and the same everywhere. Nobody gains by
 /// a collision here.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

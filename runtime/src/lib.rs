@@ -3,6 +3,7 @@
 
 mod ask;
 mod block_on;
+mod child;
 mod collectors;
 mod compile;
 mod context;
@@ -28,6 +29,7 @@ mod workflow;
 
 pub use ask::{Ask, Human};
 pub use block_on::block_on;
+pub use child::{Child, ChildError, Sleep, Step};
 pub use collectors::{FirstOf, KOf};
 pub use context::Context;
 pub use engine::{

@@ -111,6 +111,10 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const OWN_NAME: Option<&'static str> = None;
 
+    /// The name of the function, or of the workflow.
+    #[doc(hidden)]
+    const FUNCTION: Option<&'static str> = None;
+
     /// The option `was`: what the node was called before.
     #[doc(hidden)]
     const WAS: &'static [&'static str] = &[];

@@ -48,6 +48,39 @@ impl RetryPolicy {
         RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
     }
 
+    /// So many attempts in all, with the delays of [`RetryPolicy::default`] between them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use graphweft::RetryPolicy;
+    ///
+    /// let policy = RetryPolicy::attempts(3).initial_delay(Duration::from_millis(100)).jitter(0.0);
+    /// assert_eq!(policy.delay_after(2, 0.0), Duration::from_millis(200));
+    /// ```
+    pub fn attempts(max_attempts: u32) -> Self {
+        RetryPolicy { max_attempts, ..RetryPolicy::default() }
+    }
+
+    /// Sets the delay before the second attempt.
+    pub fn initial_delay(self, initial_delay: Duration) -> Self {
+        RetryPolicy { initial_delay, ..self }
+    }
+
+    /// Sets the longest delay, before jitter.
+    pub fn max_delay(self, max_delay: Duration) -> Self {
+        RetryPolicy { max_delay, ..self }
+    }
+
+    /// Sets what each delay is multiplied with to give the next.
+    pub fn backoff_factor(self, backoff_factor: f64) -> Self {
+        RetryPolicy { backoff_factor, ..self }
+    }
+
+    /// Sets how much longer a delay may get by chance: 0, not at all; 1, up to twice its length.
+    pub fn jitter(self, jitter: f64) -> Self {
+        RetryPolicy { jitter, ..self }
+    }
+
     /// The delay after `attempt` (from 1) has failed; `random` is in `0.0..1.0`.
     pub fn delay_after(&self, attempt: u32, random: f64) -> Duration {
         let grown = self.initial_delay.as_secs_f64() * self.backoff_factor.powi(attempt.saturating_sub(1) as i32);

@@ -62,6 +62,12 @@ pub enum Finished {
     Fault(Fault),
 }
 
+impl From<Fault> for Finished {
+    fn from(fault: Fault) -> Self {
+        Finished::Fault(fault)
+    }
+}
+
 /// An error on its way along the arm `err`.
 #[derive(Debug)]
 pub struct Routed {

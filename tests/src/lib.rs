@@ -1,9 +1,12 @@
 //! Programs as users write them, held against what graphweft promises: what they share.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::StreamExt;
-use graphweft::{Engine, Event, EventKind, Failure, Run, RunError, Workflow};
+use graphweft::store::MemoryStore;
+use graphweft::{Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
+use tokio::sync::Notify;
 
 /// What nodes did, in the order in which they did it; given to an engine as a resource.
 #[derive(Clone, Debug, Default)]
@@ -104,4 +107,94 @@ pub fn paths(events: &[Event], is_meant: impl Fn(&EventKind) -> bool) -> Vec<Str
 /// The paths of the attempts that began, in order.
 pub fn started(events: &[Event]) -> Vec<String> {
     paths(events, |kind| matches!(kind, EventKind::NodeStarted { .. }))
+}
+
+/// What is left of one process for the next: its store and what its nodes did. Give it to each [`life`].
+#[derive(Clone, Debug, Default)]
+pub struct Remains {
+    /// The runs.
+    pub store: MemoryStore,
+    /// What nodes did, in all lives.
+    pub journal: Journal,
+}
+
+/// Where a process dies. Given to an engine as a resource.
+#[derive(Clone, Debug, Default)]
+pub struct Death {
+    at: Option<&'static str>,
+    came: Arc<Notify>,
+}
+
+impl Death {
+    /// Whoever comes to this place goes no further.
+    pub fn at(place: &'static str) -> Self {
+        Death { at: Some(place), came: Arc::default() }
+    }
+
+    /// For nodes: comes to a place.
+    pub async fn come(&self, place: &str) {
+        if self.at == Some(place) {
+            self.came.notify_one();
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits until somebody has come there.
+    pub async fn came(&self) {
+        self.came.notified().await;
+    }
+}
+
+impl Remains {
+    /// An engine of one life, with [`Journal`] and [`Death`] among its resources.
+    pub fn engine(&self, death: &Death) -> EngineBuilder {
+        Engine::builder().store(self.store.clone()).resource(self.journal.clone()).resource(death.clone())
+    }
+
+    /// A process that starts a run and dies where somebody comes to a place.
+    ///
+    /// # Panics
+    /// Where the run does not start, or nobody comes.
+    pub fn dies_at<W: Workflow>(&self, input: W::Input, place: &'static str) {
+        life(async {
+            let death = Death::at(place);
+            let engine = self.engine(&death).build().expect("an engine");
+            let _run = engine.start::<W>(input).id("run").await.expect("a run");
+            tokio::time::timeout(Duration::from_secs(20), death.came()).await.expect("somebody comes");
+        });
+    }
+
+    /// The process after that: goes on with the run, and gives how it ends and all of its records.
+    ///
+    /// # Panics
+    /// Where the run does not go on.
+    pub fn goes_on<W: Workflow>(&self) -> (Result<serde_json::Value, RunError>, Vec<Event>) {
+        self.goes_on_with::<W>(|builder| builder)
+    }
+
+    /// The same, with an engine that is different in something.
+    ///
+    /// # Panics
+    /// Where the run does not go on.
+    pub fn goes_on_with<W: Workflow>(
+        &self,
+        change: impl FnOnce(EngineBuilder) -> EngineBuilder,
+    ) -> (Result<serde_json::Value, RunError>, Vec<Event>) {
+        life(async {
+            let engine = change(self.engine(&Death::default())).register::<W>().build().expect("an engine");
+            engine.recover().await.expect("a store that can be read");
+            let run = engine.run("run").await.expect("a store that can be read").expect("the run");
+            let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await.expect("the run ends");
+            let events = engine.history("run").await.expect("a store that can be read").expect("its records");
+            (result, events)
+        })
+    }
+}
+
+/// One process: what is still under way when the future ends is cut short.
+///
+/// # Panics
+/// Where there can be no runtime.
+pub fn life<T>(all: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(all)
 }

@@ -5,7 +5,7 @@ mod signature;
 
 use proc_macro2::TokenStream;
 
-pub use emit::doc_text;
+pub use emit::{default_impl, doc_text};
 
 use crate::options::parse_node_attribute;
 

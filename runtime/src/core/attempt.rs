@@ -293,6 +293,7 @@ impl<V> Machine<V> {
     }
 }
 
-fn is_retryable(fault: &Fault) -> bool {
+/// Whether another attempt may follow.
+pub(crate) fn is_retryable(fault: &Fault) -> bool {
     !matches!(fault, Fault::NothingCollected { .. } | Fault::Interrupted)
 }

@@ -28,6 +28,7 @@ mod token;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use attempt::is_retryable;
 pub(crate) use layout::{Layout, NodeKind, NodeSpec, Program};
 pub(crate) use machine::Core;
 pub(crate) use message::{Command, Ended, Event, Note, Routable, RunEnd, TimerId};

@@ -12,12 +12,11 @@ use tokio::time::Sleep;
 
 use super::catch::caught;
 use crate::fault::Fault;
-use crate::table::Finished;
 
-/// One attempt under way. Polled by the run itself where it is alone, by a task of its own otherwise, and may move from
-/// the one to the other. Never panics, neither when polled nor when dropped.
-pub(super) struct Running {
-    node: Option<BoxFuture<'static, Finished>>,
+/// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a task
+/// of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when dropped.
+pub(crate) struct Running<'n, T> {
+    node: Option<BoxFuture<'n, T>>,
     turn: Turn,
     limit: Limit,
     span: tracing::Span,
@@ -38,11 +37,11 @@ enum Limit {
     Counts(Pin<Box<Sleep>>, Duration),
 }
 
-impl Running {
+impl<'n, T> Running<'n, T> {
     /// `limit` counts from its turn, which is now where nothing has to be waited for; the runtime must have a clock where
     /// there is one.
-    pub(super) fn new(
-        node: BoxFuture<'static, Finished>,
+    pub(crate) fn new(
+        node: BoxFuture<'n, T>,
         limit: Option<Duration>,
         permits: Option<&Arc<Semaphore>>,
         span: tracing::Span,
@@ -72,10 +71,10 @@ impl Running {
     }
 }
 
-impl Future for Running {
-    type Output = Finished;
+impl<T: From<Fault>> Future for Running<'_, T> {
+    type Output = T;
 
-    fn poll(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Finished> {
+    fn poll(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
         if let Turn::Waits(permit) = &mut self.turn {
             let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return Poll::Pending };
             self.turn = Turn::Has(permit.ok());
@@ -88,25 +87,25 @@ impl Future for Running {
         };
         let finished = match polled {
             Ok(Poll::Ready(finished)) => finished,
-            Err(fault) => Finished::Fault(fault),
+            Err(fault) => T::from(fault),
             Ok(Poll::Pending) => {
                 let Limit::Counts(sleep, after) = limit else { return Poll::Pending };
                 if sleep.as_mut().poll(waker).is_pending() {
                     return Poll::Pending;
                 }
-                Finished::Fault(Fault::Timeout { after: *after })
+                T::from(Fault::Timeout { after: *after })
             }
         };
         let ended = self.end();
         self.turn = Turn::Has(None);
         match ended {
-            Some(fault) => Poll::Ready(Finished::Fault(fault)),
+            Some(fault) => Poll::Ready(T::from(fault)),
             None => Poll::Ready(finished),
         }
     }
 }
 
-impl Drop for Running {
+impl<T> Drop for Running<'_, T> {
     fn drop(&mut self) {
         if self.node.is_some() {
             self.end();

@@ -114,11 +114,7 @@ impl Driver {
             Err(halt) => return self.halt = Some(halt),
         };
         if let Some(journal) = &self.shared.journal {
-            let path = place.to_string();
-            if number > 1 {
-                journal.desk.forgive_below(&path);
-            }
-            journal.push(path, EventKind::NodeStarted { attempt: number, inside: None, input: None });
+            journal.push(place.to_string(), EventKind::NodeStarted { attempt: number, inside: None, input: None });
         }
         let span = tracing::debug_span!("node", path = %place, attempt = number);
         let Some((node, limit, once_only)) = self.body(&place) else {
@@ -311,7 +307,15 @@ impl Driver {
         }
     }
 
+    /// What the nodes inside a child write becomes the child's own.
+    pub(super) fn gather(&self, note: &Note) {
+        if let (Some(within), Note::Completed { writes, .. } | Note::Waiting { writes }) = (&self.within, note) {
+            within.wrote(writes);
+        }
+    }
+
     fn write_down(&mut self, task: Option<TaskId>, place: &Place, note: Note) {
+        self.gather(&note);
         let state = |writes: Writes| -> (Vec<StateWrite>, Vec<StateWrite>) {
             writes.0.map(|set| (set.shared, set.local)).unwrap_or_default()
         };
@@ -349,6 +353,7 @@ impl Driver {
                     // It may go on by the arm `err`, which comes next.
                     self.given.push((task, given));
                 }
+                journal.desk.forgive_below(&path);
                 EventKind::NodeFailed { attempt, cause, retry_in, error: None }
             }
             Note::Skipped => EventKind::NodeSkipped,

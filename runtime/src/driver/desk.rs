@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::context::{Wait, Woken};
 use crate::event::EventKind;
-use crate::fault::Cause;
+use crate::fault::{Cause, Fault};
 use crate::question::{AnswerError, Question, Questions, State, check_schema};
 use crate::state::StateWrite;
 use crate::store::{Record, Stored};
@@ -35,6 +35,10 @@ struct Inner {
 pub(crate) struct Item {
     /// The last attempt that has begun.
     pub(crate) attempt: u32,
+    /// Whether that attempt is under way, or was cut short and never ended.
+    pub(crate) under_way: bool,
+    /// Whether it began before this process, so that what is on record below it can be gone on with.
+    pub(crate) is_before: bool,
     /// How many attempts have failed.
     pub(crate) failures: u32,
     /// Whether it is a graph that was entered.
@@ -53,6 +57,8 @@ pub(crate) struct Item {
     pub(crate) until: Option<SystemTime>,
     /// Whether it has.
     pub(crate) fired: bool,
+    /// Whether a node of this process sleeps until then.
+    sleeps: bool,
 }
 
 /// Why an answer does not fit: where, and what.
@@ -75,8 +81,14 @@ impl Desk {
 
     /// Folds a record of something below a node that is not done, from before this process.
     pub(crate) fn restore(&self, stored: Stored) {
-        self.inner().apply(&stored.record.path, &stored.record.kind, stored.time);
-        self.inner().before.push(stored);
+        let mut inner = self.inner();
+        inner.apply(&stored.record.path, &stored.record.kind, stored.time);
+        if let EventKind::NodeStarted { .. } = stored.record.kind
+            && let Some(item) = inner.items.get_mut(&stored.record.path)
+        {
+            item.is_before = true;
+        }
+        inner.before.push(stored);
     }
 
     /// Folds a record of a question, of whatever kind, from before this process.
@@ -113,28 +125,26 @@ impl Desk {
         self.inner().forget_below(path);
     }
 
-    /// A new attempt at a node: what has failed for good before may be tried again.
+    /// An attempt at a node has failed: what has failed for good in it may be tried again by the next one.
     pub(crate) fn forgive_below(&self, path: &str) {
         self.inner().forgive_below(path);
     }
 
-    /// The records from before this process of the graph inside a child, from its last attempt on.
+    /// The records from before this process of the graph inside a child whose attempt is gone on with; only once, since
+    /// from then on they are not all there is. They stay for the children of the nodes inside.
     pub(crate) fn take_records(&self, path: &str) -> Vec<Stored> {
         let mut inner = self.inner();
-        let is_below = |stored: &Stored| below(&stored.record.path, path);
-        let begins =
-            |stored: &Stored| stored.record.path == path && matches!(stored.record.kind, EventKind::NodeStarted { .. });
-        let from = inner.before.iter().rposition(begins).map_or(0, |at| at + 1);
-        let (mut taken, mut kept) = (Vec::new(), Vec::new());
-        for (at, stored) in std::mem::take(&mut inner.before).into_iter().enumerate() {
-            match (is_below(&stored), at >= from) {
-                (true, true) => taken.push(stored),
-                (true, false) => {}
-                (false, _) => kept.push(stored),
-            }
+        if let Some(item) = inner.items.get_mut(path) {
+            item.is_before = false;
         }
-        inner.before = kept;
-        taken
+        inner.before.iter().filter(|stored| below(&stored.record.path, path)).cloned().collect()
+    }
+
+    /// Whether a node of this process sleeps until a timer has run out.
+    pub(crate) fn sleeps(&self, path: &str, sleeps: bool) {
+        if let Some(item) = self.inner().items.get_mut(path) {
+            item.sleeps = sleeps;
+        }
     }
 
     pub(crate) fn open_questions(&self) -> Vec<Question> {
@@ -148,7 +158,7 @@ impl Desk {
     /// When the next timer that a node waits for runs out.
     pub(crate) fn next_timer(&self) -> Option<SystemTime> {
         let inner = self.inner();
-        inner.items.values().filter(|item| !item.fired).filter_map(|item| item.until).min()
+        inner.items.values().filter(|item| item.sleeps).filter_map(|item| item.until).min()
     }
 
     /// Waits for an answer. Whether the question is open already.
@@ -209,14 +219,16 @@ impl Inner {
     fn apply(&mut self, path: &str, kind: &EventKind, time: SystemTime) {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                if inside.is_some() {
+                // A graph that is entered begins from its start, and so does a node in the place of one.
+                if inside.is_some() || self.items.get(path).is_some_and(|item| item.inside) {
                     self.forget_below(path);
-                } else if self.items.get(path).is_some_and(|item| item.attempt < *attempt) {
-                    self.forgive_below(path);
                 }
                 let item = self.items.entry(path.to_owned()).or_default();
                 item.attempt = *attempt;
+                item.under_way = true;
+                item.is_before = false;
                 item.inside = inside.is_some();
+                item.failed = None;
                 item.retry_at = None;
                 if input.is_some() {
                     item.input.clone_from(input);
@@ -224,6 +236,7 @@ impl Inner {
             }
             EventKind::NodeCompleted { output, state, .. } => {
                 let item = self.items.entry(path.to_owned()).or_default();
+                item.under_way = false;
                 item.output = Some((output.clone().unwrap_or_default(), state.clone()));
                 self.forget_below(path);
             }
@@ -231,10 +244,13 @@ impl Inner {
                 let item = self.items.entry(path.to_owned()).or_default();
                 item.attempt = *attempt;
                 item.failures += 1;
+                // What was cut short stays so, whoever asks for it again.
+                item.under_way = cause.fault == Some(Fault::Interrupted);
                 match retry_in {
                     Some(delay) => item.retry_at = time.checked_add(*delay),
                     None => item.failed = Some((cause.clone(), error.clone())),
                 }
+                self.forgive_below(path);
             }
             EventKind::Answered { answer } => {
                 self.items.entry(path.to_owned()).or_default().answer = Some(answer.clone());

@@ -11,11 +11,12 @@ mod run;
 mod shared;
 mod timers;
 
+pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
-pub(crate) use desk::Misfit;
+pub(crate) use desk::{Item, Misfit};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use run::{Ending, Job, Part};
-pub(crate) use shared::{Env, Shared, new_run_id};
+pub(crate) use shared::{Env, Moving, Shared, Within, new_run_id};
 
 #[cfg(test)]
 mod tests;

@@ -162,6 +162,7 @@ impl Driver {
         let Some((task, place)) = known else {
             return self.take_other(fold, stored).map(|()| false);
         };
+        self.settle_desk(path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
                 self.core.apply(Event::Started { task });
@@ -217,6 +218,17 @@ impl Driver {
         }
         self.drain(fold, time);
         Ok(true)
+    }
+
+    /// What a node had asked its context for is done with when the node is. What had failed for good is tried again by
+    /// its next attempt.
+    fn settle_desk(&self, path: &str, kind: &EventKind) {
+        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return };
+        match kind {
+            EventKind::NodeCompleted { .. } | EventKind::NodeWaiting { .. } => journal.desk.forget_below(path),
+            EventKind::NodeFailed { .. } => journal.desk.forgive_below(path),
+            _ => {}
+        }
     }
 
     /// Folds a record that is not one of a node that has fired.
@@ -384,7 +396,10 @@ impl Driver {
                     fold.kept.remove(&task);
                     fold.entered.remove(&task);
                 }
-                Command::Note { task, place, note } => fold.note(task, &place, &note),
+                Command::Note { task, place, note } => {
+                    self.gather(&note);
+                    fold.note(task, &place, &note);
+                }
                 Command::End(end) => fold.end = Some(*end),
                 Command::Cancel(_) | Command::Route { .. } => {}
             }

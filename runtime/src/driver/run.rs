@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::attempt::Running;
 use super::catch::caught;
 use super::journal::{Journal, Progress};
-use super::shared::Shared;
+use super::shared::{Shared, Within};
 use super::timers::{Timer, Timers};
 use crate::compile::Executable;
 use crate::context::{Attempt, Beat};
@@ -46,6 +46,8 @@ pub(crate) enum Part {
     Whole,
     /// A node that has started it; the text stands before all of its paths.
     Of(String),
+    /// A child, by its path.
+    Child(String, Arc<Within>),
 }
 
 /// How a run ended.
@@ -85,8 +87,8 @@ pub(super) struct Driver {
     pub(super) halt: Option<Halt>,
     /// Whether it is the run itself that is driven.
     pub(super) is_whole: bool,
-    /// For a part: whether it is counted among what moves.
-    rests: bool,
+    /// What it has in common with the child whose graph it drives.
+    pub(super) within: Option<Arc<Within>>,
     /// How often something had begun to move when nothing did last.
     still_at: Option<u64>,
     /// Whether it is to leave the memory once that is recorded.
@@ -109,7 +111,7 @@ pub(super) enum Given {
 
 pub(super) struct UnderWay {
     pub(super) task: TaskId,
-    pub(super) running: Running,
+    pub(super) running: Running<'static, Finished>,
     pub(super) attempt: Arc<Attempt>,
     pub(super) beat: Option<Beat>,
 }
@@ -148,13 +150,16 @@ impl Job {
         }
         let executable = self.shared.env.executable(&self.definition);
         let env = &self.shared.env;
-        let (prefix, is_whole) = match self.part {
-            Part::Whole => (None, true),
-            Part::Of(prefix) => (Some(prefix), false),
+        let (prefix, within) = match self.part {
+            Part::Whole => (None, None),
+            Part::Of(prefix) => (Some(prefix), None),
+            Part::Child(path, within) => (Some(path), Some(within)),
         };
+        let is_whole = prefix.is_none();
         let permits = if is_whole { env.permits.clone() } else { None };
         let program = Arc::clone(&executable.program);
-        let core = Core::new(program, env.max_concurrency(), self.shared.records(), self.state, prefix);
+        let notes = self.shared.records() || within.is_some();
+        let core = Core::new(program, env.max_concurrency(), notes, self.state, prefix);
         let mut driver = Driver {
             core,
             definition: self.definition,
@@ -173,7 +178,7 @@ impl Job {
             replayed: false,
             halt: None,
             is_whole,
-            rests: true,
+            within,
             still_at: None,
             leaves: false,
             failed: None,
@@ -236,6 +241,9 @@ impl Driver {
             }
             if let Some(journal) = &self.shared.journal {
                 if let Err(halt) = journal.flush().await {
+                    break Ending::Halted(halt);
+                }
+                if let Some(halt) = journal.halted() {
                     break Ending::Halted(halt);
                 }
                 if self.leaves {
@@ -310,18 +318,16 @@ impl Driver {
         flushed(&journal, ending).await
     }
 
-    /// A part of a node is counted among what moves as long as it is at work.
+    /// The graph of a child is counted among what moves as long as it is at work.
     fn wake_up(&mut self) {
-        if !self.is_whole && self.rests && self.shared.records() {
-            self.shared.pulse.enter();
-            self.rests = false;
+        if let Some(within) = &self.within {
+            within.moves(&self.shared);
         }
     }
 
     fn rest(&mut self) {
-        if !self.is_whole && !self.rests && self.timers.is_empty() && self.shared.records() {
-            self.rests = true;
-            self.shared.pulse.leave();
+        if let Some(within) = self.within.as_ref().filter(|_| self.timers.is_empty()) {
+            within.rests();
         }
     }
 
@@ -338,7 +344,7 @@ impl Driver {
             }
             Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
             Occurrence::Cancel => {
-                if let Some(journal) = &self.shared.journal
+                if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole)
                     && !journal.cancel_is_recorded()
                 {
                     journal.push(self.definition.name.clone(), EventKind::CancelRequested);

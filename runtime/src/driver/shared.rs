@@ -12,7 +12,9 @@ use uuid::Uuid;
 
 use super::journal::Journal;
 use crate::compile::Executable;
+use crate::core::Writes;
 use crate::event::EventKind;
+use crate::state::StateWrite;
 use crate::table::Definition;
 
 /// Anything that may be shared between nodes.
@@ -185,6 +187,66 @@ impl Pulse {
 
     pub(crate) fn take_unwanted(&self) -> bool {
         self.unload.swap(false, Ordering::AcqRel)
+    }
+}
+
+/// Something of the run moves while this lives.
+pub(crate) struct Moving(Arc<Shared>);
+
+impl Moving {
+    /// `None` where nobody asks how much of the run moves.
+    pub(crate) fn of(run: &Arc<Shared>) -> Option<Moving> {
+        run.journal.as_ref()?;
+        run.pulse.enter();
+        Some(Moving(Arc::clone(run)))
+    }
+}
+
+impl Drop for Moving {
+    fn drop(&mut self) {
+        self.0.pulse.leave();
+    }
+}
+
+/// What the driver of the graph inside a child and the child have between them.
+#[derive(Default)]
+pub(crate) struct Within {
+    moving: Mutex<Option<Moving>>,
+    wrote: Mutex<Vec<StateWrite>>,
+}
+
+impl Within {
+    /// The driver is at work, and takes its place among what moves from whoever has counted until now.
+    pub(crate) fn new(moving: Option<Moving>) -> Self {
+        Within { moving: Mutex::new(moving), wrote: Mutex::default() }
+    }
+
+    pub(crate) fn moves(&self, run: &Arc<Shared>) {
+        let mut moving = self.moving.lock().unwrap_or_else(PoisonError::into_inner);
+        if moving.is_none() {
+            *moving = Moving::of(run);
+        }
+    }
+
+    pub(crate) fn rests(&self) {
+        drop(self.take_moving());
+    }
+
+    /// The driver is done, and whoever goes on counts from here.
+    pub(crate) fn take_moving(&self) -> Option<Moving> {
+        self.moving.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// A node inside is done and has written this to the run's state.
+    pub(crate) fn wrote(&self, writes: &Writes) {
+        if let Some(set) = &writes.0 {
+            let mut wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
+            wrote.extend(set.shared.iter().cloned());
+        }
+    }
+
+    pub(crate) fn take_writes(&self) -> Vec<StateWrite> {
+        std::mem::take(&mut *self.wrote.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -17,7 +17,7 @@ pub fn need<T: Send + Sync + 'static>() -> ResourceNeed {
 pub async fn resource<T: Send + Sync + 'static>(context: &Context) -> &T {
     match context.resource::<T>() {
         Some(resource) => resource,
-        None => context.stop(missing::<T>()).await,
+        None => context.stop(missing_resource(std::any::type_name::<T>())).await,
     }
 }
 
@@ -25,17 +25,14 @@ pub async fn resource<T: Send + Sync + 'static>(context: &Context) -> &T {
 pub fn held<T: Send + Sync + 'static>(context: &Context) -> &T {
     match context.resource::<T>() {
         Some(resource) => resource,
-        None => unreachable!("{}", missing::<T>()),
+        None => unreachable!("{}", missing_resource(std::any::type_name::<T>())),
     }
 }
 
-fn missing<T>() -> Fault {
-    Fault::Context {
-        message: format!(
-            "the engine was given no resource of type `{}`: add it with `Engine::builder().resource(..)`",
-            std::any::type_name::<T>()
-        ),
-    }
+pub(crate) fn missing_resource(type_name: &str) -> Fault {
+    let message =
+        format!("the engine was given no resource of type `{type_name}`: add it with `Engine::builder().resource(..)`");
+    Fault::Context { message }
 }
 
 /// `#[state] name: T`

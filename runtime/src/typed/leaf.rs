@@ -178,7 +178,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
 }
 
 /// Runs a node until it ends, or until something that it asked of the run fails it.
-async fn until_fault<T>(node: impl Future<Output = T>, context: &Context) -> Result<T, Fault> {
+pub(crate) async fn until_fault<T>(node: impl Future<Output = T>, context: &Context) -> Result<T, Fault> {
     let mut node = pin!(node);
     std::future::poll_fn(|waker| match node.as_mut().poll(waker) {
         Poll::Ready(result) => Poll::Ready(Ok(result)),

@@ -9,7 +9,7 @@ use super::flow::{OutputType, checks, definition, lets};
 use super::mention::{Emission, glue, out};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
-use crate::node_fn::doc_text;
+use crate::node_fn::{default_impl, doc_text};
 
 /// The expansion of a workflow with what was found wrong with it.
 pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
@@ -69,6 +69,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     let (imports, lets) = (imports(workflow), lets(&workflow.lets));
     let text = name.to_string();
     let text = crate::names::plain(&text);
+    let default = default_impl(name);
     let errors = diagnostics.into_compile_errors();
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
@@ -121,9 +122,13 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                 }
             }
 
+            #default
+
             impl __gw::Node for #name {
                 #types
                 type Error = __gw::Failure;
+                const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> =
+                    ::core::option::Option::Some(#text);
                 const DOC: &'static ::core::primitive::str = #doc;
 
                 async fn run(

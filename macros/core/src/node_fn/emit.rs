@@ -23,6 +23,7 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
     } else {
         implementation(node, options, &krate, &docs)
     };
+    let default = default_impl(name);
     quote! {
         #(#attributes)* #visibility #signature #body
 
@@ -31,7 +32,20 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
         #visibility struct #name {}
 
         #[allow(clippy::all, clippy::pedantic, reason = "generated")]
-        const _: () = { #implementation };
+        const _: () = { #implementation #default };
+    }
+}
+
+/// `ctx.run::<node>(..)` makes the node by itself.
+pub fn default_impl(name: &Ident) -> TokenStream {
+    quote! {
+        #[doc(hidden)]
+        #[automatically_derived]
+        impl ::core::default::Default for #name {
+            fn default() -> Self {
+                #name {}
+            }
+        }
     }
 }
 
@@ -87,6 +101,11 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         .name
         .as_ref()
         .map(|name| quote!(const OWN_NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
+    let plain = name.to_string();
+    let plain = crate::names::plain(&plain);
+    let function_const = quote! {
+        const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#plain);
+    };
     let was = &options.was;
     let was_const =
         (!was.is_empty()).then(|| quote!(const WAS: &'static [&'static ::core::primitive::str] = &[#(#was),*];));
@@ -147,6 +166,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         impl #krate::Node for #name {
             #types
             #name_const
+            #function_const
             #was_const
             #doc_const
             #run

@@ -1,0 +1,94 @@
+//! A child that is a workflow.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use serde_json::Map;
+
+use super::node::{Kept, fails};
+use super::tried::{Attempted, Begun, Moves, Start, Work};
+use crate::context::Attempt;
+use crate::driver::{Ending, Job, Part, Within};
+use crate::engine::{Halt, RunError};
+use crate::fault::{Failure, Fault};
+use crate::node::{Node, Travels};
+use crate::table::Definition;
+use crate::typed::cast;
+
+pub(super) struct GraphWork<N: Node> {
+    pub(super) node: N,
+    pub(super) input: Kept<N>,
+    pub(super) inside: &'static Arc<Definition>,
+}
+
+impl<N: Node> Work for GraphWork<N>
+where
+    N::Error: Travels,
+{
+    type Output = N::Output;
+    type Error = N::Error;
+
+    fn is_graph(&self) -> bool {
+        true
+    }
+
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, N::Error> {
+        let Start { parent, path, may_repeat, history, moving, .. } = start;
+        let (state, seen) = match parent.view() {
+            Ok(view) => view,
+            Err(fault) => return Begun { body: fails(fault), moves: Moves::Always(moving) },
+        };
+        let within = Arc::new(Within::new(moving));
+        let job = Job {
+            definition: Arc::clone(self.inside),
+            shared: Arc::clone(&parent.run),
+            cancel: Some(parent.token().child_token()),
+            state: Map::clone(&state),
+            part: Part::Child(path.to_owned(), Arc::clone(&within)),
+            history,
+        };
+        let moves = Moves::Graph(Arc::clone(&within));
+        let GraphWork { node, input, .. } = self;
+        let body = async move {
+            let input = match input.take(may_repeat) {
+                Ok(input) => input,
+                Err(fault) => return Attempted::Fault(fault),
+            };
+            match job.run(Box::new(input)).await {
+                Ending::Completed(output) => match output.downcast::<N::Output>() {
+                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), parent.run.records()),
+                    Err(_) => fault("the workflow gave an output of another type"),
+                },
+                Ending::Failed(failure) => failed(node, failure, parent),
+                Ending::Cancelled => fault("cancelled"),
+                Ending::Halted(halt) => halted(halt, parent).await,
+            }
+        };
+        Begun { body: body.boxed(), moves }
+    }
+}
+
+fn fault<T, E>(message: impl Into<String>) -> Attempted<T, E> {
+    Attempted::Fault(Fault::Context { message: message.into() })
+}
+
+fn failed<N: Node>(node: &N, failure: Failure, parent: &Attempt) -> Attempted<N::Output, N::Error>
+where
+    N::Error: Travels,
+{
+    match cast::<Failure, N::Error>(failure) {
+        Some(error) => {
+            let may_be_retried = node.retry_when(&error);
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried, parent.run.records())
+        }
+        None => fault("the workflow failed with an error of another type"),
+    }
+}
+
+/// The run goes no further here, and nothing of it must.
+async fn halted<T, E>(halt: Halt, parent: &Attempt) -> Attempted<T, E> {
+    let Some(journal) = &parent.run.journal else { return fault(RunError::from(halt).to_string()) };
+    journal.halt(halt);
+    parent.run.pulse.say();
+    std::future::pending().await
+}

@@ -1,0 +1,44 @@
+//! Futures that are built: `ctx.run::<search>(topic).key("rust")` is asked for in several calls, and is a future all the
+//! same, so that `join!` takes it.
+
+use std::task::{Context as Waker, Poll};
+
+use futures::future::BoxFuture;
+
+/// A future that is still being described until it is polled for the first time.
+pub(crate) enum Lazy<'c, B, T> {
+    Described(B),
+    Running(BoxFuture<'c, T>),
+    Over,
+}
+
+impl<'c, B, T> Lazy<'c, B, T> {
+    /// What is described; `None` from the first poll on.
+    pub(crate) fn description(&self) -> Option<&B> {
+        match self {
+            Lazy::Described(description) => Some(description),
+            Lazy::Running(_) | Lazy::Over => None,
+        }
+    }
+
+    /// Goes on describing. Without effect from the first poll on.
+    pub(crate) fn describe(&mut self, change: impl FnOnce(&mut B)) {
+        if let Lazy::Described(description) = self {
+            change(description);
+        }
+    }
+
+    pub(crate) fn poll(&mut self, waker: &mut Waker<'_>, begin: impl FnOnce(B) -> BoxFuture<'c, T>) -> Poll<T> {
+        if let Lazy::Described(_) = self
+            && let Lazy::Described(description) = std::mem::replace(self, Lazy::Over)
+        {
+            *self = Lazy::Running(begin(description));
+        }
+        let Lazy::Running(future) = self else { return Poll::Pending };
+        let polled = future.as_mut().poll(waker);
+        if polled.is_ready() {
+            *self = Lazy::Over;
+        }
+        polled
+    }
+}

@@ -1,0 +1,167 @@
+//! A child that is a node without a graph inside, and what is asked for with any child.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+
+use super::ChildError;
+use super::graph::GraphWork;
+use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
+use crate::context::{Attempt, Beat, Context};
+use crate::engine::MissingResources;
+use crate::fault::Fault;
+use crate::fingerprint::{canonical, fnv1a};
+use crate::node::{Node, Travels};
+use crate::options::NodeOptions;
+use crate::typed::{Target, missing_resource, until_fault};
+
+/// A child that is asked for.
+pub(super) struct Request<'c, N: Node> {
+    context: &'c Context,
+    pub(super) name: String,
+    pub(super) key: Option<String>,
+    pub(super) options: NodeOptions,
+    node: N,
+    input: N::Input,
+}
+
+/// What a node is called as a child.
+pub(super) fn name_of<N: Node>() -> String {
+    let of_type = || {
+        let name = std::any::type_name::<N>();
+        let plain = name.split('<').next().unwrap_or(name);
+        plain.rsplit("::").next().unwrap_or(plain)
+    };
+    N::OWN_NAME.or(N::FUNCTION).unwrap_or_else(of_type).to_owned()
+}
+
+impl<'c, N: Node> Request<'c, N>
+where
+    N::Error: Travels,
+{
+    pub(super) fn new(context: &'c Context, name: String, node: N, input: N::Input) -> Self {
+        Request { context, name, key: None, options: node.options(), node, input }
+    }
+
+    pub(super) async fn run(self) -> Result<N::Output, ChildError<N::Error>> {
+        let Request { context, name, key, options, node, input } = self;
+        let parent = &context.0;
+        let path = parent.claim(&name, key.as_deref())?;
+        let hash = if context.records() { Some(hash_of(&path, &input)?) } else { None };
+        let asked = Asked { parent, path, input: hash, options };
+        let inside = N::nested().filter(|_| context.replacement::<N>().is_none());
+        match inside {
+            Some(inside) => {
+                MissingResources::check(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
+                asked.tried(GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
+            }
+            None => {
+                let is_missing = |context: &Context| {
+                    let missing = |type_id| context.0.run.env.resource(type_id).is_none();
+                    N::resources().into_iter().find(|need| missing(need.type_id))
+                };
+                if context.replacement::<N>().is_none()
+                    && let Some(need) = is_missing(context)
+                {
+                    return Err(missing_resource(need.type_name).into());
+                }
+                asked.tried(NodeWork { node, input: Kept::new(input) }).await
+            }
+        }
+    }
+}
+
+fn without(message: String) -> Fault {
+    Fault::Context { message }
+}
+
+/// What tells an input from another.
+fn hash_of<T: Travels>(path: &str, input: &T) -> Result<String, Fault> {
+    let json = input.__to_json().map_err(|error| Fault::Context {
+        message: format!("the input of `{path}` cannot be written as JSON: {error}"),
+    })?;
+    Ok(format!("{:016x}", fnv1a(canonical(&json).as_bytes())))
+}
+
+/// An input that is kept as long as another attempt may want it.
+pub(super) struct Kept<N: Node>(Option<N::Input>);
+
+impl<N: Node> Kept<N> {
+    fn new(input: N::Input) -> Self {
+        Kept(Some(input))
+    }
+
+    pub(super) fn take(&mut self, may_repeat: bool) -> Result<N::Input, Fault> {
+        let gone = || without("the child's input is gone; this is a mistake in graphweft".to_owned());
+        match &self.0 {
+            Some(input) if may_repeat => <N as Target>::copy(input),
+            _ => self.0.take().ok_or_else(gone),
+        }
+    }
+}
+
+struct NodeWork<N: Node> {
+    node: N,
+    input: Kept<N>,
+}
+
+impl<N: Node> Work for NodeWork<N>
+where
+    N::Error: Travels,
+{
+    type Output = N::Output;
+    type Error = N::Error;
+
+    fn is_graph(&self) -> bool {
+        false
+    }
+
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, N::Error> {
+        let Start { parent, path, number, may_repeat, once_only, moving, .. } = start;
+        let (state, seen) = match parent.view() {
+            Ok(view) => view,
+            Err(fault) => return Begun { body: fails(fault), moves: Moves::Always(moving) },
+        };
+        let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state));
+        let beat = Beat::of(&attempt);
+        drop(moving);
+        let NodeWork { node, input } = self;
+        let body = async move {
+            match input.take(may_repeat) {
+                Ok(input) => attempted(node, input, &Context(attempt), seen).await,
+                Err(fault) => Attempted::Fault(fault),
+            }
+        };
+        Begun { body: body.boxed(), moves: Moves::Attempt(beat) }
+    }
+}
+
+pub(super) fn fails<T: Send + 'static, E: Send + 'static>(
+    fault: Fault,
+) -> futures::future::BoxFuture<'static, Attempted<T, E>> {
+    std::future::ready(Attempted::Fault(fault)).boxed()
+}
+
+async fn attempted<N: Node>(node: &N, input: N::Input, context: &Context, seen: usize) -> Attempted<N::Output, N::Error>
+where
+    N::Error: Travels,
+{
+    let result = match context.replacement::<N>() {
+        Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
+        None => until_fault(node.run(input, context), context).await,
+    };
+    match result {
+        Ok(Ok(value)) => match context.0.take_writes() {
+            Ok(writes) => {
+                let writes = writes.0.map(|set| set.shared).unwrap_or_default();
+                Attempted::output(value, writes, Some(seen), context.records())
+            }
+            Err(fault) => Attempted::Fault(fault),
+        },
+        Ok(Err(error)) => {
+            let may_be_retried = node.retry_when(&error);
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried, context.records())
+        }
+        Err(fault) => Attempted::Fault(fault),
+    }
+}

@@ -1,0 +1,729 @@
+//! Children of a node, `ctx.run::<node>(..)`: identity, errors as values, retries, limits, state.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::join;
+use graphweft::prelude::*;
+use graphweft::state::{Replace, Sum};
+use graphweft::{ChildError, EventKind, RetryPolicy};
+use graphweft_tests::{Journal, failure, paths, records, records_of, started};
+use tokio::sync::{Barrier, Notify};
+use tokio::time::Instant;
+
+/// Fails for an empty topic.
+#[node]
+async fn search(topic: String) -> Result<String, String> {
+    if topic.is_empty() { Err("no topic".to_owned()) } else { Ok(format!("all about {topic}")) }
+}
+
+type SearchError = ChildError<String>;
+
+#[node]
+async fn plan(topics: Vec<String>, ctx: &Context) -> Vec<String> {
+    let mut found = Vec::new();
+    for topic in topics {
+        let text = ctx.run::<search>(topic.clone()).key(topic).await;
+        found.push(text.unwrap_or_else(|error| error.to_string()));
+    }
+    found
+}
+
+workflow! { research(Vec<String>) -> Vec<String> { START => plan; } }
+
+fn topics(all: &[&str]) -> Vec<String> {
+    all.iter().map(|topic| (*topic).to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_child_gives_its_output_to_its_parent() {
+    assert_eq!(research(topics(&["ants", "bees"])).await.unwrap(), ["all about ants", "all about bees"]);
+}
+
+#[tokio::test]
+async fn the_error_of_a_child_is_a_value() {
+    assert_eq!(research(topics(&["", "bees"])).await.unwrap(), ["no topic", "all about bees"]);
+}
+
+#[tokio::test]
+async fn a_child_is_on_record_below_its_parent_and_done_before_it() {
+    let events = records_of::<research>(topics(&["ants", "be/es"])).await;
+    let done = paths(&events, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
+    assert_eq!(started(&events), ["research/plan", "research/plan/search:ants", "research/plan/search:be%2Fes"]);
+    assert_eq!(done, ["research/plan/search:ants", "research/plan/search:be%2Fes", "research/plan"]);
+}
+
+#[tokio::test]
+async fn the_record_of_a_child_holds_the_hash_of_its_input_and_its_output() {
+    let events = records_of::<research>(topics(&["ants"])).await;
+    let kinds: Vec<&EventKind> =
+        events.iter().filter(|event| event.path.ends_with(":ants")).map(|event| &event.kind).collect();
+    let [EventKind::NodeStarted { attempt: 1, input: Some(hash), .. }, EventKind::NodeCompleted { output, .. }] =
+        kinds.as_slice()
+    else {
+        panic!("{kinds:?}")
+    };
+    assert_eq!((hash.len(), output), (16, &Some("all about ants".into())));
+}
+
+#[tokio::test]
+async fn the_record_of_a_failed_child_holds_its_error() {
+    let events = records_of::<research>(topics(&[""])).await;
+    let failed = events.iter().find_map(|event| match &event.kind {
+        EventKind::NodeFailed { attempt, cause, retry_in, error } => {
+            Some((*attempt, cause.to_string(), *retry_in, error))
+        }
+        _ => None,
+    });
+    assert_eq!(failed, Some((1, "no topic".to_owned(), None, &Some("no topic".into()))));
+}
+
+#[tokio::test]
+async fn a_second_use_of_an_identity_is_an_error_that_names_the_path() {
+    #[node]
+    async fn twice(topic: String, ctx: &Context) -> Result<String, SearchError> {
+        ctx.run::<search>(topic.clone()).await?;
+        Ok(ctx.run::<search>(topic).await.unwrap_err().to_string())
+    }
+    workflow! { asking_twice(String) -> String { START => twice; } }
+    let expected =
+        "`asking_twice/twice/search` is asked for a second time by the same node; give each its own `.key(..)`";
+    assert_eq!(asking_twice("ants".to_owned()).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn children_of_a_join_run_at_once() {
+    #[node]
+    async fn meet(n: u32, #[resource] barrier: &Barrier) -> u32 {
+        barrier.wait().await;
+        n
+    }
+    #[node]
+    async fn together(n: u32, ctx: &Context) -> Result<u32, ChildError<Never>> {
+        let (a, b, c) = join!(
+            ctx.run::<meet>(n).key("a"),
+            ctx.run::<meet>(n + 1).key("b"),
+            ctx.step("meet", || async move {
+                ctx.resource::<Barrier>().ok_or("no barrier")?.wait().await;
+                Ok::<u32, &str>(n + 2).map_err(str::to_owned)
+            }),
+        );
+        Ok(a? + b? + c.unwrap_or_default())
+    }
+    workflow! { meeting(u32) -> u32 { START => together; } }
+    let engine = Engine::builder().resource(Barrier::new(3)).build().unwrap();
+    assert_eq!(engine.start::<meeting>(1).await.unwrap().result().await.unwrap(), 6);
+}
+
+#[tokio::test]
+async fn a_node_may_be_a_child_of_its_own() {
+    #[node]
+    async fn countdown(n: u32, ctx: &Context) -> Result<u32, String> {
+        if n == 0 {
+            return Ok(0);
+        }
+        let below = ctx.run::<countdown>(n - 1).await.map_err(|error| error.to_string())?;
+        Ok(below + 1)
+    }
+    workflow! { counting(u32) -> u32 { START => countdown; } }
+    assert_eq!(counting(20).await.unwrap(), 20);
+}
+
+#[node]
+async fn deepest(ctx: &Context) -> String {
+    ctx.path()
+}
+
+#[node]
+async fn deeper(ctx: &Context) -> Result<String, ChildError<Never>> {
+    ctx.run::<deepest>(()).key(3).await
+}
+
+#[node]
+async fn deep(ctx: &Context) -> Result<String, ChildError<ChildError<Never>>> {
+    ctx.run::<deeper>(()).key(2).await
+}
+
+#[node]
+async fn top(ctx: &Context) -> Result<String, ChildError<ChildError<ChildError<Never>>>> {
+    ctx.run::<deep>(()).key(1).await
+}
+
+workflow! { depths(()) -> String { START => top; } }
+
+#[tokio::test]
+async fn children_have_children_of_their_own() {
+    assert_eq!(depths(()).await.unwrap(), "depths/top/deep:1/deeper:2/deepest:3");
+}
+
+#[tokio::test]
+async fn nested_children_are_recorded_from_the_inside_out() {
+    let events = records_of::<depths>(()).await;
+    let done = paths(&events, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
+    let expected =
+        ["depths/top/deep:1/deeper:2/deepest:3", "depths/top/deep:1/deeper:2", "depths/top/deep:1", "depths/top"];
+    assert_eq!(done, expected);
+}
+
+#[tokio::test]
+async fn the_idempotency_key_of_a_child_is_its_own() {
+    #[node]
+    async fn keyed(ctx: &Context) -> String {
+        ctx.idempotency_key()
+    }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<String, ChildError<Never>> {
+        ctx.run::<keyed>(()).key("a").await
+    }
+    workflow! { keys(()) -> String { START => asks; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<keys>(()).id("r1").await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "r1:keys/asks/keyed:a");
+}
+
+#[tokio::test]
+async fn a_node_by_value_is_a_child_under_the_name_it_is_given() {
+    struct Add(u32);
+    impl Node for Add {
+        type Input = u32;
+        type Output = u32;
+        type Error = Never;
+        async fn run(&self, n: u32, _: &Context) -> Result<u32, Never> {
+            Ok(n + self.0)
+        }
+    }
+    #[node]
+    async fn adds(n: u32, ctx: &Context) -> Result<u32, ChildError<Never>> {
+        ctx.run_as("plus", Add(3), n).await
+    }
+    workflow! { adding(u32) -> u32 { START => adds; } }
+    let events = records_of::<adding>(1).await;
+    assert_eq!(started(&events), ["adding/adds", "adding/adds/plus"]);
+    assert!(matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output }) if *output == 4));
+}
+
+#[tokio::test]
+async fn a_node_that_implements_the_trait_by_hand_is_called_like_its_type() {
+    #[derive(Default)]
+    struct Shout;
+    impl Node for Shout {
+        type Input = String;
+        type Output = String;
+        type Error = Never;
+        async fn run(&self, _: String, context: &Context) -> Result<String, Never> {
+            Ok(context.path())
+        }
+    }
+    #[node]
+    async fn shouts(text: String, ctx: &Context) -> Result<String, ChildError<Never>> {
+        ctx.run::<Shout>(text).await
+    }
+    workflow! { shouting(String) -> String { START => shouts; } }
+    assert_eq!(shouting(String::new()).await.unwrap(), "shouting/shouts/Shout");
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "2s", backoff_factor = 1.0, jitter = 0.0))]
+async fn third_time(ctx: &Context) -> Result<u32, String> {
+    if ctx.attempt() < 3 { Err(format!("attempt {}", ctx.attempt())) } else { Ok(ctx.attempt()) }
+}
+
+#[node]
+async fn tries(ctx: &Context) -> Result<u32, SearchError> {
+    ctx.run::<third_time>(()).await
+}
+
+#[node]
+async fn tries_twice(ctx: &Context) -> Result<u32, SearchError> {
+    ctx.run::<third_time>(()).retry(RetryPolicy::attempts(2).initial_delay(Duration::ZERO)).await
+}
+
+workflow! { trying(()) -> u32 { START => tries; } }
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_tried_as_often_as_its_node_says() {
+    let start = Instant::now();
+    assert_eq!(trying(()).await.unwrap(), 3);
+    assert_eq!(start.elapsed().as_secs(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_is_tried_as_often_as_the_call_says() {
+    let flow = workflow! { START => tries_twice };
+    assert_eq!(failure(flow.run(()).await).cause.to_string(), "attempt 2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_attempts_are_on_record() {
+    let events = records_of::<trying>(()).await;
+    let attempts: Vec<(u32, u64)> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::NodeFailed { attempt, retry_in: Some(delay), .. } => Some((*attempt, delay.as_secs())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(attempts, [(1, 2), (2, 2)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_takes_too_long_is_a_timeout() {
+    #[node]
+    async fn slow(#[resource] journal: &Journal) -> u32 {
+        let _told = journal.when_dropped("stopped");
+        std::future::pending().await
+    }
+    #[node]
+    async fn hurries(ctx: &Context, #[resource] journal: &Journal) -> String {
+        let error = ctx.run::<slow>(()).timeout(Duration::from_secs(3)).await.unwrap_err();
+        assert!(matches!(error, ChildError::Fault(Fault::Timeout { .. })));
+        format!("{error}, {:?}", journal.lines())
+    }
+    workflow! { hurrying(()) -> String { START => hurries; } }
+    let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+    let run = engine.start::<hurrying>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), r#"timed out after 3s, ["stopped"]"#);
+}
+
+#[tokio::test]
+async fn a_child_that_panics_is_a_fault() {
+    #[node]
+    async fn panics() -> u32 {
+        panic!("no way")
+    }
+    #[node]
+    async fn survives(ctx: &Context) -> String {
+        ctx.run::<panics>(()).await.unwrap_err().to_string()
+    }
+    let flow = workflow! { START => survives };
+    assert_eq!(flow.run(()).await.unwrap(), "panicked: no way");
+}
+
+#[tokio::test]
+async fn what_a_child_asks_of_its_context_in_vain_fails_the_child() {
+    #[node]
+    async fn stateful(#[state] missing: u32) -> u32 {
+        missing
+    }
+    #[node]
+    async fn survives(ctx: &Context) -> String {
+        ctx.run::<stateful>(()).await.unwrap_err().to_string()
+    }
+    let flow = workflow! { START => survives };
+    assert!(flow.run(()).await.unwrap().starts_with("nothing stands under state key `missing`"));
+}
+
+#[tokio::test]
+async fn a_resource_that_is_missing_is_a_fault_before_the_child_starts() {
+    #[node]
+    async fn needy(#[resource] notify: &Notify) -> u32 {
+        notify.notified().await;
+        1
+    }
+    #[node]
+    async fn survives(ctx: &Context) -> String {
+        ctx.run::<needy>(()).retry(RetryPolicy::default()).await.unwrap_err().to_string()
+    }
+    workflow! { surviving(()) -> String { START => survives; } }
+    let events = records_of::<surviving>(()).await;
+    assert_eq!(started(&events), ["surviving/survives"]);
+    let Some(EventKind::RunCompleted { output }) = events.last().map(|last| &last.kind) else { panic!("no output") };
+    assert!(output.as_str().unwrap().contains("no resource of type `tokio::sync"), "{output}");
+}
+
+#[tokio::test]
+async fn a_child_can_be_replaced() {
+    let engine = Engine::builder().replace::<search>(|topic, _| async move { Ok(topic + "!") }).build().unwrap();
+    let run = engine.start::<research>(topics(&["ants"])).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), ["ants!"]);
+}
+
+#[tokio::test]
+async fn a_child_whose_future_is_dropped_stops() {
+    #[node]
+    async fn slow(#[resource] journal: &Journal) -> u32 {
+        let _told = journal.when_dropped("stopped");
+        std::future::pending().await
+    }
+    #[node]
+    async fn impatient(ctx: &Context, #[resource] journal: &Journal) -> Vec<String> {
+        tokio::select! {
+            biased;
+            _ = ctx.run::<slow>(()) => {}
+            () = std::future::ready(()) => {}
+        }
+        journal.lines()
+    }
+    workflow! { leaving(()) -> Vec<String> { START => impatient; } }
+    let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+    assert_eq!(engine.start::<leaving>(()).await.unwrap().result().await.unwrap(), ["stopped"]);
+}
+
+#[tokio::test]
+async fn a_child_is_told_when_its_parent_is_cancelled() {
+    #[node]
+    async fn listens(ctx: &Context, #[resource] journal: &Journal, #[resource] began: &Arc<Notify>) -> u32 {
+        began.notify_one();
+        ctx.cancelled().await;
+        journal.note("cleaned up");
+        7
+    }
+    #[node]
+    async fn waits(ctx: &Context, #[resource] journal: &Journal) -> Result<u32, ChildError<Never>> {
+        let given = ctx.run::<listens>(()).await?;
+        journal.note(format!("given {given}"));
+        Ok(given)
+    }
+    workflow! { listening(()) -> u32 { START => waits; } }
+    let (journal, began) = (Journal::default(), Arc::new(Notify::new()));
+    let engine = Engine::builder().resource(journal.clone()).resource(Arc::clone(&began)).build().unwrap();
+    let run = engine.start::<listening>(()).await.unwrap();
+    began.notified().await;
+    run.cancel().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+    assert_eq!(journal.lines(), ["cleaned up", "given 7"]);
+    let done = paths(&records(&run).await, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
+    assert!(done.is_empty(), "{done:?}");
+}
+
+#[tokio::test]
+async fn the_nodes_of_a_child_workflow_are_told_as_well() {
+    #[node]
+    async fn listens(ctx: &Context, #[resource] journal: &Journal, #[resource] began: &Arc<Notify>) -> u32 {
+        began.notify_one();
+        ctx.cancelled().await;
+        journal.note("cleaned up");
+        7
+    }
+    workflow! { listening(()) -> u32 { START => listens; } }
+    #[node]
+    async fn waits(ctx: &Context) -> Result<u32, ChildError<Failure>> {
+        ctx.run::<listening>(()).await
+    }
+    workflow! { waiting(()) -> u32 { START => waits; } }
+    let (journal, began) = (Journal::default(), Arc::new(Notify::new()));
+    let engine = Engine::builder().resource(journal.clone()).resource(Arc::clone(&began)).build().unwrap();
+    let run = engine.start::<waiting>(()).await.unwrap();
+    began.notified().await;
+    run.cancel().await.unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
+    assert_eq!(journal.lines(), ["cleaned up"]);
+    let asked = paths(&records(&run).await, |kind| matches!(kind, EventKind::CancelRequested));
+    assert_eq!(asked, ["waiting"]);
+}
+
+const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
+const OWNER: StateKey<String, Replace> = StateKey::new("owner");
+
+#[node]
+async fn calls(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.state().merge(CALLS, n);
+    if n == 0 { Err("nothing".to_owned()) } else { Ok(ctx.state().get(CALLS).ok().flatten().unwrap_or_default()) }
+}
+
+#[node]
+async fn total(_seen: Vec<u32>, #[state] calls: u32) -> u32 {
+    calls
+}
+
+#[tokio::test]
+async fn a_child_sees_what_its_parent_has_written_and_its_writes_become_its_parents() {
+    #[node]
+    async fn counts(ctx: &Context) -> Result<Vec<u32>, SearchError> {
+        ctx.state().merge(CALLS, 100);
+        let first = ctx.run::<calls>(1).key(1).await?;
+        let second = ctx.run::<calls>(2).key(2).await?;
+        let own = ctx.state().get(CALLS).ok().flatten().unwrap_or_default();
+        Ok(vec![first, second, own])
+    }
+    #[node]
+    async fn both(seen: Vec<u32>, #[state] calls: u32) -> (Vec<u32>, u32) {
+        (seen, calls)
+    }
+    let flow = workflow! { START => counts => both };
+    assert_eq!(flow.run(()).await.unwrap(), (vec![101, 103, 103], 103));
+}
+
+#[tokio::test]
+async fn what_a_failed_child_has_written_is_lost() {
+    #[node]
+    async fn fails_first(ctx: &Context) -> Vec<u32> {
+        ctx.state().merge(CALLS, 5);
+        assert!(ctx.run::<calls>(0).await.is_err());
+        Vec::new()
+    }
+    let flow = workflow! { START => fails_first => total };
+    assert_eq!(flow.run(()).await.unwrap(), 5);
+}
+
+#[tokio::test]
+async fn children_that_replace_one_key_at_once_are_an_error() {
+    #[node]
+    async fn claims(name: String, ctx: &Context, #[resource] barrier: &Barrier) -> u32 {
+        ctx.state().set(OWNER, name);
+        barrier.wait().await;
+        0
+    }
+    #[node]
+    async fn races(ctx: &Context) -> String {
+        let (a, b) = join!(ctx.run::<claims>("a".to_owned()).key("a"), ctx.run::<claims>("b".to_owned()).key("b"),);
+        let error = a.and(b).unwrap_err();
+        let ChildError::Fault(Fault::StateConflict { key, first, second }) = error else { panic!("{error}") };
+        let mut paths = [first.to_string(), second.to_string()];
+        paths.sort();
+        format!("{key}: {}", paths.join(", "))
+    }
+    workflow! { racing(()) -> String { START => races; } }
+    let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
+    let run = engine.start::<racing>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "owner: racing/races/claims:a, racing/races/claims:b");
+}
+
+workflow! { inner(u32) -> u32 { START => calls => doubled; } }
+
+#[node]
+async fn doubled(n: u32) -> u32 {
+    n * 2
+}
+
+#[node]
+async fn runs_inner(n: u32, ctx: &Context) -> Result<Vec<u32>, ChildError<Failure>> {
+    Ok(vec![ctx.run::<inner>(n).key(n).await?])
+}
+
+workflow! { outer(u32) -> u32 { START => runs_inner => total; } }
+
+#[tokio::test]
+async fn a_workflow_is_a_child_and_its_nodes_stand_below_it() {
+    let started = started(&records_of::<outer>(4).await);
+    let expected = [
+        "outer/runs_inner",
+        "outer/runs_inner/inner:4",
+        "outer/runs_inner/inner:4/calls",
+        "outer/runs_inner/inner:4/doubled",
+        "outer/total",
+    ];
+    assert_eq!(started, expected);
+}
+
+#[tokio::test]
+async fn what_the_nodes_of_a_child_workflow_write_becomes_its_parents() {
+    let engine = Engine::builder().build().unwrap();
+    let recorded = engine.start::<outer>(4).await.unwrap().result().await.unwrap();
+    assert_eq!((outer(4).await.unwrap(), recorded), (4, 4));
+}
+
+#[tokio::test]
+async fn the_failure_of_a_child_workflow_is_a_value_that_says_where_it_was() {
+    #[node]
+    async fn survives(ctx: &Context) -> String {
+        let error = ctx.run::<inner>(0).await.unwrap_err();
+        error.into_error().map_or_else(String::new, |failure| failure.path)
+    }
+    workflow! { surviving(()) -> String { START => survives; } }
+    assert_eq!(surviving(()).await.unwrap(), "surviving/survives/inner/calls");
+}
+
+#[tokio::test]
+async fn a_child_workflow_is_entered_afresh_by_each_attempt() {
+    #[node]
+    async fn survives(ctx: &Context) -> u32 {
+        let policy = RetryPolicy::attempts(3).initial_delay(Duration::ZERO);
+        ctx.run::<inner>(0).retry(policy).await.unwrap_or_default()
+    }
+    workflow! { surviving(()) -> u32 { START => survives; } }
+    let started = started(&records_of::<surviving>(()).await);
+    assert_eq!(started.iter().filter(|path| path.ends_with("inner/calls")).count(), 3);
+}
+
+#[tokio::test]
+async fn a_child_may_ask_a_question() {
+    #[node]
+    async fn approval(text: String, ctx: &Context) -> bool {
+        ctx.ask::<bool>("approve", text).await
+    }
+    #[node]
+    async fn asks(text: String, ctx: &Context) -> Result<bool, ChildError<Never>> {
+        ctx.run::<approval>(text).key("a").await
+    }
+    workflow! { asking(String) -> bool { START => asks; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking>("fine?".to_owned()).await.unwrap();
+    let Outcome::Waiting(questions) = run.outcome().await.unwrap() else { panic!("there is a question") };
+    assert_eq!(questions[0].id, "asking/asks/approval:a/approve");
+    run.answer("approve", true).await.unwrap();
+    assert!(run.result().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_run_waits_for_the_question_of_a_child_workflow() {
+    #[node]
+    async fn approval(ctx: &Context) -> bool {
+        ctx.ask::<bool>("approve", "fine?").await
+    }
+    workflow! { approving(()) -> bool { START => approval; } }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
+        ctx.run::<approving>(()).await
+    }
+    workflow! { asking(()) -> bool { START => asks; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    let Outcome::Waiting(questions) = run.outcome().await.unwrap() else { panic!("there is a question") };
+    assert_eq!(questions[0].id, "asking/asks/approving/approval/approve");
+    run.answer("approve", true).await.unwrap();
+    assert!(run.result().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the_answer() {
+    #[node]
+    async fn notes(#[resource] journal: &Journal) -> u32 {
+        journal.note("notes");
+        1
+    }
+    #[node]
+    async fn approval(ctx: &Context) -> bool {
+        ctx.ask::<bool>("approve", "fine?").await
+    }
+    workflow! { approving(()) -> bool { START => notes => approval; } }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
+        ctx.run::<approving>(()).await
+    }
+    workflow! { asking(()) -> bool { START => asks; } }
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(journal.clone()).keep_waiting(0).register::<asking>().build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    run.answer("approve", true).await.unwrap();
+    while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    assert!(run.result().await.unwrap());
+    assert_eq!(journal.lines(), ["notes"]);
+    let resumed = paths(&records(&run).await, |kind| matches!(kind, EventKind::RunResumed { .. }));
+    assert_eq!(resumed.len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_with_a_child_that_may_run_at_most_once_stays_in_memory_while_it_waits() {
+    #[node]
+    async fn approval(ctx: &Context) -> bool {
+        ctx.ask::<bool>("approve", "fine?").await
+    }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<bool, ChildError<Never>> {
+        ctx.run::<approval>(()).at_most_once().await
+    }
+    workflow! { asking(()) -> bool { START => asks; } }
+    let engine = Engine::builder().keep_waiting(0).register::<asking>().build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    run.answer("approve", true).await.unwrap();
+    assert!(run.result().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_workflow_that_its_parent_left_is_entered_afresh() {
+    #[node]
+    async fn notes(#[resource] journal: &Journal) -> u32 {
+        journal.note("notes");
+        1
+    }
+    #[node]
+    async fn hangs_once(n: u32, #[resource] journal: &Journal) -> u32 {
+        if journal.count("notes") == 1 { std::future::pending().await } else { n }
+    }
+    workflow! { hanging(()) -> u32 { START => notes => hangs_once; } }
+    #[node(retry(max_attempts = 2, initial_delay = "0s"), timeout = "1s")]
+    async fn asks(ctx: &Context) -> Result<u32, ChildError<Failure>> {
+        ctx.run::<hanging>(()).await
+    }
+    workflow! { asking(()) -> u32 { START => asks; } }
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(journal.clone()).build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 1);
+    let attempts: Vec<u32> = records(&run)
+        .await
+        .iter()
+        .filter_map(|event| match event.kind {
+            EventKind::NodeStarted { attempt, inside: Some(_), .. } => Some(attempt),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((attempts, journal.count("notes")), (vec![1, 2], 2));
+}
+
+#[node(retry(max_attempts = 2, initial_delay = "0s"))]
+async fn second_time(ctx: &Context, #[resource] journal: &Journal) -> Result<Vec<u32>, SearchError> {
+    let noted = ctx.run::<noted>("done".to_owned()).await.unwrap_or_default();
+    let failed = ctx.run::<second_run>(()).await;
+    journal.note(format!("parent {}: {}", ctx.attempt(), failed.is_ok()));
+    Ok(vec![noted, failed?])
+}
+
+#[node]
+async fn noted(line: String, #[resource] journal: &Journal) -> u32 {
+    journal.note(line);
+    1
+}
+
+#[node]
+async fn second_run(ctx: &Context) -> Result<u32, String> {
+    if ctx.attempt() < 2 { Err("not yet".to_owned()) } else { Ok(ctx.attempt()) }
+}
+
+#[tokio::test]
+async fn another_attempt_of_the_parent_reuses_what_is_done_and_tries_again_what_had_failed() {
+    workflow! { again(()) -> Vec<u32> { START => second_time; } }
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(journal.clone()).build().unwrap();
+    let run = engine.start::<again>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), [1, 2]);
+    assert_eq!(journal.lines(), ["done", "parent 1: false", "parent 2: true"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_run_never_waits_for_a_question_while_a_child_is_at_work() {
+    #[node]
+    async fn asks(ctx: &Context) -> bool {
+        ctx.ask::<bool>("fine", "fine?").await
+    }
+    #[node]
+    async fn small(n: u32) -> u32 {
+        tokio::task::yield_now().await;
+        n
+    }
+    workflow! { small_flow(u32) -> u32 { START => small; } }
+    #[node]
+    async fn works(ctx: &Context, #[resource] journal: &Journal) -> Result<u32, ChildError<Failure>> {
+        let mut sum = 0;
+        for n in 0..20 {
+            sum += ctx.run::<small>(n).key(n).await.unwrap_or_default();
+            sum += ctx.run::<small_flow>(n).key(n).await?;
+            sum += ctx.step("tiny", || async move { Ok::<u32, String>(n) }).key(n).await.unwrap_or_default();
+            tokio::select! {
+                biased;
+                _ = ctx.run::<small>(n).key(format!("left {n}")) => {}
+                () = std::future::ready(()) => {}
+            }
+        }
+        journal.note("done");
+        Ok(sum)
+    }
+    #[node]
+    async fn both(fine: bool, sum: u32) -> u32 {
+        if fine { sum } else { 0 }
+    }
+    workflow! { working(()) -> u32 { START => (asks, works) => both; } }
+    for _ in 0..20 {
+        let journal = Journal::default();
+        let engine = Engine::builder().resource(journal.clone()).build().unwrap();
+        let run = engine.start::<working>(()).await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+        assert_eq!(journal.lines(), ["done"]);
+        run.answer("fine", true).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), 570);
+    }
+}

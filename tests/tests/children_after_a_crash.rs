@@ -1,0 +1,538 @@
+//! Children when the process dies and another goes on: what is on record is given back, what was under way begins again.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphweft::prelude::*;
+use graphweft::state::Sum;
+use graphweft::{ChildError, EventKind, RetryPolicy};
+use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
+use serde::{Deserialize, Deserializer};
+
+const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
+
+/// Writes its name down, and comes to the place of that name.
+#[node]
+async fn work(name: String, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+    journal.note(&name);
+    ctx.state().merge(CALLS, 1);
+    death.come(&name).await;
+    name.to_uppercase()
+}
+
+#[node]
+async fn three(ctx: &Context, #[resource] journal: &Journal) -> Result<Vec<String>, ChildError<Never>> {
+    journal.note("parent");
+    let mut done = Vec::new();
+    for name in ["a", "b", "c"] {
+        done.push(ctx.run::<work>(name.to_owned()).key(name).await?);
+    }
+    Ok(done)
+}
+
+#[node]
+async fn with_calls(done: Vec<String>, #[state] calls: u32) -> String {
+    format!("{} in {calls}", done.concat())
+}
+
+workflow! { in_turn(()) -> String { START => three => with_calls; } }
+
+#[test]
+fn a_child_that_is_done_is_not_run_again() {
+    let remains = Remains::default();
+    remains.dies_at::<in_turn>((), "b");
+    let (result, _) = remains.goes_on::<in_turn>();
+    assert_eq!(result.unwrap(), "ABC in 3");
+    assert_eq!(remains.journal.lines(), ["parent", "a", "b", "parent", "b", "c"]);
+}
+
+#[test]
+fn a_child_that_was_under_way_begins_the_same_attempt_again() {
+    let remains = Remains::default();
+    remains.dies_at::<in_turn>((), "b");
+    let (_, events) = remains.goes_on::<in_turn>();
+    let attempts: Vec<u32> = events
+        .iter()
+        .filter(|event| event.path.ends_with("work:b"))
+        .filter_map(|event| match event.kind {
+            EventKind::NodeStarted { attempt, .. } => Some(attempt),
+            _ => None,
+        })
+        .collect();
+    // The first beginning was to be recorded with the next commit, which the death of the process came before.
+    assert_eq!(attempts, [1]);
+}
+
+#[test]
+fn a_child_that_is_given_back_is_shown_to_whoever_watches() {
+    let remains = Remains::default();
+    remains.dies_at::<in_turn>((), "b");
+    let reused = life(async {
+        use futures::StreamExt;
+        let engine = remains.engine(&Death::default()).register::<in_turn>().build().unwrap();
+        let run = engine.recover().await.unwrap().resumed.remove(0);
+        let events: Vec<_> = run.events().collect().await;
+        paths(&events, |kind| matches!(kind, EventKind::StepReused))
+    });
+    assert_eq!(reused, ["in_turn/three/work:a"]);
+}
+
+#[node]
+async fn inner(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
+    let first = ctx.run::<work>(format!("{name}1")).key(1).await?;
+    let second = ctx.run::<work>(format!("{name}2")).key(2).await?;
+    Ok(first + &second)
+}
+
+#[node]
+async fn middle(name: String, ctx: &Context) -> Result<String, ChildError<ChildError<Never>>> {
+    let first = ctx.run::<inner>(format!("{name}x")).key("x").await?;
+    let second = ctx.run::<inner>(format!("{name}y")).key("y").await?;
+    Ok(first + &second)
+}
+
+#[node]
+async fn outer(ctx: &Context) -> Result<Vec<String>, ChildError<ChildError<ChildError<Never>>>> {
+    let (left, right) =
+        futures::join!(ctx.run::<middle>("l".to_owned()).key("l"), ctx.run::<middle>("r".to_owned()).key("r"),);
+    Ok(vec![left?, right?])
+}
+
+workflow! { nested(()) -> String { START => outer => with_calls; } }
+
+#[test]
+fn nothing_that_is_on_record_is_run_again_at_any_depth() {
+    let remains = Remains::default();
+    remains.dies_at::<nested>((), "ly2");
+    let (result, _) = remains.goes_on::<nested>();
+    assert_eq!(result.unwrap(), "LX1LX2LY1LY2RX1RX2RY1RY2 in 8");
+    for name in ["lx1", "lx2", "ly1", "rx1", "rx2", "ry1"] {
+        assert_eq!(remains.journal.count(name), 1, "{name} of {:?}", remains.journal.lines());
+    }
+    assert_eq!(remains.journal.count("ly2"), 2);
+}
+
+#[node]
+async fn refuses(_name: String, #[resource] journal: &Journal) -> Result<String, Vec<u32>> {
+    journal.note("refused");
+    Err(vec![4, 0, 4])
+}
+
+#[node]
+async fn goes_round(ctx: &Context, #[resource] death: &Death) -> String {
+    let error = ctx.run::<refuses>("x".to_owned()).await.unwrap_err();
+    death.come("after").await;
+    format!("{error:?}")
+}
+
+workflow! { round(()) -> String { START => goes_round; } }
+
+#[test]
+fn the_error_of_a_child_that_has_failed_for_good_is_given_back() {
+    let remains = Remains::default();
+    remains.dies_at::<round>((), "after");
+    let (result, _) = remains.goes_on::<round>();
+    assert_eq!(result.unwrap(), "Error([4, 0, 4])");
+    assert_eq!(remains.journal.lines(), ["refused"]);
+}
+
+#[test]
+fn the_fault_of_a_child_is_given_back() {
+    #[node]
+    async fn panics(#[resource] journal: &Journal) -> u32 {
+        journal.note("panics");
+        panic!("no way")
+    }
+    #[node]
+    async fn survives(ctx: &Context, #[resource] death: &Death) -> String {
+        let error = ctx.run::<panics>(()).await.unwrap_err();
+        death.come("after").await;
+        error.to_string()
+    }
+    workflow! { surviving(()) -> String { START => survives; } }
+    let remains = Remains::default();
+    remains.dies_at::<surviving>((), "after");
+    assert_eq!(remains.goes_on::<surviving>().0.unwrap(), "panicked: no way");
+    assert_eq!(remains.journal.lines(), ["panics"]);
+}
+
+#[node]
+async fn stubborn(ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> Result<u32, String> {
+    journal.note(format!("attempt {}", ctx.attempt()));
+    if ctx.attempt() == 2 {
+        // A step is recorded before it gives its output, and all that was to be recorded before it.
+        ctx.step("commit", || async { Ok::<(), String>(()) }).await.map_err(|error| error.to_string())?;
+        death.come("second").await;
+    }
+    Err(format!("attempt {}", ctx.attempt()))
+}
+
+#[node]
+async fn insists(ctx: &Context, #[resource] death: &Death) -> String {
+    let policy = RetryPolicy::attempts(3).initial_delay(Duration::ZERO);
+    let error = ctx.run::<stubborn>(()).retry(policy).await.unwrap_err();
+    death.come("after").await;
+    error.to_string()
+}
+
+workflow! { insisting(()) -> String { START => insists; } }
+
+#[test]
+fn the_count_of_attempts_survives_a_restart() {
+    let remains = Remains::default();
+    remains.dies_at::<insisting>((), "second");
+    let (result, _) = remains.goes_on::<insisting>();
+    assert_eq!(result.unwrap(), "attempt 3");
+    assert_eq!(remains.journal.lines(), ["attempt 1", "attempt 2", "attempt 2", "attempt 3"]);
+}
+
+#[node]
+async fn picky(_topic: String, #[resource] journal: &Journal) -> u32 {
+    journal.note("picky");
+    1
+}
+
+#[node]
+async fn fickle_input(ctx: &Context, #[resource] death: &Death, #[resource] journal: &Journal) -> String {
+    let topic = if journal.lines().is_empty() { "ants" } else { "bees" };
+    let given = ctx.run::<picky>(topic.to_owned()).key("k").await;
+    death.come("after").await;
+    given.map_or_else(|error| error.to_string(), |given| given.to_string())
+}
+
+workflow! { changing(()) -> String { START => fickle_input; } }
+
+#[test]
+fn a_recorded_child_that_is_asked_for_with_another_input_is_an_error_with_both_hashes() {
+    let remains = Remains::default();
+    remains.dies_at::<changing>((), "after");
+    let (result, events) = remains.goes_on::<changing>();
+    let recorded = events.iter().find_map(|event| match &event.kind {
+        EventKind::NodeStarted { input: Some(hash), .. } => Some(hash.clone()),
+        _ => None,
+    });
+    let message = result.unwrap().as_str().unwrap().to_owned();
+    assert!(message.starts_with("`changing/fickle_input/picky:k` is on record with another input"), "{message}");
+    assert!(message.contains(&format!("(its hash is {})", recorded.unwrap())), "{message}");
+    assert_eq!(remains.journal.lines(), ["picky"]);
+}
+
+/// Cannot be read any more once the flag is set.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Fickle {
+    size: u32,
+}
+
+static NO_LONGER: AtomicBool = AtomicBool::new(false);
+
+impl<'de> Deserialize<'de> for Fickle {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Old {
+            size: u32,
+        }
+        #[derive(Deserialize)]
+        struct New {
+            size: String,
+        }
+        if NO_LONGER.load(Ordering::SeqCst) {
+            return New::deserialize(from).map(|new| Fickle { size: new.size.len() as u32 });
+        }
+        Old::deserialize(from).map(|old| Fickle { size: old.size })
+    }
+}
+
+#[test]
+fn an_output_on_record_that_is_not_of_its_type_any_more_is_an_error_that_names_the_field() {
+    #[node]
+    async fn measure() -> Fickle {
+        Fickle { size: 3 }
+    }
+    #[node]
+    async fn measures(ctx: &Context, #[resource] death: &Death) -> String {
+        let given = ctx.run::<measure>(()).await;
+        death.come("after").await;
+        given.map_or_else(|error| error.to_string(), |given| given.size.to_string())
+    }
+    workflow! { measuring(()) -> String { START => measures; } }
+    let remains = Remains::default();
+    remains.dies_at::<measuring>((), "after");
+    NO_LONGER.store(true, Ordering::SeqCst);
+    let message = remains.goes_on::<measuring>().0.unwrap().as_str().unwrap().to_owned();
+    assert!(message.starts_with("`measuring/measures/measure` has an output on record that is no `"), "{message}");
+    assert!(message.contains("at `size`: invalid type: integer `3`, expected a string"), "{message}");
+}
+
+#[node]
+async fn charge(cents: u32, #[resource] journal: &Journal, #[resource] death: &Death) -> Result<u32, String> {
+    journal.note("charge");
+    death.come("charge").await;
+    Ok(cents)
+}
+
+#[node]
+async fn charges_once(ctx: &Context, #[resource] death: &Death) -> String {
+    let given = ctx.run::<charge>(100).at_most_once().retry(RetryPolicy::attempts(3)).await;
+    death.come("after").await;
+    format!("{given:?}")
+}
+
+workflow! { paying(()) -> String { START => charges_once; } }
+
+#[test]
+fn a_child_that_may_run_at_most_once_and_was_cut_short_is_interrupted_and_never_called_again() {
+    let remains = Remains::default();
+    remains.dies_at::<paying>((), "charge");
+    let (result, events) = remains.goes_on::<paying>();
+    assert_eq!(result.unwrap(), "Err(Fault(Interrupted))");
+    assert_eq!(remains.journal.lines(), ["charge"]);
+    let failed = paths(&events, |kind| matches!(kind, EventKind::NodeFailed { retry_in: None, .. }));
+    assert_eq!(failed, ["paying/charges_once/charge"]);
+}
+
+#[test]
+fn a_child_that_was_interrupted_stays_so() {
+    let remains = Remains::default();
+    remains.dies_at::<paying>((), "charge");
+    life(async {
+        let death = Death::at("after");
+        let engine = remains.engine(&death).register::<paying>().build().unwrap();
+        engine.recover().await.unwrap();
+        death.came().await;
+    });
+    assert_eq!(remains.goes_on::<paying>().0.unwrap(), "Err(Fault(Interrupted))");
+    assert_eq!(remains.journal.lines(), ["charge"]);
+}
+
+#[test]
+fn a_child_that_may_run_at_most_once_and_is_done_is_given_back() {
+    let remains = Remains::default();
+    remains.dies_at::<paying>((), "after");
+    assert_eq!(remains.goes_on::<paying>().0.unwrap(), "Ok(100)");
+    assert_eq!(remains.journal.lines(), ["charge"]);
+}
+
+#[node]
+async fn first(name: String, ctx: &Context, #[resource] journal: &Journal) -> String {
+    journal.note("first");
+    ctx.state().merge(CALLS, 1);
+    name + "1"
+}
+
+#[node]
+async fn second(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
+    let mut all = String::new();
+    for key in ["p", "q"] {
+        all += &ctx.run::<work>(format!("{name}{key}")).key(key).await?;
+    }
+    Ok(all)
+}
+
+workflow! { sub(String) -> String { START => first => second; } }
+
+#[node]
+async fn runs_sub(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+    Ok(vec![ctx.run::<sub>("s".to_owned()).key("s").await?])
+}
+
+workflow! { main_flow(()) -> String { START => runs_sub => with_calls; } }
+
+#[test]
+fn a_child_workflow_goes_on_from_where_it_stood() {
+    let remains = Remains::default();
+    remains.dies_at::<main_flow>((), "s1q");
+    let (result, events) = remains.goes_on::<main_flow>();
+    assert_eq!(result.unwrap(), "S1PS1Q in 3");
+    assert_eq!(remains.journal.lines(), ["first", "s1p", "s1q", "s1q"]);
+    let entered = paths(&events, |kind| matches!(kind, EventKind::NodeStarted { inside: Some(_), .. }));
+    assert_eq!(entered, ["main_flow/runs_sub/sub:s"]);
+}
+
+#[node]
+async fn runs_main(name: String, ctx: &Context) -> Result<String, ChildError<Failure>> {
+    ctx.run::<sub>(name).key("deep").await
+}
+
+workflow! { between(String) -> String { START => first => runs_main; } }
+
+#[node]
+async fn runs_between(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+    Ok(vec![ctx.run::<between>("s".to_owned()).await?])
+}
+
+workflow! { deep_flow(()) -> String { START => runs_between => with_calls; } }
+
+#[test]
+fn child_workflows_of_child_workflows_go_on_from_where_they_stood() {
+    let remains = Remains::default();
+    remains.dies_at::<deep_flow>((), "s11q");
+    let (result, _) = remains.goes_on::<deep_flow>();
+    assert_eq!(result.unwrap(), "S11PS11Q in 4");
+    assert_eq!(remains.journal.lines(), ["first", "first", "s11p", "s11q", "s11q"]);
+}
+
+#[test]
+fn a_run_that_dies_twice_goes_on_twice() {
+    let remains = Remains::default();
+    remains.dies_at::<deep_flow>((), "s11p");
+    life(async {
+        let death = Death::at("s11q");
+        let engine = remains.engine(&death).register::<deep_flow>().build().unwrap();
+        engine.recover().await.unwrap();
+        death.came().await;
+    });
+    assert_eq!(remains.goes_on::<deep_flow>().0.unwrap(), "S11PS11Q in 4");
+    assert_eq!(remains.journal.lines(), ["first", "first", "s11p", "s11p", "s11q", "s11q"]);
+}
+
+#[test]
+fn the_answer_to_the_question_of_a_child_is_given_back() {
+    #[node]
+    async fn approval(ctx: &Context, #[resource] death: &Death) -> bool {
+        let approved = ctx.ask::<bool>("approve", "fine?").await;
+        death.come("after").await;
+        approved
+    }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<bool, ChildError<Never>> {
+        ctx.run::<approval>(()).await
+    }
+    workflow! { asking(()) -> bool { START => asks; } }
+    let remains = Remains::default();
+    life(async {
+        let death = Death::at("after");
+        let engine = remains.engine(&death).build().unwrap();
+        let run = engine.start::<asking>(()).id("run").await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+        run.answer("approve", true).await.unwrap();
+        death.came().await;
+    });
+    let (result, events) = remains.goes_on::<asking>();
+    assert_eq!(result.unwrap(), true);
+    assert_eq!(paths(&events, |kind| matches!(kind, EventKind::Asked { .. })).len(), 1);
+}
+
+#[test]
+fn a_run_that_waits_for_a_child_goes_on_when_the_answer_comes_in_another_life() {
+    #[node]
+    async fn approval(ctx: &Context) -> bool {
+        ctx.ask::<bool>("approve", "fine?").await
+    }
+    workflow! { approving(()) -> bool { START => approval; } }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
+        ctx.run::<approving>(()).await
+    }
+    workflow! { asking(()) -> bool { START => asks; } }
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        let run = engine.start::<asking>(()).id("run").await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    });
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<asking>().build().unwrap();
+        engine.recover().await.unwrap();
+        engine.answer("run", "approve", true).await.unwrap();
+        let run = engine.run("run").await.unwrap().unwrap();
+        assert_eq!(run.result().await.unwrap(), true);
+    });
+}
+
+#[test]
+fn a_new_attempt_of_the_parent_tries_again_what_had_failed_and_a_restart_of_it_does_not() {
+    #[node]
+    async fn fails(#[resource] journal: &Journal) -> Result<u32, String> {
+        journal.note("fails");
+        Err("down".to_owned())
+    }
+    #[node(retry(max_attempts = 2, initial_delay = "0s"))]
+    async fn asks(ctx: &Context, #[resource] death: &Death) -> Result<u32, ChildError<String>> {
+        let given = ctx.run::<fails>(()).await;
+        if ctx.attempt() == 2 {
+            death.come("second").await;
+        }
+        given
+    }
+    workflow! { asking(()) -> u32 { START => asks; } }
+    let remains = Remains::default();
+    remains.dies_at::<asking>((), "second");
+    assert_eq!(remains.journal.lines(), ["fails", "fails"]);
+    let (result, _) = remains.goes_on::<asking>();
+    assert_eq!(failure(result).attempts, 2);
+    assert_eq!(remains.journal.lines(), ["fails", "fails"]);
+}
+
+#[test]
+fn records_that_do_not_fit_the_graph_of_a_child_workflow_stop_the_run() {
+    use graphweft::RunError;
+    use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
+    let remains = Remains::default();
+    remains.dies_at::<main_flow>((), "s1q");
+    life(async {
+        let header = remains.store.header("run").await.unwrap().unwrap();
+        let kind = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+        let append = Append {
+            run: header.key,
+            at: header.records,
+            time: std::time::SystemTime::now(),
+            records: Arc::new(vec![Record { path: "main_flow/runs_sub/sub:s/renamed".to_owned(), kind }]),
+            header: HeaderChange::default(),
+        };
+        assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);
+    });
+    let (result, _) = remains.goes_on::<main_flow>();
+    let Err(RunError::GraphChanged { workflow, changes }) = result else { panic!("{result:?}") };
+    assert_eq!(workflow, "sub");
+    assert!(changes[0].contains("`main_flow/runs_sub/sub:s/renamed` has run"), "{changes:?}");
+    assert_eq!(remains.journal.lines(), ["first", "s1p", "s1q"]);
+}
+
+#[test]
+fn a_failed_run_that_is_retried_reuses_the_children_that_are_done() {
+    #[node]
+    async fn needs(name: String, #[resource] journal: &Journal) -> Result<String, String> {
+        journal.note(&name);
+        if journal.count(&name) == 1 && name == "second" { Err("down".to_owned()) } else { Ok(name) }
+    }
+    #[node]
+    async fn asks(ctx: &Context) -> Result<String, ChildError<String>> {
+        let first = ctx.run::<needs>("first".to_owned()).key(1).await?;
+        Ok(first + &ctx.run::<needs>("second".to_owned()).key(2).await?)
+    }
+    workflow! { asking(()) -> String { START => asks; } }
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<asking>().build().unwrap();
+        let run = engine.start::<asking>(()).id("run").await.unwrap();
+        assert_eq!(failure(run.result().await).cause.to_string(), "down");
+        assert_eq!(engine.retry("run").await.unwrap().result().await.unwrap(), "firstsecond");
+    });
+    assert_eq!(remains.journal.lines(), ["first", "second", "second"]);
+}
+
+#[test]
+fn a_child_that_is_forced_runs_again_and_those_beside_it_do_not() {
+    #[node]
+    async fn notes(name: String, #[resource] journal: &Journal) -> String {
+        journal.note(&name);
+        name
+    }
+    #[node]
+    async fn asks(ctx: &Context, #[resource] journal: &Journal) -> Result<String, String> {
+        for name in ["a", "b"] {
+            ctx.run::<notes>(name.to_owned()).key(name).await.map_err(|error| error.to_string())?;
+        }
+        if journal.lines().len() == 2 { Err("down".to_owned()) } else { Ok(journal.lines().concat()) }
+    }
+    workflow! { asking(()) -> String { START => asks; } }
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<asking>().build().unwrap();
+        let run = engine.start::<asking>(()).id("run").await.unwrap();
+        assert_eq!(failure(run.result().await).cause.to_string(), "down");
+        let again = engine.retry("run").force("asking/asks/notes:a").await.unwrap();
+        assert_eq!(again.result().await.unwrap(), "aba");
+    });
+}

@@ -1,0 +1,222 @@
+//! Timers of a node, `ctx.sleep(..)`: they outlive the process.
+
+use std::time::{Duration, SystemTime};
+
+use graphweft::prelude::*;
+use graphweft::{Event, EventKind};
+use graphweft_tests::{Death, Remains, life, paths, records, records_of};
+use tokio::time::Instant;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[node]
+async fn naps(ctx: &Context) -> u32 {
+    ctx.sleep(HOUR).await;
+    ctx.sleep(HOUR).await;
+    2
+}
+
+workflow! { napping(()) -> u32 { START => naps; } }
+
+fn timers(events: &[Event]) -> Vec<String> {
+    paths(events, |kind| matches!(kind, EventKind::TimerSet { .. } | EventKind::TimerFired))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_takes_its_time_in_memory() {
+    let start = Instant::now();
+    napping(()).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 7200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_takes_its_time_in_an_engine() {
+    let engine = Engine::builder().build().unwrap();
+    let start = Instant::now();
+    engine.start::<napping>(()).await.unwrap().result().await.unwrap();
+    assert!((7199..=7201).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn timers_are_on_record_in_the_order_of_the_calls() {
+    let events = records_of::<napping>(()).await;
+    assert_eq!(
+        timers(&events),
+        ["napping/naps/sleep:1", "napping/naps/sleep:1", "napping/naps/sleep:2", "napping/naps/sleep:2"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn timers_of_a_join_run_at_once() {
+    #[node]
+    async fn both(ctx: &Context) -> u64 {
+        let start = Instant::now();
+        tokio::join!(ctx.sleep(HOUR), ctx.sleep(HOUR / 2).key("short"));
+        start.elapsed().as_secs()
+    }
+    workflow! { dozing(()) -> u64 { START => both; } }
+    assert_eq!(dozing(()).await.unwrap(), 3600);
+    let events = records_of::<dozing>(()).await;
+    let fired = paths(&events, |kind| matches!(kind, EventKind::TimerFired));
+    assert_eq!(fired, ["dozing/both/sleep:short", "dozing/both/sleep:1"]);
+}
+
+#[tokio::test]
+async fn a_second_use_of_a_key_fails_the_node() {
+    #[node]
+    async fn twice(ctx: &Context) -> u32 {
+        ctx.sleep(Duration::ZERO).key("k").await;
+        ctx.sleep(Duration::ZERO).key("k").await;
+        1
+    }
+    workflow! { repeating(()) -> u32 { START => twice; } }
+    let failure = graphweft_tests::failure(repeating(()).await);
+    assert!(failure.cause.to_string().contains("`repeating/twice/sleep:k` is asked for a second time"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_run_that_only_sleeps_says_so_in_the_store_with_the_time_at_which_it_goes_on() {
+    use graphweft::store::{MemoryStore, RunStatus, Store};
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    let run = engine.start::<napping>(()).id("run").await.unwrap();
+    let mut events = run.events();
+    while let Some(event) = futures::StreamExt::next(&mut events).await {
+        if let EventKind::TimerSet { .. } = event.kind {
+            break;
+        }
+    }
+    let header = loop {
+        let header = store.header("run").await.unwrap().unwrap();
+        if header.status == RunStatus::Waiting {
+            break header;
+        }
+        tokio::task::yield_now().await;
+    };
+    let wakes_in = header.wake_at.unwrap().duration_since(SystemTime::now()).unwrap();
+    assert!(wakes_in > HOUR - Duration::from_secs(60) && wakes_in <= HOUR, "{wakes_in:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleep_that_is_dropped_wakes_nobody() {
+    use graphweft::store::{MemoryStore, RunStatus, Store};
+    #[node]
+    async fn impatient(ctx: &Context) -> bool {
+        tokio::select! {
+            biased;
+            () = ctx.sleep(Duration::from_secs(5)) => {}
+            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+        }
+        ctx.ask::<bool>("fine", "fine?").await
+    }
+    workflow! { waiting(()) -> bool { START => impatient; } }
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    let run = engine.start::<waiting>(()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    let header = store.header("run").await.unwrap().unwrap();
+    assert_eq!((header.status, header.wake_at), (RunStatus::Waiting, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_may_sleep() {
+    #[node]
+    async fn asks(ctx: &Context) -> Result<u32, graphweft::ChildError<Never>> {
+        ctx.run::<naps>(()).await
+    }
+    workflow! { asking(()) -> u32 { START => asks; } }
+    let events = records_of::<asking>(()).await;
+    assert_eq!(timers(&events)[0], "asking/asks/naps/sleep:1");
+}
+
+#[tokio::test]
+async fn a_run_that_sleeps_outside_of_the_memory_goes_on_when_its_time_has_come() {
+    #[node]
+    async fn nap(ctx: &Context) -> u32 {
+        ctx.sleep(Duration::from_millis(400)).await;
+        1
+    }
+    workflow! { short_nap(()) -> u32 { START => nap; } }
+    let engine = Engine::builder().register::<short_nap>().keep_waiting(0).build().unwrap();
+    let run = engine.start::<short_nap>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 1);
+    let events = records(&run).await;
+    assert_eq!(timers(&events), ["short_nap/nap/sleep:1", "short_nap/nap/sleep:1"]);
+    assert_eq!(paths(&events, |kind| matches!(kind, EventKind::RunResumed { .. })).len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_that_sleeps_in_memory_goes_on_there() {
+    #[node]
+    async fn nap(ctx: &Context) -> u32 {
+        ctx.sleep(Duration::from_millis(300)).await;
+        1
+    }
+    workflow! { short_nap(()) -> u32 { START => nap; } }
+    let engine = Engine::builder().register::<short_nap>().build().unwrap();
+    let run = engine.start::<short_nap>(()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 1);
+    let events = records(&run).await;
+    assert_eq!(paths(&events, |kind| matches!(kind, EventKind::RunResumed { .. })).len(), 0);
+}
+
+#[node]
+async fn wakes(millis: u64, ctx: &Context, #[resource] death: &Death) -> u64 {
+    ctx.step("early", || async { Ok::<u32, String>(1) }).await.unwrap_or_default();
+    let sleep = ctx.sleep(Duration::from_millis(millis));
+    let dies = async {
+        ctx.sleep(Duration::from_millis(50)).key("soon").await;
+        death.come("asleep").await;
+    };
+    tokio::join!(sleep, dies);
+    death.come("awake").await;
+    millis
+}
+
+workflow! { waking(u64) -> u64 { START => wakes; } }
+
+#[test]
+fn a_timer_that_came_due_while_nothing_ran_fires_at_once() {
+    let remains = Remains::default();
+    remains.dies_at::<waking>(400, "asleep");
+    std::thread::sleep(Duration::from_millis(400)); // Nothing runs meanwhile.
+    let start = std::time::Instant::now();
+    assert_eq!(remains.goes_on::<waking>().0.unwrap(), 400);
+    assert!(start.elapsed() < Duration::from_millis(300), "{:?}", start.elapsed());
+}
+
+#[test]
+fn after_a_restart_the_rest_of_a_timer_is_waited_for() {
+    let remains = Remains::default();
+    let begin = std::time::Instant::now();
+    remains.dies_at::<waking>(600, "asleep");
+    let (result, events) = remains.goes_on::<waking>();
+    assert_eq!(result.unwrap(), 600);
+    assert!(begin.elapsed() >= Duration::from_millis(590), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_millis(1100), "{:?}", begin.elapsed());
+    let set = paths(&events, |kind| matches!(kind, EventKind::TimerSet { .. }));
+    assert_eq!(set, ["waking/wakes/sleep:1", "waking/wakes/sleep:soon"]);
+}
+
+#[test]
+fn a_timer_that_has_fired_is_over_after_a_restart() {
+    let remains = Remains::default();
+    remains.dies_at::<waking>(60, "awake");
+    let (_, events) = remains.goes_on::<waking>();
+    let set = paths(&events, |kind| matches!(kind, EventKind::TimerSet { .. }));
+    assert_eq!(set.len(), 2);
+}
+
+#[test]
+fn a_sleep_outlives_two_processes() {
+    let remains = Remains::default();
+    remains.dies_at::<waking>(500, "asleep");
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<waking>().build().unwrap();
+        engine.recover().await.unwrap();
+        let run = engine.run("run").await.unwrap().unwrap();
+        let waits = tokio::time::timeout(Duration::from_millis(50), run.outcome()).await;
+        assert!(waits.is_err());
+    });
+    assert_eq!(remains.goes_on::<waking>().0.unwrap(), 500);
+}

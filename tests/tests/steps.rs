@@ -1,0 +1,312 @@
+//! Steps of a node, `ctx.step(..)`: recorded pieces with retries and limits of their own.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use graphweft::prelude::*;
+use graphweft::state::Sum;
+use graphweft::{ChildError, EventKind, RetryPolicy};
+use graphweft_tests::{Death, Journal, Remains, failure, life, paths, records_of, started};
+use tokio::time::Instant;
+
+type StepError = ChildError<String>;
+
+#[node]
+async fn add_up(numbers: Vec<u32>, ctx: &Context) -> Result<u32, StepError> {
+    let mut sum = 0;
+    for (at, number) in numbers.iter().enumerate() {
+        sum += ctx.step("add", || async move { Ok::<u32, String>(*number) }).key(at).await?;
+    }
+    Ok(sum)
+}
+
+workflow! { adding(Vec<u32>) -> u32 { START => add_up; } }
+
+#[tokio::test]
+async fn a_step_gives_what_its_closure_gives() {
+    assert_eq!(adding(vec![1, 2, 3]).await.unwrap(), 6);
+}
+
+#[tokio::test]
+async fn a_step_is_on_record_below_its_node_and_done_before_it() {
+    let events = records_of::<adding>(vec![1, 2]).await;
+    let done = paths(&events, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
+    assert_eq!(started(&events), ["adding/add_up", "adding/add_up/add:0", "adding/add_up/add:1"]);
+    assert_eq!(done, ["adding/add_up/add:0", "adding/add_up/add:1", "adding/add_up"]);
+}
+
+#[tokio::test]
+async fn the_error_of_a_step_is_a_value_and_on_record() {
+    #[node]
+    async fn fails(ctx: &Context) -> String {
+        let given = ctx.step("fail", || async { Err::<u32, String>("no".to_owned()) }).await;
+        given.unwrap_err().to_string()
+    }
+    workflow! { failing(()) -> String { START => fails; } }
+    let events = records_of::<failing>(()).await;
+    let failed = events.iter().find_map(|event| match &event.kind {
+        EventKind::NodeFailed { cause, retry_in: None, error, .. } => Some((cause.to_string(), error.clone())),
+        _ => None,
+    });
+    assert_eq!(failed, Some(("no".to_owned(), Some("no".into()))));
+    assert!(
+        matches!(events.last().map(|last| &last.kind), Some(EventKind::RunCompleted { output }) if *output == "no")
+    );
+}
+
+#[tokio::test]
+async fn a_second_use_of_an_identity_is_an_error_that_names_the_path() {
+    #[node]
+    async fn twice(ctx: &Context) -> Result<String, StepError> {
+        let again = || ctx.step("once", || async { Ok::<u32, String>(1) }).key("k");
+        again().await?;
+        Ok(again().await.unwrap_err().to_string())
+    }
+    workflow! { repeating(()) -> String { START => twice; } }
+    let message = repeating(()).await.unwrap();
+    assert!(message.starts_with("`repeating/twice/once:k` is asked for a second time"), "{message}");
+}
+
+#[tokio::test]
+async fn a_step_and_a_child_of_one_name_are_one_identity() {
+    #[node]
+    async fn look() -> u32 {
+        1
+    }
+    #[node]
+    async fn both(ctx: &Context) -> Result<bool, ChildError<Never>> {
+        ctx.run::<look>(()).await?;
+        Ok(ctx.step("look", || async { Ok::<u32, String>(1) }).await.is_err())
+    }
+    let flow = workflow! { START => both };
+    assert!(flow.run(()).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_is_tried_as_often_as_the_call_says() {
+    #[node]
+    async fn tries(ctx: &Context) -> Result<u32, StepError> {
+        let attempts = AtomicU32::new(0);
+        let body = || async {
+            let attempt = attempts.fetch_add(1, Ordering::SeqCst) + 1;
+            if attempt < 3 { Err(format!("attempt {attempt}")) } else { Ok(attempt) }
+        };
+        let policy = RetryPolicy::attempts(3).initial_delay(Duration::from_secs(2)).jitter(0.0);
+        ctx.step("try", body).retry(policy).await
+    }
+    let flow = workflow! { START => tries };
+    let start = Instant::now();
+    assert_eq!((flow.run(()).await.unwrap(), start.elapsed().as_secs()), (3, 2 + 4));
+}
+
+#[tokio::test]
+async fn a_step_without_retry_is_tried_once() {
+    #[node]
+    async fn tries(ctx: &Context) -> Result<u32, StepError> {
+        let mut attempts = 0;
+        ctx.step("try", || {
+            attempts += 1;
+            std::future::ready(Err(format!("attempt {attempts}")))
+        })
+        .await
+    }
+    let flow = workflow! { START => tries };
+    assert_eq!(failure(flow.run(()).await).cause.to_string(), "attempt 1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_attempt_of_a_step_has_its_time() {
+    #[node]
+    async fn hurries(ctx: &Context) -> String {
+        let policy = RetryPolicy::attempts(2).initial_delay(Duration::ZERO);
+        let slow = ctx.step("slow", std::future::pending::<Result<u32, String>>);
+        slow.retry(policy).timeout(Duration::from_secs(5)).await.unwrap_err().to_string()
+    }
+    let flow = workflow! { START => hurries };
+    let start = Instant::now();
+    assert_eq!(flow.run(()).await.unwrap(), "timed out after 5s");
+    assert_eq!(start.elapsed().as_secs(), 10);
+}
+
+#[tokio::test]
+async fn a_step_that_panics_is_a_fault() {
+    #[node]
+    async fn survives(ctx: &Context) -> String {
+        let body = || async { if ctx.attempt() == 1 { panic!("no way") } else { Ok::<u32, String>(1) } };
+        ctx.step("panic", body).await.unwrap_err().to_string()
+    }
+    let flow = workflow! { START => survives };
+    assert_eq!(flow.run(()).await.unwrap(), "panicked: no way");
+}
+
+#[tokio::test]
+async fn steps_of_a_join_run_at_once() {
+    #[node]
+    async fn meets(ctx: &Context) -> Result<u32, StepError> {
+        let barrier = tokio::sync::Barrier::new(3);
+        let meet = |n: u32| {
+            let barrier = &barrier;
+            ctx.step("meet", move || async move {
+                barrier.wait().await;
+                Ok::<u32, String>(n)
+            })
+            .key(n)
+        };
+        let (a, b, c) = tokio::join!(meet(1), meet(2), meet(3));
+        Ok(a? + b? + c?)
+    }
+    let flow = workflow! { START => meets };
+    assert_eq!(flow.run(()).await.unwrap(), 6);
+}
+
+#[tokio::test]
+async fn a_run_whose_step_is_at_work_does_not_wait_for_a_question() {
+    #[node]
+    async fn asks(ctx: &Context) -> bool {
+        ctx.ask::<bool>("fine", "fine?").await
+    }
+    #[node]
+    async fn works(ctx: &Context, #[resource] death: &Death) -> Result<bool, StepError> {
+        ctx.step("work", || async {
+            death.come("work").await;
+            Ok::<bool, String>(true)
+        })
+        .await
+    }
+    #[node]
+    async fn both(a: bool, b: bool) -> bool {
+        a && b
+    }
+    workflow! { working(()) -> bool { START => (asks, works) => both; } }
+    let death = Death::at("work");
+    let engine = Engine::builder().resource(death.clone()).build().unwrap();
+    let run = engine.start::<working>(()).await.unwrap();
+    death.came().await;
+    let outcome = tokio::time::timeout(Duration::from_millis(50), run.outcome()).await;
+    assert!(outcome.is_err(), "{outcome:?}");
+}
+
+const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
+
+#[node]
+async fn three_steps(
+    ctx: &Context,
+    #[resource] journal: &Journal,
+    #[resource] death: &Death,
+) -> Result<String, StepError> {
+    let mut all = String::new();
+    for name in ["a", "b", "c"] {
+        let work = || async {
+            journal.note(name);
+            death.come(name).await;
+            Ok::<String, String>(name.to_uppercase())
+        };
+        all += &ctx.step("work", work).key(name).await?;
+        ctx.state().merge(CALLS, 1);
+    }
+    Ok(all)
+}
+
+#[node]
+async fn with_calls(all: String, #[state] calls: u32) -> String {
+    format!("{all} in {calls}")
+}
+
+workflow! { stepping(()) -> String { START => three_steps => with_calls; } }
+
+#[test]
+fn a_step_that_is_done_is_not_done_again_after_a_crash() {
+    let remains = Remains::default();
+    remains.dies_at::<stepping>((), "c");
+    assert_eq!(remains.goes_on::<stepping>().0.unwrap(), "ABC in 3");
+    assert_eq!(remains.journal.lines(), ["a", "b", "c", "c"]);
+}
+
+#[test]
+fn a_step_that_has_failed_for_good_gives_the_same_error_after_a_crash() {
+    #[node]
+    async fn fails(ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+        let body = || async {
+            journal.note("failed");
+            Err::<u32, (u32, String)>((404, "gone".to_owned()))
+        };
+        let error = ctx.step("fail", body).await.unwrap_err();
+        death.come("after").await;
+        format!("{error:?}")
+    }
+    workflow! { failing(()) -> String { START => fails; } }
+    let remains = Remains::default();
+    remains.dies_at::<failing>((), "after");
+    assert_eq!(remains.goes_on::<failing>().0.unwrap(), r#"Error((404, "gone"))"#);
+    assert_eq!(remains.journal.lines(), ["failed"]);
+}
+
+#[node]
+async fn pays(ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+    let body = || async {
+        journal.note("pay");
+        death.come("pay").await;
+        Err::<u32, String>("declined".to_owned())
+    };
+    let policy = RetryPolicy::attempts(2).initial_delay(Duration::ZERO);
+    let given = ctx.step("pay", body).at_most_once().retry(policy).await;
+    death.come("after").await;
+    format!("{given:?}")
+}
+
+workflow! { paying(()) -> String { START => pays; } }
+
+#[test]
+fn a_step_that_may_run_at_most_once_and_was_cut_short_is_interrupted() {
+    let remains = Remains::default();
+    remains.dies_at::<paying>((), "pay");
+    assert_eq!(remains.goes_on::<paying>().0.unwrap(), "Err(Fault(Interrupted))");
+    assert_eq!(remains.journal.lines(), ["pay"]);
+}
+
+#[test]
+fn the_attempt_of_a_step_that_may_run_at_most_once_is_on_record_before_it_begins() {
+    let remains = Remains::default();
+    let begun = life(async {
+        let death = Death::at("pay");
+        let engine = remains.engine(&death).build().unwrap();
+        engine.start::<paying>(()).id("run").await.unwrap();
+        death.came().await;
+        started(&engine.history("run").await.unwrap().unwrap())
+    });
+    assert_eq!(begun, ["paying/pays", "paying/pays/pay"]);
+}
+
+#[test]
+fn an_attempt_that_ended_with_an_error_was_not_cut_short() {
+    let remains = Remains::default();
+    remains.dies_at::<paying>((), "after");
+    assert_eq!(remains.goes_on::<paying>().0.unwrap(), r#"Err(Error("declined"))"#);
+    assert_eq!(remains.journal.lines(), ["pay", "pay"]);
+}
+
+#[test]
+fn a_delay_before_another_attempt_goes_on_after_a_crash_where_it_was() {
+    #[node]
+    async fn tries(ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> Result<u32, StepError> {
+        let body = || async {
+            journal.note("try");
+            if journal.lines().len() < 2 { Err("not yet".to_owned()) } else { Ok(2) }
+        };
+        let policy = RetryPolicy::attempts(2).initial_delay(Duration::from_millis(300)).jitter(0.0);
+        let watches = async {
+            ctx.sleep(Duration::from_millis(100)).await;
+            death.come("delay").await;
+        };
+        futures::join!(ctx.step("try", body).retry(policy), watches).0
+    }
+    workflow! { delayed(()) -> u32 { START => tries; } }
+    let remains = Remains::default();
+    remains.dies_at::<delayed>((), "delay");
+    assert_eq!(remains.journal.lines(), ["try"]);
+    std::thread::sleep(Duration::from_millis(300));
+    let start = std::time::Instant::now();
+    assert_eq!(remains.goes_on::<delayed>().0.unwrap(), 2);
+    assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
+    assert_eq!(remains.journal.lines(), ["try", "try"]);
+}
