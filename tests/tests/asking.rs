@@ -280,6 +280,24 @@ fn a_run_that_waits_is_not_loaded_and_goes_on_when_its_answer_comes() {
     });
 }
 
+/// A runtime of several threads drops the nodes while its last threads still drive the run.
+#[test]
+fn a_run_that_waits_goes_on_waiting_when_its_runtime_is_shut_down() {
+    let store = MemoryStore::new();
+    for at in 0..50 {
+        let process = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+        process.block_on(async {
+            let engine = Engine::builder().store(store.clone()).build().unwrap();
+            waiting(&engine.start::<branches>(3).id(at.to_string()).await.unwrap()).await;
+        });
+    }
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).build().unwrap();
+        let waiting = engine.runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
+        assert_eq!(waiting.len(), 50);
+    });
+}
+
 #[test]
 fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow() {
     let store = MemoryStore::new();

@@ -257,7 +257,8 @@ impl Driver {
         if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
             self.alone = None;
             self.tell(task, Ended::Stopped, Writes::default());
-        } else if let Some(spawned) = self.spawned.get(&task) {
+        } else if let Some(spawned) = self.spawned.get_mut(&task) {
+            spawned.is_dropped = true;
             // The set of tasks says when it is gone.
             spawned.handle.abort();
         }

@@ -121,11 +121,15 @@ pub(super) struct Spawned {
     pub(super) attempt: Arc<Attempt>,
     #[expect(dead_code, reason = "held, not read")]
     pub(super) beat: Option<Beat>,
+    /// Whether this driver has dropped it. Where it is gone without that, the tokio runtime is being shut down.
+    pub(super) is_dropped: bool,
 }
 
 enum Occurrence {
     Ended(TaskId, Arc<Attempt>, Finished),
     Stopped(TaskId),
+    /// The tokio runtime drops the nodes, and will drop the driver.
+    ShutDown,
     Timer(Timer),
     Cancel,
     /// Something was said.
@@ -335,6 +339,7 @@ impl Driver {
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
             Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
+            Occurrence::ShutDown => self.halt = Some(Halt::ShutDown),
             Occurrence::Timer(Timer::Core(timer)) => {
                 if let Some(place) = self.core.place_of_timer(timer).filter(|_| self.shared.records()) {
                     self.shared.record(|| place.to_string(), || EventKind::TimerFired);
@@ -390,7 +395,7 @@ impl Driver {
             let UnderWay { task, running, attempt, beat } = under_way;
             let handle = tasks.spawn(running);
             self.by_id.insert(handle.id(), task);
-            self.spawned.insert(task, Spawned { handle, attempt, beat });
+            self.spawned.insert(task, Spawned { handle, attempt, beat, is_dropped: false });
         }
     }
 
@@ -446,11 +451,12 @@ impl Driver {
         {
             let id = joined.as_ref().map_or_else(tokio::task::JoinError::id, |(id, _)| *id);
             if let Some(task) = self.by_id.remove(&id)
-                && let Some(Spawned { attempt, .. }) = self.spawned.remove(&task)
+                && let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(&task)
             {
                 return Poll::Ready(match joined {
                     Ok((_, finished)) => Occurrence::Ended(task, attempt, finished),
-                    Err(_) => Occurrence::Stopped(task),
+                    Err(_) if is_dropped => Occurrence::Stopped(task),
+                    Err(_) => Occurrence::ShutDown,
                 });
             }
         }
