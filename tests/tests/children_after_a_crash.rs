@@ -1,7 +1,7 @@
 //! Children when the process dies and another goes on: what is on record is given back, what was under way begins again.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use graphweft::prelude::*;
