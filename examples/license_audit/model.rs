@@ -122,6 +122,45 @@ pub(crate) enum Licence {
     Unknown(Unclear),
 }
 
+/// What one package comes to: a finding, or a case for a person.
+#[value]
+#[derive(Debug, PartialEq)]
+pub(crate) enum Judgement {
+    Clear(Finding),
+    Open(Doubt),
+}
+
+/// A package whose licence no program can judge.
+#[value]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Doubt {
+    pub(crate) package: String,
+    pub(crate) version: String,
+    pub(crate) licence: Option<String>,
+    pub(crate) why: String,
+    /// What a person should read to know it.
+    pub(crate) texts: Vec<PathBuf>,
+}
+
+/// What is settled at once, and what takes one question each.
+#[value]
+#[derive(Clone, Debug, PartialEq, Route)]
+pub(crate) enum Case {
+    Clear(Vec<Finding>),
+    Open(Undecided),
+}
+
+/// A licence that a person has to decide about, with all packages that have it. Goes along with the question.
+#[value]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Undecided {
+    /// By which it is answered: the licence as the packages spell it, or `package@version` where one names none.
+    pub(crate) id: String,
+    /// Why no program can judge it.
+    pub(crate) why: String,
+    pub(crate) packages: Vec<Doubt>,
+}
+
 /// The kinds of licence, from the least to the most that there is to do about it.
 // With its path: `ValueEnum` has a helper attribute `value` of its own.
 #[graphweft::value]
@@ -129,16 +168,31 @@ pub(crate) enum Licence {
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Kind {
     Permissive,
+    /// A person has allowed it.
+    Allowed,
     Copyleft,
+    /// Its manifest is not here, or cannot be read.
     Unknown,
+    /// It cannot be judged, and nobody wanted to.
+    Undecided,
+    /// A person has forbidden it.
+    Denied,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Kind; 6] =
+        [Kind::Permissive, Kind::Allowed, Kind::Copyleft, Kind::Unknown, Kind::Undecided, Kind::Denied];
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Kind::Permissive => "permissive",
+            Kind::Allowed => "allowed",
             Kind::Copyleft => "copyleft",
             Kind::Unknown => "unknown",
+            Kind::Undecided => "undecided",
+            Kind::Denied => "denied",
         })
     }
 }

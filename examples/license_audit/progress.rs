@@ -1,5 +1,7 @@
 //! The progress bar, driven by nothing but the events of the run.
 
+use std::pin::pin;
+
 use graphweft::{Event, EventKind, Events};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -24,21 +26,28 @@ impl Step {
     }
 }
 
-/// Shows how far the run is, until it ends. Draws on stderr, and nothing at all where that is no terminal.
-pub(crate) async fn show(mut events: Events) {
+/// Shows how far a run is, until there is nothing more to wait for; what was done before a restart counts as done. Draws on
+/// stderr, and nothing at all where that is no terminal.
+pub(crate) async fn show_until<T>(mut events: Events, end: impl Future<Output = T>) -> T {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} packages, {eta} left");
     let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
     if let Ok(style) = style {
         bar.set_style(style);
     }
-    while let Some(event) = events.next().await {
-        match Step::of(&event) {
-            Some(Step::Begin(packages)) => bar.set_length(packages),
-            Some(Step::One) => bar.inc(1),
-            None => {}
+    let mut end = pin!(end);
+    loop {
+        tokio::select! {
+            end = &mut end => {
+                bar.finish_and_clear();
+                return end;
+            }
+            Some(event) = events.next() => match Step::of(&event) {
+                Some(Step::Begin(packages)) => bar.set_length(packages),
+                Some(Step::One) => bar.inc(1),
+                None => {}
+            },
         }
     }
-    bar.finish_and_clear();
 }
 
 #[cfg(test)]

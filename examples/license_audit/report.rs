@@ -1,39 +1,9 @@
 //! The report: everything in one place, and how it is shown.
 
-use std::time::Duration;
-
 use comfy_table::{ContentArrangement, Table, presets};
 use graphweft::prelude::*;
 
-use crate::model::{Finding, Kind, Request};
-
-/// How the audit ends, whichever comes first.
-#[value]
-#[derive(Debug)]
-pub(crate) enum Ending {
-    Report(Report),
-    OutOfTime(Duration),
-}
-
-impl From<Report> for Ending {
-    fn from(report: Report) -> Self {
-        Ending::Report(report)
-    }
-}
-
-impl From<Duration> for Ending {
-    fn from(time_limit: Duration) -> Self {
-        Ending::OutOfTime(time_limit)
-    }
-}
-
-/// Comes back when the time is up, with the limit; without one, never.
-#[node]
-pub(crate) async fn time_is_up(request: Request) -> Duration {
-    let Some(time_limit) = request.time_limit else { return std::future::pending().await };
-    tokio::time::sleep(time_limit).await;
-    time_limit
-}
+use crate::model::{Finding, Kind};
 
 /// What the audit found.
 #[value]
@@ -49,31 +19,41 @@ pub(crate) struct Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) permissive: usize,
+    pub(crate) allowed: usize,
     pub(crate) copyleft: usize,
     pub(crate) unknown: usize,
+    pub(crate) undecided: usize,
+    pub(crate) denied: usize,
 }
 
 impl Totals {
     pub(crate) fn of(&self, kind: Kind) -> usize {
         match kind {
             Kind::Permissive => self.permissive,
+            Kind::Allowed => self.allowed,
             Kind::Copyleft => self.copyleft,
             Kind::Unknown => self.unknown,
+            Kind::Undecided => self.undecided,
+            Kind::Denied => self.denied,
         }
     }
 
     fn count(&mut self, kind: Kind) {
-        match kind {
-            Kind::Permissive => self.permissive += 1,
-            Kind::Copyleft => self.copyleft += 1,
-            Kind::Unknown => self.unknown += 1,
-        }
+        *match kind {
+            Kind::Permissive => &mut self.permissive,
+            Kind::Allowed => &mut self.allowed,
+            Kind::Copyleft => &mut self.copyleft,
+            Kind::Unknown => &mut self.unknown,
+            Kind::Undecided => &mut self.undecided,
+            Kind::Denied => &mut self.denied,
+        } += 1;
     }
 }
 
 /// Counts and sorts.
 #[node]
-pub(crate) async fn summarise(mut findings: Vec<Finding>) -> Report {
+pub(crate) async fn summarise(settled: Vec<Vec<Finding>>) -> Report {
+    let mut findings = settled.concat();
     findings.sort_by(|a, b| (a.kind, &a.package, &a.version).cmp(&(b.kind, &b.package, &b.version)));
     let mut totals = Totals::default();
     for finding in &findings {
@@ -95,14 +75,9 @@ impl Report {
             let kind = finding.kind.to_string();
             table.add_row([&finding.package, &finding.version, licence, &kind, &finding.note]);
         }
-        let Totals { permissive, copyleft, unknown } = self.totals;
-        let all = self.findings.len();
-        format!("{table}\n{all} packages: {permissive} permissive, {copyleft} copyleft, {unknown} unknown\n")
-    }
-
-    /// For programs.
-    pub(crate) fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string_pretty(self).map(|json| json + "\n")
+        let found = Kind::ALL.map(|kind| (self.totals.of(kind), kind)).into_iter().filter(|(found, _)| *found > 0);
+        let totals: Vec<String> = found.map(|(found, kind)| format!("{found} {kind}")).collect();
+        format!("{table}\n{} packages: {}\n", self.findings.len(), totals.join(", "))
     }
 }
 
@@ -117,15 +92,13 @@ mod tests {
     #[tokio::test]
     async fn what_there_is_most_to_do_about_comes_last() {
         let report = summarise(vec![
-            finding("odd", Kind::Unknown),
-            finding("b", Kind::Permissive),
-            finding("gpl", Kind::Copyleft),
-            finding("a", Kind::Permissive),
+            vec![finding("odd", Kind::Unknown), finding("b", Kind::Permissive), finding("gpl", Kind::Copyleft)],
+            vec![finding("a", Kind::Permissive), finding("evil", Kind::Denied)],
         ])
         .await;
 
         let order: Vec<&str> = report.findings.iter().map(|finding| finding.package.as_str()).collect();
-        assert_eq!(order, ["a", "b", "gpl", "odd"]);
-        assert_eq!(report.totals, Totals { permissive: 2, copyleft: 1, unknown: 1 });
+        assert_eq!(order, ["a", "b", "gpl", "odd", "evil"]);
+        assert_eq!(report.totals, Totals { permissive: 2, copyleft: 1, unknown: 1, denied: 1, ..Totals::default() });
     }
 }

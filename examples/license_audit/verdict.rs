@@ -1,12 +1,12 @@
 //! From a licence to a finding: one node for each of the ways that a package can go.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use graphweft::prelude::*;
 
 use crate::licence::{demand_of, permissive_choice};
 use crate::manifest::BadManifest;
-use crate::model::{Declared, Demand, Dependency, Finding, Kind, Licence, Manifest, Terms, Unclear};
+use crate::model::{Declared, Demand, Dependency, Doubt, Finding, Judgement, Kind, Licence, Manifest, Terms, Unclear};
 
 /// Judges what a package declares.
 #[node]
@@ -25,14 +25,14 @@ pub(crate) async fn classify(declared: Declared) -> Licence {
 
 /// Nothing to do but to keep the notice, and to choose where there is a choice.
 #[node]
-pub(crate) async fn credit(terms: Terms) -> Finding {
+pub(crate) async fn credit(terms: Terms) -> Judgement {
     let note = permissive_choice(&terms.expression).map(|choice| format!("choose {choice}")).unwrap_or_default();
     terms.finding(Kind::Permissive, note)
 }
 
 /// What a copyleft licence obliges to.
 #[node]
-pub(crate) async fn oblige(terms: Terms) -> Finding {
+pub(crate) async fn oblige(terms: Terms) -> Judgement {
     let note = match terms.demand {
         Demand::Notice => "keep its notice",
         Demand::OwnFiles => "publish changes to its own files",
@@ -43,23 +43,33 @@ pub(crate) async fn oblige(terms: Terms) -> Finding {
     terms.finding(Kind::Copyleft, note.to_owned())
 }
 
-/// Why a licence is unknown, and what a person should read to know it.
+/// Why nothing is known of a package, and what a person should read to know it.
 #[node(blocking)]
-pub(crate) fn explain(unclear: Unclear) -> Finding {
+pub(crate) fn explain(unclear: Unclear) -> Judgement {
     let texts = unclear.directory.as_deref().map(licence_texts).unwrap_or_default();
-    let note = match texts.as_slice() {
-        [] => unclear.why,
-        texts => format!("{}; read {}", unclear.why, texts.join(", ")),
-    };
-    let Unclear { name: package, version, expression: licence, .. } = unclear;
-    Finding { package, version, licence, kind: Kind::Unknown, note }
+    let Unclear { name: package, version, expression: licence, why, .. } = unclear;
+    Judgement::Clear(Finding { package, version, licence, kind: Kind::Unknown, note: advice(&why, &texts) })
+}
+
+/// Why a licence cannot be judged, and what a person should read to do it.
+#[node(blocking)]
+pub(crate) fn doubt(unclear: Unclear) -> Judgement {
+    let Unclear { name: package, version, expression: licence, why, directory } = unclear;
+    let texts = directory.as_deref().map(licence_texts).unwrap_or_default();
+    Judgement::Open(Doubt { package, version, licence, why, texts })
+}
+
+/// A reason, and the names of the files to read.
+pub(crate) fn advice(why: &str, texts: &[PathBuf]) -> String {
+    let names: Vec<_> = texts.iter().filter_map(|text| text.file_name()).map(|name| name.to_string_lossy()).collect();
+    if names.is_empty() { why.to_owned() } else { format!("{why}; read {}", names.join(", ")) }
 }
 
 /// The files in a package that look like a licence, in alphabetical order.
-fn licence_texts(directory: &Path) -> Vec<String> {
+fn licence_texts(directory: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let mut texts: Vec<String> = names.filter(|name| is_licence_text(name)).collect();
+    let texts = entries.flatten().filter(|entry| is_licence_text(&entry.file_name().to_string_lossy()));
+    let mut texts: Vec<PathBuf> = texts.map(|entry| entry.path()).collect();
     texts.sort();
     texts
 }
@@ -70,9 +80,9 @@ fn is_licence_text(file: &str) -> bool {
 }
 
 impl Terms {
-    fn finding(self, kind: Kind, note: String) -> Finding {
+    fn finding(self, kind: Kind, note: String) -> Judgement {
         let Manifest { name: package, version, .. } = self.manifest;
-        Finding { package, version, licence: Some(self.expression), kind, note }
+        Judgement::Clear(Finding { package, version, licence: Some(self.expression), kind, note })
     }
 }
 

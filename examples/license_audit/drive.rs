@@ -1,0 +1,89 @@
+//! From a run to its report: progress, questions and their answers, Ctrl-C.
+
+use std::io::IsTerminal;
+
+use graphweft::{AnswerError, Outcome, Run};
+use tokio::sync::oneshot;
+
+use crate::answer::Answer;
+use crate::arguments::Arguments;
+use crate::dialogue::{self, Open};
+use crate::progress;
+use crate::report::Report;
+use crate::runs::Runs;
+use crate::stop::Stop;
+
+/// Waits for the report of a run. Where it is stopped the run is not lost, and goes on with `--resume`.
+pub(crate) async fn to_report(runs: &Runs, run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
+    let id = run.id().to_owned();
+    tokio::select! {
+        report = answer_until_done(runs, run, arguments) => report,
+        _ = tokio::signal::ctrl_c() => {
+            Err(Stop::Interrupted(format!("run {id} is stopped; `--resume {id}` goes on where it was")))
+        }
+    }
+}
+
+async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
+    let id = &run.id().to_owned();
+    let try_again = || format!("`--resume {id}` tries again");
+    let mut given = arguments.answer.as_slice();
+    let mut outcome = progress::show_until(run.events(), run.outcome()).await;
+    loop {
+        let open = match outcome.map_err(|error| Stop::audit(error).with_help(&try_again()))? {
+            Outcome::Waiting(questions) => Open::read(questions)?,
+            Outcome::Completed(report) => {
+                dialogue::matched(id, given, &[])?;
+                return Ok(report);
+            }
+            // The lock file is all that can be wrong with the input; what is wrong with a package is a finding.
+            Outcome::Failed(failure) if failure.path == "audit/read_lock" && failure.cause.fault.is_none() => {
+                return Err(Stop::Input(failure.cause.to_string()));
+            }
+            Outcome::Failed(failure) if failure.path == "audit/time_is_up" => {
+                return Err(Stop::Audit(failure.cause.to_string()).with_help(&try_again()));
+            }
+            Outcome::Failed(failure) => return Err(Stop::audit(failure).with_help(&try_again())),
+            outcome => return Err(Stop::Audit(format!("run {id} has ended without a report: {outcome:?}"))),
+        };
+        if !given.is_empty() {
+            for (question, answer) in dialogue::matched(id, std::mem::take(&mut given), &open)? {
+                record(&run, &question, &answer).await?;
+            }
+        } else if arguments.leave_undecided {
+            for open in &open {
+                record(&run, &open.question, &Answer::LEAVE).await?;
+            }
+        } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
+            for open in &open {
+                let Some(answer) = at_the_terminal(open.clone()).await? else {
+                    return Err(Stop::Waits(format!("run {id} waits; `--resume {id}` asks again")));
+                };
+                record(&run, &open.question, &answer).await?;
+            }
+        } else {
+            return Err(Stop::Waits(dialogue::describe(id, &open).trim_end().to_owned()));
+        }
+        // Whoever has asked may have been a process that is dead by now.
+        run = runs.take_up(id).await?;
+        outcome = run.outcome().await;
+    }
+}
+
+async fn record(run: &Run<Report>, question: &str, answer: &Answer) -> Result<(), Stop> {
+    let answer = serde_json::to_value(answer).map_err(Stop::audit)?;
+    match run.answer(question, answer).await {
+        // Somebody was faster, from another terminal.
+        Err(error @ AnswerError::AlreadyAnswered { .. }) => eprintln!("{error}"),
+        Err(error) => return Err(Stop::audit(error)),
+        Ok(()) => {}
+    }
+    Ok(())
+}
+
+async fn at_the_terminal(open: Open) -> Result<Option<Answer>, Stop> {
+    let (tell, told) = oneshot::channel();
+    // Not one of tokio's threads: after Ctrl-C the program would wait for it.
+    std::thread::spawn(move || tell.send(dialogue::ask(&open, &mut std::io::stdin().lock(), &mut std::io::stderr())));
+    told.await.unwrap_or(Ok(None)).map_err(Stop::audit)
+}
