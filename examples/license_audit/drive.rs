@@ -28,7 +28,8 @@ async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Argume
     let id = &run.id().to_owned();
     let try_again = || format!("`--resume {id}` tries again");
     let mut given = arguments.answer.as_slice();
-    let mut outcome = progress::show_until(run.events(), run.outcome()).await;
+    let past = runs.history(id).await?;
+    let mut outcome = progress::show_until(&past, run.events_from(past.len() as u64), run.outcome()).await;
     loop {
         let open = match outcome.map_err(|error| Stop::audit(error).with_help(&try_again()))? {
             Outcome::Waiting(questions) => Open::read(questions)?,

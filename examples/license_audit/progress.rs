@@ -26,11 +26,13 @@ impl Step {
     }
 }
 
-/// Shows how far a run is, until there is nothing more to wait for; what was done before a restart counts as done. Draws on
-/// stderr, and nothing at all where that is no terminal.
-pub(crate) async fn show_until<T>(mut events: Events, end: impl Future<Output = T>) -> T {
+/// Shows how far a run is, until there is nothing more to wait for. It begins behind what has happened already, and goes
+/// on with the events behind that. Draws on stderr, and nothing at all where that is no terminal.
+pub(crate) async fn show_until<T>(past: &[Event], mut events: Events, end: impl Future<Output = T>) -> T {
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} packages, {eta} left");
-    let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+    let (done, all) = so_far(past);
+    let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr()).with_position(done);
+    bar.reset_eta();
     if let Ok(style) = style {
         bar.set_style(style);
     }
@@ -48,6 +50,14 @@ pub(crate) async fn show_until<T>(mut events: Events, end: impl Future<Output = 
             },
         }
     }
+}
+
+/// How many packages are done, of how many.
+fn so_far(past: &[Event]) -> (u64, u64) {
+    past.iter().filter_map(Step::of).fold((0, 0), |(done, all), step| match step {
+        Step::Begin(packages) => (done, packages),
+        Step::One => (done + 1, all),
+    })
 }
 
 #[cfg(test)]
@@ -71,5 +81,15 @@ mod tests {
     fn a_package_counts_when_all_of_its_inspection_is_done() {
         assert_eq!(Step::of(&completed("audit/inspect[12]", serde_json::json!({}))), Some(Step::One));
         assert_eq!(Step::of(&completed("audit/inspect[12]/classify", serde_json::json!({}))), None);
+    }
+
+    #[test]
+    fn what_was_done_before_counts() {
+        let past = [
+            completed("audit/pair_up", serde_json::json!([{}, {}, {}])),
+            completed("audit/inspect[2]/classify", serde_json::json!({})),
+            completed("audit/inspect[2]", serde_json::json!({})),
+        ];
+        assert_eq!(so_far(&past), (1, 3));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use graphweft::store::{RunStatus, SqliteStore};
-use graphweft::{Engine, EventKind, Run, RunFilter, RunInfo, StartError};
+use graphweft::{Engine, Event, EventKind, Run, RunFilter, RunInfo, StartError};
 
 use crate::flow::audit;
 use crate::locate::CargoHome;
@@ -95,6 +95,11 @@ impl Runs {
         let first = run.events().next().await.ok_or_else(|| unreadable(""))?;
         let EventKind::RunStarted { input, .. } = first.kind else { return Err(unreadable("")) };
         serde_json::from_value(input).map_err(|error| unreadable(&format!(": {error}")))
+    }
+
+    /// What has happened in a run.
+    pub(crate) async fn history(&self, id: &str) -> Result<Vec<Event>, Stop> {
+        Ok(self.engine.history(id).await.map_err(Stop::audit)?.unwrap_or_default())
     }
 
     /// What a run asks and nobody has answered yet.
