@@ -17,24 +17,24 @@ mod then {
     use graphweft::prelude::*;
 
     #[node]
-    pub async fn fetch(n: u32) -> u32 {
+    pub(crate) async fn fetch(n: u32) -> u32 {
         n + 1
     }
 
     #[node]
-    pub async fn waits(n: u32, #[resource] stop: &Stop) -> u32 {
+    pub(crate) async fn waits(n: u32, #[resource] stop: &Stop) -> u32 {
         stop.0.send(()).unwrap();
         pending::<()>().await;
         n
     }
 
     #[node]
-    pub async fn sends(n: u32) -> u32 {
+    pub(crate) async fn sends(n: u32) -> u32 {
         n
     }
 
     workflow! {
-        pub job(u32) -> u32 { START => fetch => waits => sends; }
+        pub(crate) job(u32) -> u32 { START => fetch => waits => sends; }
     }
 }
 
@@ -97,7 +97,7 @@ mod more_behind {
     use super::{fetch, notes, sends, waits};
     use graphweft::prelude::*;
     workflow! {
-        pub job(u32) -> u32 { START => fetch => waits => notes => sends; }
+        pub(crate) job(u32) -> u32 { START => fetch => waits => notes => sends; }
     }
 }
 
@@ -110,7 +110,7 @@ mod between {
     use super::{fetch, notes, sends, waits};
     use graphweft::prelude::*;
     workflow! {
-        pub job(u32) -> u32 { START => fetch => notes => waits => sends; }
+        pub(crate) job(u32) -> u32 { START => fetch => notes => waits => sends; }
     }
 }
 
@@ -124,7 +124,7 @@ mod gone {
     use super::{sends, waits};
     use graphweft::prelude::*;
     workflow! {
-        pub job(u32) -> u32 { START => waits => sends; }
+        pub(crate) job(u32) -> u32 { START => waits => sends; }
     }
 }
 
@@ -139,17 +139,17 @@ mod retyped {
     use graphweft::prelude::*;
 
     #[node]
-    pub async fn fetch(n: u32) -> String {
+    pub(crate) async fn fetch(n: u32) -> String {
         n.to_string()
     }
 
     #[node]
-    pub async fn reads(text: String) -> u32 {
+    pub(crate) async fn reads(text: String) -> u32 {
         text.len() as u32
     }
 
     workflow! {
-        pub job(u32) -> u32 {
+        pub(crate) job(u32) -> u32 {
             let waits = reads();
             START => fetch => waits => sends;
         }
@@ -167,19 +167,19 @@ mod renamed {
     use graphweft::prelude::*;
 
     #[node(was = "fetch")]
-    pub async fn download(n: u32) -> u32 {
+    pub(crate) async fn download(n: u32) -> u32 {
         panic!("{n} was fetched before")
     }
 
     #[node(was = "waits")]
-    pub async fn rests(n: u32, #[resource] stop: &Stop) -> u32 {
+    pub(crate) async fn rests(n: u32, #[resource] stop: &Stop) -> u32 {
         stop.0.send(()).unwrap();
         std::future::pending::<()>().await;
         n
     }
 
     workflow! {
-        pub job(u32) -> u32 { START => download => rests => sends; }
+        pub(crate) job(u32) -> u32 { START => download => rests => sends; }
     }
 }
 
@@ -188,17 +188,17 @@ mod renamed_again {
     use graphweft::prelude::*;
 
     #[node(was("fetch", "download"))]
-    pub async fn loads(n: u32) -> u32 {
+    pub(crate) async fn loads(n: u32) -> u32 {
         panic!("{n} was fetched before")
     }
 
     #[node(was("waits", "rests"))]
-    pub async fn sleeps(n: u32) -> u32 {
+    pub(crate) async fn sleeps(n: u32) -> u32 {
         n * 10
     }
 
     workflow! {
-        pub job(u32) -> u32 { START => loads => sleeps => sends; }
+        pub(crate) job(u32) -> u32 { START => loads => sleeps => sends; }
     }
 }
 
@@ -224,57 +224,57 @@ fn a_run_that_was_refused_goes_on_in_a_program_that_fits() {
 
 /// A branch that a route did not take, and that a later version would take.
 mod routes {
-    pub mod then {
+    pub(crate) mod then {
         use super::super::{Stop, pending};
         use graphweft::prelude::*;
 
         #[node]
-        pub async fn tests(n: u32) -> bool {
+        pub(crate) async fn tests(n: u32) -> bool {
             n > 0
         }
 
         #[node]
-        pub async fn warns(_n: bool) -> u32 {
+        pub(crate) async fn warns(_n: bool) -> u32 {
             1
         }
 
         #[node]
-        pub async fn goes_on(_n: bool, #[resource] stop: &Stop) -> u32 {
+        pub(crate) async fn goes_on(_n: bool, #[resource] stop: &Stop) -> u32 {
             stop.0.send(()).unwrap();
             pending::<()>().await;
             2
         }
 
         workflow! {
-            pub fork(u32) -> u32 { START => tests => <true: goes_on, false: warns>; }
+            pub(crate) fork(u32) -> u32 { START => tests => <true: goes_on, false: warns>; }
         }
     }
 
-    pub mod now {
+    pub(crate) mod now {
         use graphweft::prelude::*;
 
         #[node]
-        pub async fn tests(_n: u32) -> bool {
+        pub(crate) async fn tests(_n: u32) -> bool {
             panic!("it was tested before")
         }
 
         #[node]
-        pub async fn warns(_n: bool) -> u32 {
+        pub(crate) async fn warns(_n: bool) -> u32 {
             1
         }
 
         #[node]
-        pub async fn goes_on(_n: bool) -> u32 {
+        pub(crate) async fn goes_on(_n: bool) -> u32 {
             2
         }
 
         #[node]
-        pub async fn adds(a: u32, b: Option<u32>) -> u32 {
+        pub(crate) async fn adds(a: u32, b: Option<u32>) -> u32 {
             a + b.unwrap_or_default()
         }
 
         workflow! {
-            pub fork(u32) -> u32 { tests => <true: (goes_on, warns), false: goes_on>; START => tests; (goes_on, warns) => adds; }
+            pub(crate) fork(u32) -> u32 { tests => <true: (goes_on, warns), false: goes_on>; START => tests; (goes_on, warns) => adds; }
         }
     }
 }
