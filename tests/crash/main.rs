@@ -109,7 +109,7 @@ mod crashes {
             for round in 1.. {
                 let before = crashes;
                 for (name, test) in &owners {
-                    crashes += self.in_a_directory(name, round, |seed, directory| test(seed, directory))?;
+                    crashes += self.in_a_directory(name, round, test)?;
                 }
                 for scenario in &scenarios {
                     let whole = undisturbed.get(scenario.name).copied().unwrap_or(Duration::from_millis(100));
