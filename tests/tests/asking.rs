@@ -364,3 +364,21 @@ async fn runs_that_wait_leave_the_memory_when_there_are_many_and_go_on_all_the_s
         assert_eq!(run.result().await.unwrap(), format!("poem {at}: yes"));
     }
 }
+
+#[test]
+fn an_answered_run_of_a_dead_process_goes_on_where_it_was_answered() {
+    let store = MemoryStore::new();
+    let dead = runtime();
+    // Its owner never says that it has gone.
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    dead.block_on(async {
+        waiting(&engine.start::<publish>("a poem".into()).id("x").await.unwrap()).await;
+    });
+    drop(dead);
+    runtime().block_on(async {
+        let other = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+        drop(engine);
+        other.answer("x", "approve", yes()).await.unwrap();
+        assert_eq!(other.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
+    });
+}

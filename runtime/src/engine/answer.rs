@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use serde_json::Value as Json;
 
-use super::{Engine, Halt};
+use super::{Engine, Halt, RunError};
 use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
@@ -47,7 +47,7 @@ impl Engine {
             })?;
             let kind = EventKind::Answered { answer: answer.clone() };
             if self.add(&header, Record { path: id, kind }).await? {
-                self.keep();
+                self.adopt(&header).await;
                 return Ok(());
             }
         }
@@ -67,12 +67,40 @@ impl Engine {
         }
         while let Some(header) = self.0.store.header(run).await? {
             let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
-            if header.status.is_over() || self.add(&header, record).await? {
-                self.keep();
+            if header.status.is_over() {
+                break;
+            }
+            if self.add(&header, record).await? {
+                self.adopt(&header).await;
                 break;
             }
         }
         Ok(())
+    }
+
+    /// A run that is to go on goes on here, where this engine knows its workflow and nobody alive drives it. What keeps
+    /// it from that keeps nobody from having answered: whoever waits for the run is told.
+    async fn adopt(&self, header: &RunHeader) {
+        self.keep();
+        if !self.0.workflows.contains_key(&header.workflow) {
+            return;
+        }
+        let claimed = match self.claim(Some(header)).await {
+            Ok(claim) => self.0.store.claim(claim).await,
+            Err(error) => Err(error),
+        };
+        match claimed {
+            Ok(claimed) => {
+                for header in claimed.runs {
+                    let id = header.id.clone();
+                    if let Err(halt) = self.resume(header).await {
+                        let error = RunError::from(halt);
+                        tracing::error!(run = id, %error, "a run that was answered cannot go on here");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(run = header.id, %error, "a run that was answered cannot be taken up"),
+        }
     }
 
     /// Adds a record to a run that is not driven here, and has whoever drives it go on. `false`: somebody else was
