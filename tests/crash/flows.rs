@@ -356,7 +356,7 @@ pub(crate) fn answer(question: &str) -> u64 {
     question.len() as u64
 }
 
-fn questions_give() -> Json {
+pub(crate) fn questions_give() -> Json {
     let of = |node: &str| {
         let both = ["first", "second"].map(|name| answer(&format!("questions/{node}/{name}")));
         both.iter().sum::<u64>()

@@ -21,6 +21,8 @@ mod ledger;
 #[cfg(unix)]
 mod owners;
 #[cfg(unix)]
+mod people;
+#[cfg(unix)]
 mod process;
 
 #[cfg(not(unix))]
@@ -41,10 +43,12 @@ mod crashes {
     use std::process::ExitCode;
     use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+    use graphweft::json;
+
     use crate::chance::Chance;
-    use crate::flows::SCENARIOS;
+    use crate::flows::{SCENARIOS, questions_give};
     use crate::kills::{self, Mode};
-    use crate::owners;
+    use crate::owners::{self, Shared};
 
     /// As many as take about a minute where nothing is said.
     const CRASHES: u64 = 80;
@@ -58,10 +62,29 @@ mod crashes {
     type OfOwners = (&'static str, fn(u64, &Path) -> Result<u64, String>);
 
     const OWNERS: &[OfOwners] = &[
-        ("share_runs", |seed, directory| owners::share_runs(seed, 8, directory)),
+        ("shared_chains", |seed, directory| owners::share(&CHAINS, seed, directory)),
+        ("shared_questions", |seed, directory| owners::share(&QUESTIONS, seed, directory)),
         ("fenced", owners::a_process_that_outlives_its_lease_is_fenced),
         ("death_and_pause", owners::a_death_is_known_at_once_and_a_pause_is_no_death),
     ];
+
+    const CHAINS: Shared = Shared {
+        workflow: "chain_of_20",
+        runs: 8,
+        output: || json!(21),
+        pause: Duration::from_millis(20),
+        kills: 8,
+        between_kills: Duration::from_millis(250),
+    };
+
+    const QUESTIONS: Shared = Shared {
+        workflow: "questions",
+        runs: 3,
+        output: questions_give,
+        pause: Duration::from_millis(5),
+        kills: 8,
+        between_kills: Duration::from_millis(600),
+    };
 
     pub(crate) fn main() -> ExitCode {
         let plan = Plan::read();

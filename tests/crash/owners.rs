@@ -10,35 +10,41 @@ use graphweft::{Engine, Event, EventKind};
 use crate::chance::Chance;
 use crate::judge::{Judge, Scene, one_process_at_a_time};
 use crate::ledger::{self, Line, What};
+use crate::people::People;
 use crate::process::{DONE, Orders, Process, TAKEN_OVER, output, run_id, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Two processes share eight runs; one or the other is killed. Gives how often.
-pub(crate) fn share_runs(seed: u64, kills: u64, directory: &Path) -> Result<u64, String> {
-    const RUNS: u64 = 8;
-    let mut chance = Chance::of(seed, "share_runs");
-    let watcher = Watcher::new(directory);
-    let mut judges: Vec<Judge> = (0..RUNS).map(|number| Judge::of(run_id(number))).collect();
+/// Two processes share some runs; one or the other is killed. Gives how often.
+pub(crate) fn share(what: &Shared, seed: u64, directory: &Path) -> Result<u64, String> {
+    let mut chance = Chance::of(seed, what.workflow);
+    let mut people = People::new(directory, what.runs);
+    let mut judges: Vec<Judge> = (0..what.runs).map(|number| Judge::of(run_id(number))).collect();
     let mut started = 0;
     let mut start = || {
         started += 1;
-        Process::start(&orders(directory, RUNS, seed, started, Duration::from_secs(3600)))
+        let orders = orders(directory, what.runs, seed, started, Duration::from_secs(3600));
+        Process::start(&Orders { workflow: what.workflow.to_owned(), pause: what.pause, ..orders })
     };
     let mut processes = [start(), start()];
-    let mut killed = 0;
-    while killed < kills && processes.iter_mut().any(|process| process.ended().is_none()) {
-        sleep(chance.up_to(Duration::from_millis(250)));
+    let begun = Instant::now();
+    let (mut killed, mut next_kill) = (0, chance.up_to(what.between_kills));
+    while processes.iter_mut().any(|process| process.ended().is_none()) {
+        people.answer(&mut chance)?;
+        if begun.elapsed() > PATIENCE {
+            return Err(format!("the runs have not ended within {PATIENCE:?}"));
+        }
         let which = &mut processes[usize::from(chance.percent(50))];
-        if which.ended().is_some() {
-            break;
+        if killed == what.kills || begun.elapsed() < next_kill || which.ended().is_some() {
+            continue;
         }
         which.kill();
         killed += 1;
         for (number, judge) in (0..).zip(&mut judges) {
-            judge.look(watcher.history(number), &ledger::read(directory), Scene::Moving)?;
+            judge.look(people.history(number), &ledger::read(directory), Scene::Moving)?;
         }
         *which = start();
+        next_kill = begun.elapsed() + chance.up_to(what.between_kills);
     }
     for mut process in processes {
         let code = process.end_within(PATIENCE)?;
@@ -49,10 +55,24 @@ pub(crate) fn share_runs(seed: u64, kills: u64, directory: &Path) -> Result<u64,
     let lines = ledger::read(directory);
     one_process_at_a_time(&lines)?;
     for (number, judge) in (0..).zip(&mut judges) {
-        judge.look(watcher.history(number), &lines, Scene::Moving)?;
-        completed(judge.history())?;
+        judge.look(people.history(number), &lines, Scene::Moving)?;
+        people.are_heard(number, judge.history())?;
+        if output(judge.history()) != Some(&(what.output)()) {
+            return Err(format!("{} has the output {:?}", run_id(number), output(judge.history())));
+        }
     }
     Ok(killed)
+}
+
+/// What two processes share.
+pub(crate) struct Shared {
+    pub(crate) workflow: &'static str,
+    pub(crate) runs: u64,
+    pub(crate) output: fn() -> serde_json::Value,
+    pub(crate) pause: Duration,
+    pub(crate) kills: u64,
+    /// At most.
+    pub(crate) between_kills: Duration,
 }
 
 /// A process on another machine is believed to be dead when its lease is over. It may still be alive: what it then tries
@@ -133,6 +153,7 @@ fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration)
         process,
         pause: Duration::from_millis(20),
         lease,
+        stay: Duration::ZERO,
     }
 }
 

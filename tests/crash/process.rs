@@ -30,10 +30,13 @@ pub(crate) struct Orders {
     pub(crate) process: u64,
     pub(crate) pause: Duration,
     pub(crate) lease: Duration,
+    /// After how long it is to end by itself, with its runs where they are; zero: not before they have ended.
+    pub(crate) stay: Duration,
 }
 
 /// What a process that ends by itself says.
 pub(crate) const DONE: i32 = 0;
+pub(crate) const LEFT: i32 = 41;
 pub(crate) const TAKEN_OVER: i32 = 42;
 const BROKEN: i32 = 43;
 
@@ -43,16 +46,16 @@ pub(crate) fn run_id(number: u64) -> String {
 
 impl Orders {
     fn write(&self) -> String {
-        let Orders { directory, workflow, input, runs, seed, process, pause, lease } = self;
-        let (pause, lease) = (pause.as_micros(), lease.as_millis());
-        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {directory}")
+        let Orders { directory, workflow, input, runs, seed, process, pause, lease, stay } = self;
+        let (pause, lease, stay) = (pause.as_micros(), lease.as_millis(), stay.as_micros());
+        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {stay} {directory}")
     }
 
     fn read(text: &str) -> Option<Orders> {
         fn number<T: FromStr>(word: Option<&str>) -> Option<T> {
             word?.parse().ok()
         }
-        let mut words = text.splitn(8, ' ');
+        let mut words = text.splitn(9, ' ');
         Some(Orders {
             workflow: words.next()?.to_owned(),
             input: number(words.next())?,
@@ -61,6 +64,7 @@ impl Orders {
             process: number(words.next())?,
             pause: Duration::from_micros(number(words.next())?),
             lease: Duration::from_millis(number(words.next())?),
+            stay: Duration::from_micros(number(words.next())?),
             directory: words.next()?.to_owned(),
         })
     }
@@ -76,7 +80,15 @@ pub(crate) fn obey() {
         false => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build(),
     };
     let durability = if chance.percent(50) { Durability::Full } else { Durability::Relaxed };
-    let code = runtime.expect("there is a runtime").block_on(execute(&orders, durability));
+    let runtime = runtime.expect("there is a runtime");
+    let code = runtime.block_on(async {
+        match orders.stay.is_zero() {
+            true => execute(&orders, durability).await,
+            false => tokio::time::timeout(orders.stay, execute(&orders, durability)).await.unwrap_or(LEFT),
+        }
+    });
+    // As at the end of a `main`: what is under way is dropped.
+    drop(runtime);
     std::process::exit(code);
 }
 

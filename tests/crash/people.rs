@@ -1,0 +1,84 @@
+//! Those who answer, from a process that does not know the workflow, whether the one that asks lives or not.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use graphweft::store::SqliteStore;
+use graphweft::{AnswerError, Engine, Event, EventKind, Question, json};
+
+use crate::chance::Chance;
+use crate::flows;
+use crate::process::run_id;
+
+pub(crate) struct People {
+    runtime: tokio::runtime::Runtime,
+    engine: Engine,
+    runs: u64,
+    /// What they have answered, and were told that it is recorded.
+    accepted: BTreeSet<(u64, String)>,
+}
+
+impl People {
+    pub(crate) fn new(directory: &Path, runs: u64) -> People {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
+        let runtime = runtime.expect("there is a runtime");
+        let store = SqliteStore::builder().busy_timeout(Duration::from_secs(30)).open(directory.join("runs.db"));
+        let store = runtime.block_on(store).expect("the database opens");
+        let engine = Engine::builder().store(store).build().expect("the engine is sound");
+        People { runtime, engine, runs, accepted: BTreeSet::new() }
+    }
+
+    pub(crate) fn history(&self, run: u64) -> Vec<Event> {
+        let history = self.runtime.block_on(self.engine.history(&run_id(run)));
+        history.expect("the history can be read").unwrap_or_default()
+    }
+
+    /// Perhaps answers some of the open questions. Takes a millisecond or more.
+    pub(crate) fn answer(&mut self, chance: &mut Chance) -> Result<(), String> {
+        std::thread::sleep(Duration::from_millis(1));
+        for run in 0..self.runs {
+            for question in self.open(run)? {
+                let what = (run, question.id.clone());
+                if self.accepted.contains(&what) {
+                    return Err(format!("`{}` was answered, and is open again", question.id));
+                }
+                if chance.percent(10) && self.give(run, &question.id)? {
+                    self.accepted.insert(what);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, run: u64) -> Result<Vec<Question>, String> {
+        let open = self.runtime.block_on(async {
+            match self.engine.run(&run_id(run)).await {
+                Ok(Some(run)) => run.questions().await,
+                other => other.map(|_| Vec::new()),
+            }
+        });
+        open.map_err(|error| error.to_string())
+    }
+
+    /// Whether this was the answer.
+    fn give(&self, run: u64, question: &str) -> Result<bool, String> {
+        let answer = json!(flows::answer(question));
+        match self.runtime.block_on(self.engine.answer(&run_id(run), question, answer)) {
+            Ok(()) => Ok(true),
+            Err(AnswerError::AlreadyAnswered { .. }) => Ok(false),
+            Err(error) => Err(format!("`{question}` cannot be answered: {error}")),
+        }
+    }
+
+    /// What was accepted is on record.
+    pub(crate) fn are_heard(&self, run: u64, history: &[Event]) -> Result<(), String> {
+        let is_on_record = |question: &str| {
+            history.iter().any(|event| event.path == question && matches!(event.kind, EventKind::Answered { .. }))
+        };
+        match self.accepted.iter().find(|(of, question)| *of == run && !is_on_record(question)) {
+            Some((_, question)) => Err(format!("the answer to `{question}` was accepted, and is not on record")),
+            None => Ok(()),
+        }
+    }
+}
