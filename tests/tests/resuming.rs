@@ -323,3 +323,34 @@ async fn a_run_of_a_workflow_that_is_not_registered_is_left_alone_and_named() {
     let running = other.runs(RunFilter::default().status(RunStatus::Running)).await.unwrap();
     assert_eq!(running.len(), 1);
 }
+
+#[test]
+fn the_end_of_the_tokio_runtime_is_not_the_end_of_a_run() {
+    // Which of its tasks a runtime stops first is a matter of chance.
+    for _ in 0..50 {
+        let output = killed_at::<each>(MemoryStore::new(), &Ledger::default(), "each/second[2]", 4);
+        assert_eq!(output.ok(), Some(100));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_cannot_go_on_here_is_tried_once_and_not_again_and_again() {
+    let store = MemoryStore::new();
+    let (left, (tell, mut told)) = (store.clone(), mpsc::unbounded_channel());
+    let first_process = std::thread::spawn(move || {
+        runtime().block_on(async {
+            let dies = Dies { at: "chain/first", tell };
+            let engine = Engine::builder().store(left).resource(Ledger::default()).resource(dies).build().unwrap();
+            engine.start::<chain>(1).id("x").await.unwrap();
+            told.recv().await.unwrap();
+        });
+    });
+    first_process.join().unwrap();
+    let engine = Engine::builder().store(store).register::<chain>().build().unwrap();
+    let recovered = engine.recover().await.unwrap();
+    assert_eq!(recovered.failed.len(), 1, "it lacks what the nodes need");
+    let before = engine.history("x").await.unwrap().unwrap().len();
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert_eq!(engine.history("x").await.unwrap().unwrap().len(), before);
+    assert_eq!(engine.recover().await.unwrap().failed.len(), 1, "and again when it is told to");
+}

@@ -3,8 +3,8 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -134,6 +134,7 @@ impl EngineBuilder {
             runs: Runs::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
+            refused: Mutex::default(),
         })))
     }
 }

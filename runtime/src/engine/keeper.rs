@@ -63,7 +63,6 @@ impl Engine {
         let claim = Claim {
             own: false,
             orphans: self.0.recovers.load(Ordering::Acquire),
-            except: Vec::new(),
             limit: 64,
             ..self.claim(None).await?
         };

@@ -17,10 +17,10 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 use tokio::sync::OnceCell;
@@ -37,7 +37,7 @@ pub use start::Start;
 
 use crate::driver::Env;
 use crate::node::Travels;
-use crate::store::{Owner, Store, StoreError};
+use crate::store::{Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};
 use live::Runs;
@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     is_kept: AtomicBool,
     /// Whether runs of processes that have died are taken over.
     recovers: AtomicBool,
+    /// Runs that could not go on here. To try again and again would add a record each time.
+    refused: Mutex<BTreeSet<RunKey>>,
 }
 
 impl Drop for Inner {
@@ -135,6 +137,10 @@ impl Engine {
     /// The names of the registered workflows, in alphabetical order.
     pub fn workflows(&self) -> impl Iterator<Item = &str> {
         self.0.workflows.keys().map(String::as_str)
+    }
+
+    fn refused(&self) -> MutexGuard<'_, BTreeSet<RunKey>> {
+        self.0.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As which the store knows this engine.

@@ -45,27 +45,22 @@ impl Engine {
     /// [`Recovery::failed`].
     pub async fn recover(&self) -> Result<Recovery, StoreError> {
         let mut recovery = Recovery::default();
-        let mut refused = Vec::new();
+        self.refused().clear();
         self.0.recovers.store(true, Ordering::Release);
         loop {
-            let mut claim = self.claim(None).await?;
-            claim.except.extend(&refused);
-            let claimed = self.0.store.claim(claim).await?;
+            let claimed = self.0.store.claim(self.claim(None).await?).await?;
             if claimed.runs.is_empty() {
                 break;
             }
             let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
-                let (key, id) = (header.key, header.id.clone());
-                (key, id, self.resume(header).await)
+                let id = header.id.clone();
+                (id, self.resume(header).await)
             });
             let mut resumed = resumed.buffer_unordered(AT_ONCE);
-            while let Some((key, id, result)) = resumed.next().await {
+            while let Some((id, result)) = resumed.next().await {
                 match result {
                     Ok(live) => recovery.resumed.push(Run::of_live(self, live)),
-                    Err(halt) => {
-                        refused.push(key);
-                        recovery.failed.push((id, halt.into()));
-                    }
+                    Err(halt) => recovery.failed.push((id, halt.into())),
                 }
             }
         }
@@ -80,7 +75,12 @@ impl Engine {
         Ok(recovery)
     }
 
+    /// What this engine may take over: one run, or all but those that it is at or has tried in vain.
     pub(super) async fn claim(&self, only: Option<&RunHeader>) -> Result<Claim, StoreError> {
+        let mut except = self.0.runs.keys();
+        if only.is_none() {
+            except.extend(&*self.refused());
+        }
         Ok(Claim {
             owner: self.owner().await?,
             workflows: match only {
@@ -88,7 +88,7 @@ impl Engine {
                 None => self.0.workflows.keys().cloned().collect(),
             },
             only: only.map(|header| header.key),
-            except: self.0.runs.keys(),
+            except,
             own: true,
             orphans: true,
             now: SystemTime::now(),
@@ -138,8 +138,14 @@ impl Engine {
         definition: &Arc<Definition>,
     ) -> Result<Arc<Live>, Halt> {
         let gone_on = self.begin_again(reservation, header, definition).await;
-        if gone_on.is_err() {
-            self.give_up(header).await;
+        match gone_on {
+            Ok(_) => {
+                self.refused().remove(&header.key);
+            }
+            Err(_) => {
+                self.refused().insert(header.key);
+                self.give_up(header).await;
+            }
         }
         gone_on
     }
