@@ -382,3 +382,19 @@ fn an_answered_run_of_a_dead_process_goes_on_where_it_was_answered() {
         assert_eq!(other.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
     });
 }
+
+#[test]
+fn several_questions_of_a_run_that_is_not_loaded_are_answered_one_after_another() {
+    let store = MemoryStore::new();
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).build().unwrap();
+        waiting(&engine.start::<several>(1).id("x").await.unwrap()).await;
+    });
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<several>().build().unwrap();
+        for (question, answer) in [("a", 1), ("several/three/b", 2), ("b:2", 3)] {
+            engine.answer("x", question, answer).await.unwrap();
+        }
+        assert_eq!(engine.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("1 2 3"));
+    });
+}

@@ -154,9 +154,6 @@ impl Driver {
         routed: Option<(Option<String>, Option<Value>, Option<Value>)>,
     ) -> Result<bool, Halt> {
         let time = stored.time;
-        if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
-            journal.desk.restore_question(&stored.record);
-        }
         let path = stored.record.path.as_str();
         let known = fold.tasks.get(path).map(|known| (known.task, known.place.clone()));
         let Some((task, place)) = known else {

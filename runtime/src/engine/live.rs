@@ -121,6 +121,10 @@ impl Engine {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
         let Some(owner) = self.0.owner.get() else { return Err(Halt::ShutDown) };
         let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store)));
+        // Who looks for its questions finds them from the first moment on.
+        for stored in &start.history {
+            journal.desk.restore_question(&stored.record);
+        }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if let Some((before, graph)) = start.new_graph {
             journal.push(header.workflow.clone(), EventKind::GraphChanged { from: before, to: graph.0 });
