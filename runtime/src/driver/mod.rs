@@ -13,7 +13,7 @@ mod timers;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
-pub(crate) use desk::{Item, Misfit};
+pub(crate) use desk::{Item, Misfit, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use run::{Ending, Job, Part};
 pub(crate) use shared::{Env, Moving, Shared, Within, new_run_id};

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::live::Found;
 use super::{Engine, Run, RunError};
-use crate::driver::new_run_id;
+use crate::driver::{below, new_run_id};
 use crate::event::{Event, EventKind};
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
 
@@ -329,8 +329,4 @@ fn counts(stored: &Stored, from: &[String], force: &[String], dynamic: &[&String
     }
     // What is above a step or a child that runs again is not done either.
     !(is_done && force.iter().any(|forced| path == forced || below(forced, path)))
-}
-
-fn below(path: &str, above: &str) -> bool {
-    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }
