@@ -268,7 +268,9 @@ impl Handle {
             owner: batch.header.owner,
             nudge: batch.header.nudge,
         };
-        let appended = self.write(move |transaction| runs::append(transaction, &batch)).await?;
+        let result = self.shared.queue.push_append(batch);
+        self.shared.help();
+        let appended = result.await.map_err(|_| StoreError::Closed)??;
         if let (Appended::Done, Some(hash)) = (appended, hash) {
             self.known_graphs(|graphs| graphs.insert(hash));
         }

@@ -14,6 +14,10 @@ use super::writer::LOG;
 use super::{Durability, Settings};
 use crate::store::StoreError;
 
+/// Every commit writes whole pages, one for each run that it adds to, so that with SQLite's 4096 bytes a step takes a third
+/// longer, and 64 runs at once half as long again. With 1024 a value of 100 kB would take that much longer.
+const PAGE: u32 = 2048;
+
 /// The connection that writes, to a file that is there and of this format afterwards.
 pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
     let open = || {
@@ -22,6 +26,8 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
         }
+        // Says nothing to a file that is there.
+        connection.pragma_update(None, "page_size", PAGE)?;
         schema::migrate(&mut connection, path)?;
         use_write_ahead_log(&connection, settings.busy_timeout)?;
         connection.pragma_update(

@@ -7,18 +7,26 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
-use crate::store::StoreError;
+use crate::store::{Appended, StoreError};
 
 /// A piece of work inside a transaction that others share.
 pub(super) trait Job: Send {
     /// Does the work. An error undoes the whole transaction; a refusal is an outcome and changes nothing.
     fn run(&mut self, transaction: &Connection) -> Result<(), Trouble>;
 
+    /// Does the work as a transaction of its own, where one statement is all it takes. One that fails has done nothing, and
+    /// can be tried again.
+    fn run_alone(&mut self, _connection: &Connection) -> Option<Result<(), Trouble>> {
+        None
+    }
+
     /// Tells what came of it, after the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
+/// A closure.
 struct Task<W, T> {
     /// Taken when it is done.
     work: Option<W>,
@@ -43,6 +51,31 @@ where
         let result = committed.and_then(|()| outcome.ok_or(StoreError::Closed));
         // Whoever asked may have gone.
         drop(answer.send(result));
+    }
+}
+
+/// What most jobs are.
+struct Appending {
+    batch: EncodedAppend,
+    outcome: Option<Appended>,
+    answer: oneshot::Sender<Result<Appended, StoreError>>,
+}
+
+impl Job for Appending {
+    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble> {
+        self.outcome = Some(runs::append(transaction, &self.batch)?);
+        Ok(())
+    }
+
+    fn run_alone(&mut self, connection: &Connection) -> Option<Result<(), Trouble>> {
+        let appended = runs::append_in_one_statement(connection, &self.batch)?;
+        Some(appended.map(|appended| self.outcome = Some(appended)))
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
+        // Whoever asked may have gone.
+        drop(self.answer.send(result));
     }
 }
 
@@ -84,11 +117,22 @@ impl Queue {
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
     ) -> oneshot::Receiver<Result<T, StoreError>> {
         let (answer, result) = oneshot::channel();
+        self.add(Box::new(Task { work: Some(work), outcome: None, answer }));
+        result
+    }
+
+    /// As [`push`](Self::push), for records that are to be added.
+    pub(super) fn push_append(&self, batch: EncodedAppend) -> oneshot::Receiver<Result<Appended, StoreError>> {
+        let (answer, result) = oneshot::channel();
+        self.add(Box::new(Appending { batch, outcome: None, answer }));
+        result
+    }
+
+    fn add(&self, job: Box<dyn Job>) {
         let mut state = self.lock();
         if !state.closed {
-            state.jobs.push_back(Box::new(Task { work: Some(work), outcome: None, answer }));
+            state.jobs.push_back(job);
         }
-        result
     }
 
     /// The oldest jobs, in order.

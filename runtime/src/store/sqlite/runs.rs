@@ -77,6 +77,32 @@ pub(super) fn append(transaction: &Connection, batch: &EncodedAppend) -> Result<
     Ok(Appended::Done)
 }
 
+/// Adds a single row to a journal that is there, without a change of the header, where that is what is wanted: a transaction
+/// by itself, and so a good deal cheaper than one that has to be begun and ended.
+pub(super) fn append_in_one_statement(
+    connection: &Connection,
+    batch: &EncodedAppend,
+) -> Option<Result<Appended, Trouble>> {
+    let [row] = &batch.rows[..] else { return None };
+    if batch.at == 0 || batch.status.is_some() || batch.graph.is_some() || batch.owner.is_some() || batch.nudge {
+        return None;
+    }
+    let ids = rows_of(batch.run);
+    let at = ids.start.saturating_add(to_integer(batch.at));
+    let add = || {
+        // Where the journal ends elsewhere, `records` is nothing, which it must not be, and the row is passed over.
+        let added = connection
+            .prepare_cached(
+                "INSERT OR IGNORE INTO journal (id, time, body, records) VALUES (?1, ?2, ?3, iif(
+                     (SELECT id + records FROM journal WHERE id >= ?5 AND id < ?6 ORDER BY id DESC LIMIT 1) = ?1, ?4, NULL
+                 ))",
+            )?
+            .execute(params![at, to_millis(batch.time), row.body, to_integer(row.records), ids.start, ids.end])?;
+        Ok(if added == 1 { Appended::Done } else { Appended::Conflict })
+    };
+    Some(add())
+}
+
 /// How many records a run has; none where there is no such run.
 // Looking and then adding is cheaper than one statement that does both: SQLite would keep a copy of every page it touches,
 // in order to undo that statement alone.

@@ -14,7 +14,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::open::beside;
 use super::owners::Owners;
-use super::queue::{Queue, Wake};
+use super::queue::{Job, Queue, Wake};
 use super::trouble::Trouble;
 use super::{Durability, Settings};
 
@@ -65,6 +65,22 @@ struct Group {
 enum Patience {
     Wait,
     GiveUp,
+}
+
+/// Why jobs are not committed.
+enum Uncommitted {
+    /// None has done anything, and all can be tried again.
+    NotBegun(Trouble),
+    /// They are done for, and undone.
+    Undone(Trouble),
+}
+
+impl Uncommitted {
+    fn trouble(self) -> Trouble {
+        match self {
+            Uncommitted::NotBegun(trouble) | Uncommitted::Undone(trouble) => trouble,
+        }
+    }
 }
 
 impl Shared {
@@ -148,17 +164,13 @@ impl Writer {
         let mut jobs = shared.queue.take(most);
         let group = jobs.len();
         if group > 0 {
-            let committed = match self.begin(shared, patience) {
-                Err(trouble) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
+            let committed = match self.commit(shared, patience, &mut jobs) {
+                Err(Uncommitted::NotBegun(trouble)) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
                     shared.queue.put_back(jobs);
                     return;
                 }
-                begun => begun.and_then(|()| {
-                    let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection));
-                    self.end(run)
-                }),
+                committed => committed.map_err(|uncommitted| uncommitted.trouble().at(&shared.path)),
             };
-            let committed = committed.map_err(|trouble| trouble.at(&shared.path));
             for job in jobs {
                 job.answer(committed.clone());
             }
@@ -167,9 +179,22 @@ impl Writer {
         self.last = Group { jobs: group, took: begun.elapsed() };
     }
 
+    fn commit(&self, shared: &Shared, patience: Patience, jobs: &mut [Box<dyn Job>]) -> Result<(), Uncommitted> {
+        self.be(patience, shared).map_err(Uncommitted::NotBegun)?;
+        if let [job] = jobs
+            && let Some(done) = job.run_alone(&self.connection)
+        {
+            return done.map_err(Uncommitted::NotBegun);
+        }
+        self.execute("BEGIN IMMEDIATE").map_err(Uncommitted::NotBegun)?;
+        let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection));
+        self.end(run).map_err(Uncommitted::Undone)
+    }
+
     /// Says that the owners of this process are alive.
     fn renew(&mut self, shared: &Shared) {
-        let renewed = self.begin(shared, Patience::Wait).and_then(|()| {
+        let begun = self.be(Patience::Wait, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        let renewed = begun.and_then(|()| {
             let renewed = shared.owners.renew(&self.connection, shared.settings.lease);
             self.end(renewed)
         });
@@ -179,12 +204,11 @@ impl Writer {
         }
     }
 
-    fn begin(&self, shared: &Shared, patience: Patience) -> Result<(), Trouble> {
-        self.connection.busy_timeout(match patience {
+    fn be(&self, patience: Patience, shared: &Shared) -> Result<(), Trouble> {
+        Ok(self.connection.busy_timeout(match patience {
             Patience::Wait => shared.settings.busy_timeout,
             Patience::GiveUp => Duration::ZERO,
-        })?;
-        self.execute("BEGIN IMMEDIATE")
+        })?)
     }
 
     /// Commits what went well; undoes everything else.
