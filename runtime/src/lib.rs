@@ -4,6 +4,7 @@
 mod ask;
 mod block_on;
 mod child;
+mod clock;
 mod collectors;
 mod compile;
 mod context;

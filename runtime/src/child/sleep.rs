@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::Lazy;
+use crate::clock::Clock;
 use crate::context::{Context, Wait};
 use crate::driver::Journal;
 use crate::event::EventKind;
@@ -96,13 +97,13 @@ impl Request<'_> {
             return Ok(());
         }
         let push = |kind: EventKind| {
-            journal.desk.note(&path, &kind);
+            journal.desk.note(&path, &kind, journal.clock.now());
             journal.push(path.clone(), kind);
         };
         let until = match item.until {
             Some(until) => until,
             None => {
-                let until = SystemTime::now() + duration;
+                let until = journal.clock.now() + duration;
                 push(EventKind::TimerSet { until });
                 attempt.recorded(journal).await;
                 until
@@ -111,7 +112,7 @@ impl Request<'_> {
         {
             let _sleeper = Sleeper::of(journal, &path);
             let _wait = Wait::of(attempt);
-            pass(until).await;
+            pass(until, &journal.clock).await;
         }
         push(EventKind::TimerFired);
         Ok(())
@@ -119,10 +120,10 @@ impl Request<'_> {
 }
 
 /// Waits for a time by the clock on the wall, or until as much time has gone by as it was off.
-async fn pass(until: SystemTime) {
-    let rest = until.duration_since(SystemTime::now()).unwrap_or_default().min(FAR_OFF);
+async fn pass(until: SystemTime, clock: &Clock) {
+    let rest = clock.until(until).min(FAR_OFF);
     let due = Instant::now() + rest;
-    while Instant::now() < due && SystemTime::now() < until {
+    while Instant::now() < due && clock.now() < until {
         tokio::time::sleep_until(due.min(Instant::now() + LOOK)).await;
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
@@ -145,7 +144,7 @@ impl Asked<'_> {
 
     fn push(&self, kind: EventKind) {
         if let Some(journal) = self.journal() {
-            journal.desk.note(&self.path, &kind);
+            journal.desk.note(&self.path, &kind, journal.clock.now());
             journal.push(self.path.clone(), kind);
         }
     }
@@ -225,7 +224,7 @@ impl Asked<'_> {
             None => None,
         };
         if let Some(retry_at) = item.retry_at {
-            tokio::time::sleep(retry_at.duration_since(SystemTime::now()).unwrap_or_default()).await;
+            tokio::time::sleep(self.parent.run.env.clock.until(retry_at)).await;
         }
         loop {
             if history.is_none() {

@@ -111,8 +111,8 @@ impl Desk {
     }
 
     /// Takes over what a node is about to record of something that it asked for.
-    pub(crate) fn note(&self, path: &str, kind: &EventKind) {
-        self.inner().apply(path, kind, SystemTime::now());
+    pub(crate) fn note(&self, path: &str, kind: &EventKind, now: SystemTime) {
+        self.inner().apply(path, kind, now);
     }
 
     /// What is on record under a path.

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
+use crate::clock::Clock;
 use crate::engine::Halt;
 use crate::event::{Event, EventKind};
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Stored};
@@ -37,6 +38,7 @@ pub(crate) struct Journal {
     pub(crate) key: RunKey,
     pub(crate) owner: Owner,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Clock,
     inner: Mutex<Inner>,
     watchers: AtomicUsize,
     progress: watch::Sender<Progress>,
@@ -93,7 +95,7 @@ pub(crate) struct Watch {
 }
 
 impl Journal {
-    pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
         let inner = Inner {
             pending: Vec::new(),
             header: HeaderChange::default(),
@@ -115,6 +117,7 @@ impl Journal {
             key: header.key,
             owner,
             store,
+            clock,
             inner: Mutex::new(inner),
             watchers: AtomicUsize::new(0),
             progress,
@@ -184,7 +187,7 @@ impl Journal {
     pub(crate) fn show(&self, path: String, kind: EventKind) {
         let mut inner = self.inner();
         let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
-        let event = self.event(seq, SystemTime::now(), path, kind);
+        let event = self.event(seq, self.clock.now(), path, kind);
         inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
@@ -226,7 +229,7 @@ impl Journal {
         let batch = Append {
             run: self.key,
             at: inner.length,
-            time: SystemTime::now(),
+            time: self.clock.now(),
             records: Arc::new(std::mem::take(&mut inner.pending)),
             header: std::mem::take(&mut inner.header),
         };

@@ -16,7 +16,7 @@ pub(crate) use catch::caught;
 pub(crate) use desk::{Item, Misfit, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use run::{Ending, Job, Part};
-pub(crate) use shared::{Env, Moving, Shared, Within, new_run_id};
+pub(crate) use shared::{Env, Moving, Shared, Within};
 
 #[cfg(test)]
 mod tests;

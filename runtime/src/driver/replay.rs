@@ -86,7 +86,7 @@ impl Driver {
         self.replayed = true;
         let mut fold = Fold::default();
         let last_retry = history.iter().rposition(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. }));
-        self.drain(&mut fold, SystemTime::now());
+        self.drain(&mut fold, self.shared.env.clock.now());
         let mut history = history.into_iter().enumerate().peekable();
         while let Some((at, stored)) = history.next() {
             fold.is_lenient = last_retry.is_some_and(|last| at < last);
@@ -253,7 +253,7 @@ impl Driver {
                 self.drain(fold, stored.time);
                 // What limits the time of nodes that go on counts from here.
                 for (timer, after) in fold.timers.values() {
-                    self.timers.set_at(Timer::Core(*timer), stored.time + *after);
+                    self.timers.set_at(Timer::Core(*timer), stored.time + *after, &self.shared.env.clock);
                 }
                 return Ok(());
             }
@@ -385,7 +385,7 @@ impl Driver {
                 }
                 Command::Leave { task, place, ends } => fold.stage(task, place, Stage::Leaves(ends)),
                 Command::SetTimer { timer, place, after } => {
-                    self.timers.set_at(Timer::Core(timer), time + after);
+                    self.timers.set_at(Timer::Core(timer), time + after, &self.shared.env.clock);
                     fold.timers.insert(place.to_string(), (timer, after));
                 }
                 Command::DropTimer(timer) => self.timers.unset(Timer::Core(timer)),

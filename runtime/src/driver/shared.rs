@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use futures::task::AtomicWaker;
 use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 use super::journal::Journal;
+use crate::clock::Clock;
 use crate::compile::Executable;
 use crate::core::Writes;
 use crate::event::EventKind;
@@ -29,6 +29,7 @@ pub(crate) struct Env {
     /// How many there are; 0 where there is no limit.
     pub(crate) most: usize,
     pub(crate) cancel_grace: Duration,
+    pub(crate) clock: Clock,
     /// How many runs that wait may stay in memory.
     pub(crate) keep_waiting: usize,
     /// Those that do, the one that has waited longest at the front.
@@ -48,6 +49,7 @@ impl Default for Env {
             permits: None,
             most: 0,
             cancel_grace: Duration::from_secs(1),
+            clock: Clock::default(),
             keep_waiting: 1000,
             resting: Mutex::default(),
             compiled: Mutex::default(),
@@ -267,7 +269,7 @@ impl Shared {
     }
 
     pub(crate) fn id(&self) -> &str {
-        self.id.get_or_init(new_run_id)
+        self.id.get_or_init(|| self.env.clock.new_run_id())
     }
 
     pub(crate) fn records(&self) -> bool {
@@ -283,9 +285,4 @@ impl Shared {
             journal.push(path(), kind());
         }
     }
-}
-
-/// A new id: a UUID of version 7, so ids sort by time.
-pub(crate) fn new_run_id() -> String {
-    Uuid::now_v7().to_string()
 }

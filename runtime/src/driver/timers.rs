@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, Sleep};
 
+use crate::clock::Clock;
 use crate::core::{TaskId, TimerId};
 
 /// What is to happen at a time.
@@ -39,8 +40,8 @@ impl Timers {
     }
 
     /// The same by the clock on the wall; at once where that time has passed.
-    pub(super) fn set_at(&mut self, timer: Timer, at: SystemTime) {
-        self.set(timer, at.duration_since(SystemTime::now()).unwrap_or_default());
+    pub(super) fn set_at(&mut self, timer: Timer, at: SystemTime, clock: &Clock) {
+        self.set(timer, clock.until(at));
     }
 
     /// Whether anything is to happen at a time that does not depend on whether nodes are under way.

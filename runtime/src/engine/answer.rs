@@ -1,7 +1,6 @@
 //! Answers to questions, and requests to end, for runs wherever they are driven.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde_json::Value as Json;
 
@@ -109,7 +108,7 @@ impl Engine {
         let append = Append {
             run: header.key,
             at: header.records,
-            time: SystemTime::now(),
+            time: self.0.env.clock.now(),
             records: Arc::new(vec![record]),
             header: HeaderChange { nudge: true, ..HeaderChange::default() },
         };

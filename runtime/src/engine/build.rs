@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::OnceCell;
 
 use super::live::Runs;
 use super::{BuildError, Engine, Inner};
+use crate::clock::Clock;
 use crate::context::{Context, Replacement};
 use crate::driver::Env;
 use crate::node::Node;
@@ -63,6 +64,42 @@ impl EngineBuilder {
     /// nothing is said; zero drops it at once.
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.env.cancel_grace = grace;
+        self
+    }
+
+    /// What time it is for the runs of this engine: in their records, for their timers, for what is due after a restart.
+    /// The clock of the system where nothing is said. For tests of workflows that sleep: under tokio's paused time a day
+    /// is over at once, and a clock that goes with it keeps the records in step.
+    ///
+    /// ```
+    /// use std::time::{Duration, UNIX_EPOCH};
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node]
+    /// async fn tomorrow(text: String, ctx: &Context) -> String {
+    ///     ctx.sleep(Duration::from_secs(24 * 60 * 60)).await;
+    ///     text
+    /// }
+    ///
+    /// workflow! {
+    ///     pub reminder(String) -> String { START => tomorrow; }
+    /// }
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+    /// let begun = tokio::time::Instant::now();
+    /// let engine = Engine::builder().clock(move || UNIX_EPOCH + begun.elapsed()).build()?;
+    /// let run = engine.start::<reminder>("the milk".into()).await?;
+    /// assert_eq!(run.result().await?, "the milk");
+    /// let took = engine.history(run.id()).await?.and_then(|events| events.into_iter().last()).map(|event| event.time);
+    /// assert!(took >= Some(UNIX_EPOCH + Duration::from_secs(24 * 60 * 60)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// How long tokio lets something wait is not asked of this clock, and a store that other processes share keeps its
+    /// own, by which it knows who is alive.
+    pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.env.clock = Clock::new(now);
         self
     }
 

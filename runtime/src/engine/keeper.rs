@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::{Engine, Inner};
 use crate::driver::caught;
@@ -55,7 +55,8 @@ impl Engine {
                 tracing::error!(run = id, %error, "a run cannot go on here");
             }
         }
-        let until = claimed.next_wake.and_then(|wake| wake.duration_since(SystemTime::now()).ok());
+        let now = self.0.env.clock.now();
+        let until = claimed.next_wake.and_then(|wake| wake.duration_since(now).ok());
         until.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK)
     }
 

@@ -120,7 +120,7 @@ impl Engine {
     ) -> Result<Arc<Live>, Halt> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
         let Some(owner) = self.0.owner.get() else { return Err(Halt::ShutDown) };
-        let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store)));
+        let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
         // Who looks for its questions finds them from the first moment on.
         for stored in &start.history {
             journal.desk.restore_question(&stored.record);

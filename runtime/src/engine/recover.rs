@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
 
 use futures::StreamExt;
 use serde_json::Value as Json;
@@ -91,7 +90,7 @@ impl Engine {
             except,
             own: true,
             orphans: true,
-            now: SystemTime::now(),
+            now: self.0.env.clock.now(),
             limit: CLAIMED_AT_ONCE,
         })
     }
@@ -201,7 +200,7 @@ impl Engine {
             let append = Append {
                 run: now.key,
                 at: now.records,
-                time: SystemTime::now(),
+                time: self.0.env.clock.now(),
                 records: Arc::default(),
                 header: HeaderChange { owner: Some(None), ..HeaderChange::default() },
             };

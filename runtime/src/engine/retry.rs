@@ -2,14 +2,13 @@
 
 use std::future::IntoFuture;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::live::Found;
 use super::{Engine, Run, RunError};
-use crate::driver::{below, new_run_id};
+use crate::driver::below;
 use crate::event::{Event, EventKind};
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
 
@@ -174,7 +173,7 @@ impl Retry {
         let append = Append {
             run: header.key,
             at: header.records,
-            time: SystemTime::now(),
+            time: engine.0.env.clock.now(),
             records: Arc::new(vec![Record {
                 path: header.workflow.clone(),
                 kind: EventKind::RunRetried { from, force },
@@ -235,7 +234,7 @@ impl Fork {
         while records.len() > 1 && records.last().is_some_and(|last| ends(&last.kind)) {
             records.pop();
         }
-        let id = id.unwrap_or_else(new_run_id);
+        let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.reserve(&id) {
             Found::Free(reservation) => reservation,
             _ => return Err(RetryError::IdTaken { id }),
@@ -250,7 +249,7 @@ impl Fork {
             owner: Some(engine.owner().await?),
             graph,
             forked_from: Some((run, at)),
-            time: SystemTime::now(),
+            time: engine.0.env.clock.now(),
             records,
         };
         let header = match engine.0.store.create(new).await? {

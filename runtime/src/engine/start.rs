@@ -3,7 +3,6 @@
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::live::{Beginning, Found};
 use super::{Engine, MissingResources, Run, StartError};
-use crate::driver::{caught, new_run_id};
+use crate::driver::caught;
 use crate::event::EventKind;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record};
@@ -66,7 +65,7 @@ impl<T> Start<T> {
         tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
         MissingResources::check(&engine.0.env, &definition)?;
         let recorded = written("the input", || (definition.door.write_input)(&input))?;
-        let id = id.unwrap_or_else(new_run_id);
+        let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = loop {
             match engine.reserve(&id) {
                 Found::Live(live) => {
@@ -87,7 +86,7 @@ impl<T> Start<T> {
             owner: Some(owner),
             graph,
             forked_from: None,
-            time: SystemTime::now(),
+            time: engine.0.env.clock.now(),
             records: vec![Record { path: definition.name.clone(), kind: begins }],
         };
         match engine.0.store.create(new).await? {

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use crate::clock::Clock;
 use crate::driver::Journal;
 use crate::engine::Halt;
 use crate::event::EventKind;
@@ -91,7 +92,7 @@ async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>,
         records: vec![record(said())],
     };
     let Ok(Created::New(header)) = store.create(new).await else { panic!("it is new") };
-    (Arc::new(Journal::new(&header, owner, through)), owner)
+    (Arc::new(Journal::new(&header, owner, through, Clock::default())), owner)
 }
 
 /// As another process does that answers a question.
