@@ -2,10 +2,7 @@
 
 mod compare;
 mod exhaustive;
-mod judge;
-mod notation;
 mod random;
-mod random_graphs;
 mod rules;
-mod shrink;
-mod small_graphs;
+
+use graphweft_judge::{judge, notation, random_graphs, shrink, small_graphs};

@@ -8,7 +8,7 @@ use graphweft_graph::{Choice, END, EdgeIx, Graph, NodeIx, START, Way};
 ///
 /// A graph with a node that cannot be reached is refused however its ways are parted; it is given once, with plain edges. Of graphs that differ only in the order of a node's two choices, one is given. A collecting node is, to the proof, a
 /// join of places for each edge; it is not told apart here.
-pub(crate) fn every_graph(nodes: usize, edges: usize, give: &mut impl FnMut(&Graph<String>)) {
+pub fn every_graph(nodes: usize, edges: usize, give: &mut impl FnMut(&Graph<String>)) {
     let names = ["a", "b", "c", "d", "e"];
     let mut graph = Graph::new("START".to_string(), "END".to_string());
     for name in &names[..nodes] {

@@ -3,7 +3,7 @@
 use graphweft_graph::{EdgeIx, Graph, NodeIx, Way};
 
 /// A graph from which nothing can be taken away without losing what holds.
-pub(crate) fn shrink(mut graph: Graph<String>, holds: impl Fn(&Graph<String>) -> bool) -> Graph<String> {
+pub fn shrink(mut graph: Graph<String>, holds: impl Fn(&Graph<String>) -> bool) -> Graph<String> {
     loop {
         let smaller = smaller(&graph).into_iter().find(|graph| holds(graph));
         match smaller {
@@ -63,7 +63,7 @@ fn smaller(graph: &Graph<String>) -> Vec<Graph<String>> {
 }
 
 /// Takes an edge out of the table, its choices and its way.
-pub(crate) fn without_edge(graph: &mut Graph<String>, gone: EdgeIx) {
+pub fn without_edge(graph: &mut Graph<String>, gone: EdgeIx) {
     graph.edges.remove(gone);
     let moved = |edge: EdgeIx| if edge > gone { edge - 1 } else { edge };
     let keep = |edges: &mut Vec<EdgeIx>| {

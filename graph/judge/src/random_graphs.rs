@@ -3,14 +3,16 @@
 use graphweft_graph::{Choice, END, EdgeIx, Graph, NodeIx, START, Way};
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The same seed gives the same numbers.
+    pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -18,11 +20,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
+    /// A number below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end as u64) as usize
     }
 
-    fn in_percent(&mut self, percent: usize) -> bool {
+    /// Whether it is one of so many in a hundred.
+    pub fn in_percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
@@ -34,7 +38,7 @@ impl Random {
 }
 
 /// A random graph of at most 64 nodes and edges.
-pub(crate) fn graph(random: &mut Random) -> Graph<String> {
+pub fn graph(random: &mut Random) -> Graph<String> {
     loop {
         let graph = match random.below(10) {
             0..2 => scattered(random),

@@ -10,24 +10,25 @@ use std::collections::BTreeSet;
 
 use graphweft_graph::{EdgeIx, Graph, NodeIx, START};
 
-pub(crate) use tags::Loop;
+pub use tags::Loop;
 
 /// What the judge found out about a graph that it accepts.
-pub(crate) struct Verdict {
-    pub(crate) loops: Vec<Loop>,
+pub struct Verdict {
+    /// The loops, the outer ones before those inside them.
+    pub loops: Vec<Loop>,
     /// For each node the loops of its tag, the outermost first.
-    pub(crate) chain: Vec<Vec<usize>>,
+    pub chain: Vec<Vec<usize>>,
     /// For each edge, the loop whose next turn it begins.
-    pub(crate) back: Vec<Option<usize>>,
+    pub back: Vec<Option<usize>>,
     /// For each node and each way in, every set of places that was seen to hold a value when it fired.
-    pub(crate) fired: Vec<Vec<BTreeSet<u64>>>,
+    pub fired: Vec<Vec<BTreeSet<u64>>>,
 }
 
 /// Plays a graph.
 ///
 /// # Errors
 /// Why the graph is not sound.
-pub(crate) fn judge<Id>(graph: &Graph<Id>) -> Result<Verdict, String> {
+pub fn judge<Id>(graph: &Graph<Id>) -> Result<Verdict, String> {
     check_edges(graph)?;
     check_reachable(graph)?;
     check_stopping(graph)?;

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use graphweft_graph::{END, EdgeIx, Graph, NodeIx, START, Way};
 
 /// A loop. With several heads it holds one token.
-pub(crate) struct Loop {
-    pub(crate) heads: BTreeSet<NodeIx>,
+pub struct Loop {
+    /// Where its turns begin.
+    pub heads: BTreeSet<NodeIx>,
     /// Its nodes, those of loops inside included, branches on its side not.
-    pub(crate) nodes: BTreeSet<NodeIx>,
+    pub nodes: BTreeSet<NodeIx>,
 }
 
 pub(crate) struct Tags {

@@ -11,10 +11,10 @@ use std::fmt::Write;
 use graphweft_graph::{Choice, EdgeIx, Graph, NodeIx, Way};
 
 /// A graph whose nodes are called by their names.
-pub(crate) type Named = Graph<String>;
+pub type Named = Graph<String>;
 
 /// Reads a graph. Panics where the text is not one, which is fine in a test.
-pub(crate) fn read(text: &str) -> Named {
+pub fn read(text: &str) -> Named {
     let mut reader = Reader { graph: Graph::new("START".into(), "END".into()), labels: BTreeMap::new(), taken: vec![] };
     for statement in text.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
         let parts: Vec<&str> = split_chain(statement);
@@ -126,7 +126,7 @@ impl Reader {
 }
 
 /// The text of a graph. Reading it gives the graph again, but for the order of nodes and edges, and labels are numbers.
-pub(crate) fn write<Id: std::fmt::Display>(graph: &Graph<Id>) -> String {
+pub fn write<Id: std::fmt::Display>(graph: &Graph<Id>) -> String {
     let source = |edge: EdgeIx| {
         let from = graph.edges[edge].from;
         let choices = &graph.nodes[from].choices;
