@@ -140,8 +140,11 @@ impl Death {
     }
 
     /// Waits until somebody has come there.
+    ///
+    /// # Panics
+    /// Where nobody comes.
     pub async fn came(&self) {
-        self.came.notified().await;
+        tokio::time::timeout(Duration::from_secs(20), self.came.notified()).await.expect("somebody comes");
     }
 }
 
@@ -160,7 +163,7 @@ impl Remains {
             let death = Death::at(place);
             let engine = self.engine(&death).build().expect("an engine");
             let _run = engine.start::<W>(input).id("run").await.expect("a run");
-            tokio::time::timeout(Duration::from_secs(20), death.came()).await.expect("somebody comes");
+            death.came().await;
         });
     }
 

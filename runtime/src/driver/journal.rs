@@ -305,7 +305,8 @@ impl Journal {
         }
     }
 
-    fn stop_driver(&self) {
+    /// Has the driver stop as soon as what it has pushed is recorded.
+    pub(crate) fn stop_driver(&self) {
         self.stopped.store(true, Ordering::Release);
         self.driver.wake();
     }

@@ -247,14 +247,16 @@ impl Driver {
                 if let Err(halt) = journal.flush().await {
                     break Ending::Halted(halt);
                 }
+                // Looked at before why: whoever stops it says why first.
+                let is_stopped = journal.is_stopped();
                 if let Some(halt) = journal.halted() {
                     break Ending::Halted(halt);
                 }
                 if self.leaves {
                     break Ending::Halted(Halt::Parked);
                 }
-                if journal.is_stopped() {
-                    break Ending::Halted(journal.halted().unwrap_or(Halt::Fenced));
+                if is_stopped {
+                    break Ending::Halted(Halt::ShutDown);
                 }
                 if self.still_at == Some(self.shared.pulse.generation()) && journal.desk.has_open_questions() {
                     journal.set_progress(Progress::Waiting);

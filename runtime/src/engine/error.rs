@@ -211,8 +211,9 @@ pub enum RunError {
     /// The run is not in the store any more.
     #[error("the run is not in the store any more")]
     Gone,
-    /// The tokio runtime was shut down before the run had ended.
-    #[error("the tokio runtime was shut down before the run had ended")]
+    /// The engine, or the tokio runtime, was shut down before the run had ended. What is on record stays: `engine.recover()`
+    /// goes on with it in the next process.
+    #[error("the engine was shut down before the run had ended")]
     ShutDown,
 }
 

@@ -28,7 +28,7 @@ impl Engine {
                     return;
                 };
                 sleep.await;
-                let Some(inner) = kept.0.upgrade() else { return };
+                let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
                 pause = Engine(inner).look().await;
             }
         });

@@ -32,7 +32,14 @@ pub(crate) enum End {
 
 /// The runs of this process by their ids.
 #[derive(Default)]
-pub(crate) struct Runs(Mutex<HashMap<String, Slot>>);
+pub(crate) struct Runs(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    slots: HashMap<String, Slot>,
+    /// Whether the engine is shut down: nothing begins any more.
+    closed: bool,
+}
 
 enum Slot {
     /// Somebody is about to start it, or to go on with it.
@@ -59,8 +66,8 @@ pub(crate) struct Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         let mut runs = self.engine.0.runs.lock();
-        if matches!(runs.get(&self.id), Some(Slot::Reserved(_))) {
-            runs.remove(&self.id);
+        if matches!(runs.slots.get(&self.id), Some(Slot::Reserved(_))) {
+            runs.slots.remove(&self.id);
         }
         drop(runs);
         self.over.cancel();
@@ -68,12 +75,12 @@ impl Drop for Reservation {
 }
 
 impl Runs {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Arc<Live>> {
-        match self.lock().get(id) {
+        match self.lock().slots.get(id) {
             Some(Slot::Live(live)) => Some(Arc::clone(live)),
             _ => None,
         }
@@ -81,7 +88,7 @@ impl Runs {
 
     pub(crate) fn by_key(&self, key: RunKey) -> Option<Arc<Live>> {
         let runs = self.lock();
-        runs.values().find_map(|slot| match slot {
+        runs.slots.values().find_map(|slot| match slot {
             Slot::Live(live) if live.journal.key == key => Some(Arc::clone(live)),
             _ => None,
         })
@@ -92,19 +99,47 @@ impl Runs {
             Slot::Live(live) => Some(live.journal.key),
             Slot::Reserved(_) => None,
         };
-        self.lock().values().filter_map(live).collect()
+        self.lock().slots.values().filter_map(live).collect()
+    }
+
+    /// Has nothing begin from here on. Gives what is under way.
+    pub(crate) fn close(&self) -> Vec<Arc<Live>> {
+        let mut runs = self.lock();
+        runs.closed = true;
+        let live = |slot: &Slot| match slot {
+            Slot::Live(live) => Some(Arc::clone(live)),
+            Slot::Reserved(_) => None,
+        };
+        runs.slots.values().filter_map(live).collect()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    fn add(&self, id: &str, live: &Arc<Live>) -> Result<(), Halt> {
+        let mut runs = self.lock();
+        if runs.closed {
+            return Err(Halt::ShutDown);
+        }
+        runs.slots.insert(id.to_owned(), Slot::Live(Arc::clone(live)));
+        Ok(())
+    }
+
+    fn remove(&self, id: &str) {
+        self.lock().slots.remove(id);
     }
 }
 
 impl Engine {
     pub(crate) fn reserve(&self, id: &str) -> Found {
         let mut runs = self.0.runs.lock();
-        match runs.get(id) {
+        match runs.slots.get(id) {
             Some(Slot::Live(live)) => Found::Live(Arc::clone(live)),
             Some(Slot::Reserved(over)) => Found::Reserved(over.clone()),
             None => {
                 let over = CancellationToken::new();
-                runs.insert(id.to_owned(), Slot::Reserved(over.clone()));
+                runs.slots.insert(id.to_owned(), Slot::Reserved(over.clone()));
                 Found::Free(Reservation { engine: self.clone(), id: id.to_owned(), over })
             }
         }
@@ -131,7 +166,7 @@ impl Engine {
             journal.change_graph(graph);
         }
         let live = Arc::new(Live { journal: Arc::clone(&journal), input: start.recorded, end: Mutex::new(None) });
-        self.0.runs.lock().insert(header.id.clone(), Slot::Live(Arc::clone(&live)));
+        self.0.runs.add(&header.id, &live)?;
         drop(reservation);
         let job = Job {
             definition: Arc::clone(definition),
@@ -179,7 +214,7 @@ impl Dropped {
             Ending::Failed(failure) => End::Failed(failure),
             Ending::Cancelled => End::Cancelled,
             Ending::Halted(halt) => {
-                self.engine.0.runs.lock().remove(&self.id);
+                self.engine.0.runs.remove(&self.id);
                 if halt == Halt::Parked {
                     self.engine.keep();
                 }
@@ -187,7 +222,7 @@ impl Dropped {
             }
         };
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        self.engine.0.runs.lock().remove(&self.id);
+        self.engine.0.runs.remove(&self.id);
         journal.set_progress(Progress::Over);
     }
 }
@@ -195,7 +230,7 @@ impl Dropped {
 impl Drop for Dropped {
     fn drop(&mut self) {
         if let Some(journal) = self.journal.take() {
-            self.engine.0.runs.lock().remove(&self.id);
+            self.engine.0.runs.remove(&self.id);
             journal.gone(Halt::ShutDown);
         }
     }

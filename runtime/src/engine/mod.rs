@@ -12,6 +12,7 @@ mod live;
 mod recover;
 mod retry;
 mod run;
+mod shutdown;
 mod start;
 
 #[cfg(test)]
@@ -66,7 +67,7 @@ pub(crate) struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if let Some(owner) = self.owner.get() {
-            self.store.leave(*owner);
+            drop(self.store.leave(*owner));
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::live::{Beginning, Found};
-use super::{Engine, MissingResources, Run, StartError};
+use super::{Engine, Halt, MissingResources, Run, StartError};
 use crate::driver::caught;
 use crate::event::EventKind;
 use crate::state::StateKey;
@@ -63,6 +63,9 @@ impl<T> Start<T> {
         let Start { engine, id, state, what, .. } = self;
         let (definition, input) = what?;
         tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        if engine.0.runs.is_closed() {
+            return Err(Halt::ShutDown.into());
+        }
         MissingResources::check(&engine.0.env, &definition)?;
         let recorded = written("the input", || (definition.door.write_input)(&input))?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());

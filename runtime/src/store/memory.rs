@@ -285,8 +285,9 @@ impl Store for MemoryStore {
         done(owner)
     }
 
-    fn leave(&self, owner: Owner) {
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
         self.lock().leave(owner);
+        std::future::ready(()).boxed()
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

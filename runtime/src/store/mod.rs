@@ -33,9 +33,9 @@ pub trait Store: Send + Sync + 'static {
     /// the store knows that it is no longer alive.
     fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>>;
 
-    /// Gives up all that an owner has. Does not wait and cannot fail: where it is not carried out, the owner is found
-    /// dead later.
-    fn leave(&self, owner: Owner);
+    /// Gives up all that an owner has. It is begun by the call; the future says when it is done, and may be dropped. It
+    /// cannot fail: where it is not carried out, the owner is found dead later.
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()>;
 
     /// Adds a run, with its first records, in one transaction. Where there is one of this id, that is given, unchanged.
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>>;

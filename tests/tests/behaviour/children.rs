@@ -623,6 +623,35 @@ async fn a_run_with_a_child_that_may_run_at_most_once_stays_in_memory_while_it_w
     assert!(run.result().await.unwrap());
 }
 
+#[tokio::test]
+async fn a_child_workflow_that_a_sibling_of_its_parent_stops_says_nothing_of_the_run() {
+    #[node]
+    async fn hangs(#[resource] began: &Arc<Notify>) -> u32 {
+        began.notify_one();
+        std::future::pending().await
+    }
+    workflow! { hanging(()) -> u32 { START => hangs; } }
+    #[node]
+    async fn waits(ctx: &Context) -> Result<u32, ChildError<Failure>> {
+        ctx.run::<hanging>(()).await
+    }
+    #[node]
+    async fn fails(#[resource] began: &Arc<Notify>) -> Result<u32, String> {
+        began.notified().await;
+        Err("down".to_owned())
+    }
+    #[node]
+    async fn both(a: u32, b: u32) -> u32 {
+        a + b
+    }
+    workflow! { failing(()) -> u32 { START => (waits, fails) => both; } }
+    let engine = Engine::builder().resource(Arc::new(Notify::new())).build().unwrap();
+    let run = engine.start::<failing>(()).await.unwrap();
+    assert_eq!(failure(run.result().await).path, "failing/fails");
+    let asked = paths(&records(&run).await, |kind| matches!(kind, EventKind::CancelRequested));
+    assert!(asked.is_empty(), "{asked:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_child_workflow_that_its_parent_left_is_entered_afresh() {
     #[node]

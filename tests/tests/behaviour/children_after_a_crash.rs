@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::state::Sum;
-use graphweft::{ChildError, EventKind, RetryPolicy};
+use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
+use graphweft::{ChildError, EventKind, RetryPolicy, RunError};
 use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
 use serde::{Deserialize, Deserializer};
 
@@ -464,10 +465,8 @@ fn a_new_attempt_of_the_parent_tries_again_what_had_failed_and_a_restart_of_it_d
     assert_eq!(remains.journal.lines(), ["fails", "fails"]);
 }
 
-#[test]
-fn records_that_do_not_fit_the_graph_of_a_child_workflow_stop_the_run() {
-    use graphweft::RunError;
-    use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
+/// What was done in the child workflow was done by a node that it does not have.
+fn with_a_record_that_does_not_fit() -> Remains {
     let remains = Remains::default();
     remains.dies_at::<main_flow>((), "s1q");
     life(async {
@@ -482,11 +481,33 @@ fn records_that_do_not_fit_the_graph_of_a_child_workflow_stop_the_run() {
         };
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);
     });
+    remains
+}
+
+#[test]
+fn records_that_do_not_fit_the_graph_of_a_child_workflow_stop_the_run() {
+    let remains = with_a_record_that_does_not_fit();
     let (result, _) = remains.goes_on::<main_flow>();
     let Err(RunError::GraphChanged { workflow, changes }) = result else { panic!("{result:?}") };
     assert_eq!(workflow, "sub");
     assert!(changes[0].contains("`main_flow/runs_sub/sub:s/renamed` has run"), "{changes:?}");
     assert_eq!(remains.journal.lines(), ["first", "s1p", "s1q"]);
+}
+
+#[test]
+fn a_run_that_was_stopped_leaves_the_memory_and_can_be_tried_again() {
+    let remains = with_a_record_that_does_not_fit();
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<main_flow>().build().unwrap();
+        let run = engine.recover().await.unwrap().resumed.remove(0);
+        run.result().await.unwrap_err();
+        let tried_again = async {
+            while engine.recover().await.unwrap().resumed.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), tried_again).await.unwrap();
+    });
 }
 
 #[test]

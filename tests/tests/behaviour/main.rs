@@ -30,6 +30,7 @@ mod resuming;
 mod retries;
 mod routing;
 mod runtimes;
+mod shutting_down;
 mod signatures;
 mod sleeping;
 mod state;

@@ -40,8 +40,8 @@ impl Store for Failing {
         self.inner.join()
     }
 
-    fn leave(&self, owner: Owner) {
-        self.inner.leave(owner);
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        self.inner.leave(owner)
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

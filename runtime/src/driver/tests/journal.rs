@@ -28,8 +28,8 @@ impl Store for Slow {
         self.store.join()
     }
 
-    fn leave(&self, owner: Owner) {
-        self.store.leave(owner);
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        self.store.leave(owner)
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

@@ -317,14 +317,15 @@ impl Store for SqliteStore {
         self.0.join().boxed()
     }
 
-    fn leave(&self, owner: Owner) {
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
         let lock = self.0.shared.owners.remove(owner);
         // The lock is held until this is committed, so that nobody finds the owner dead before.
-        let _unheard = self.0.shared.queue.push(move |transaction| {
+        let left = self.0.shared.queue.push(move |transaction| {
             owners::leave(transaction, owner)?;
             Ok(lock)
         });
         self.0.shared.queue.wake();
+        left.map(drop).boxed()
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

@@ -36,7 +36,7 @@ pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
 pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
     let leaver = store.join().await.unwrap();
     create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await;
-    store.leave(leaver);
+    store.leave(leaver).await;
     let (owner, claimed) = claim_as_a_newcomer(&store).await;
     assert_eq!(ids(&claimed.runs), ["a"]);
     assert_eq!(claimed.runs[0].owner, Some(owner));
@@ -109,7 +109,7 @@ pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wa
         set_status(&store, run.key, RunStatus::Waiting, Some(at(wake_at))).await;
     }
     create(&store, new_run("running")).await;
-    store.leave(leaver);
+    store.leave(leaver).await;
     let owner = store.join().await.unwrap();
 
     let first = store.claim(Claim { limit: 3, ..claim(owner) }).await.unwrap();
@@ -148,7 +148,7 @@ pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store)
 pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store: impl Store) {
     let former = store.join().await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
-    store.leave(former);
+    store.leave(former).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
 
     assert_eq!(add(&store, run, 1, &[said("late")]).await, Appended::Conflict);
@@ -158,7 +158,7 @@ pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store
 pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused(store: impl Store) {
     let former = store.join().await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
-    store.leave(former);
+    store.leave(former).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
     let rest = HeaderChange { status: Some((RunStatus::Waiting, None)), owner: Some(None), ..HeaderChange::default() };
 
@@ -200,7 +200,7 @@ pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
     store.append(Append { header: nudge, ..batch(run, 1, &[said("answer")]) }).await.unwrap();
     assert_eq!(header(&store, "a").await.wake_at, Some(at(1)));
 
-    store.leave(leaver);
+    store.leave(leaver).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
 
     assert_eq!(ids(&claimed.runs), ["a"]);
@@ -208,8 +208,8 @@ pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
 
 pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
     let first = store.join().await.unwrap();
-    store.leave(first);
+    store.leave(first).await;
     let second = store.join().await.unwrap();
-    store.leave(second);
+    store.leave(second).await;
     assert!(first < second && second < store.join().await.unwrap());
 }

@@ -112,7 +112,7 @@ async fn the_lease_is_renewed_while_the_store_is_open() {
 async fn who_leaves_frees_its_runs_and_removes_its_file() {
     let (_directory, path, [(one, leaver), (other, me)]) = two_processes().await;
 
-    one.leave(leaver);
+    one.leave(leaver).await;
     one.0.write_on_thread(|_| Ok(())).await.unwrap();
 
     assert_eq!(header(&other, "a").await.owner, None);

@@ -1,0 +1,127 @@
+//! An engine that is shut down in good order.
+
+use std::future::pending;
+
+use graphweft::prelude::*;
+use graphweft::store::{MemoryStore, RunStatus, SqliteStore, Store};
+use graphweft::{Engine, EngineBuilder, RunError, StartError};
+use graphweft_tests::Journal;
+use tokio::sync::mpsc;
+
+#[derive(Clone)]
+struct Arrivals(mpsc::UnboundedSender<String>);
+
+/// Parks in the first process and not in the second.
+#[derive(Clone, Copy)]
+struct Parks(bool);
+
+#[node]
+async fn first(n: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note("first");
+    n + 1
+}
+
+#[node]
+async fn second(
+    n: u32,
+    ctx: &Context,
+    #[resource] journal: &Journal,
+    #[resource] parks: &Parks,
+    #[resource] arrivals: &Arrivals,
+) -> u32 {
+    journal.note("second begins");
+    let _dropped = journal.when_dropped("second is dropped");
+    if parks.0 {
+        arrivals.0.send(ctx.path()).unwrap();
+        pending::<()>().await;
+    }
+    n * 10
+}
+
+#[node]
+async fn other(n: u32) -> u32 {
+    n + 5
+}
+
+#[node]
+async fn sum(a: u32, b: u32) -> u32 {
+    a + b
+}
+
+workflow! { chain(u32) -> u32 { START => first => second; } }
+workflow! { split(u32) -> u32 { START => first => (second, other) => sum; } }
+workflow! { outer(u32) -> u32 { START => split => other; } }
+
+struct Process {
+    engine: Engine,
+    journal: Journal,
+    arrived: mpsc::UnboundedReceiver<String>,
+}
+
+fn process(store: impl Store, parks: Parks) -> Process {
+    let (journal, (arrivals, arrived)) = (Journal::default(), mpsc::unbounded_channel());
+    let builder: EngineBuilder = Engine::builder().store(store).resource(journal.clone());
+    let builder = builder.resource(parks).resource(Arrivals(arrivals));
+    let engine = builder.register::<chain>().register::<split>().register::<outer>().build().unwrap();
+    Process { engine, journal, arrived }
+}
+
+#[tokio::test]
+async fn nodes_are_dropped_and_the_run_goes_on_in_the_next_process() {
+    for workflow in ["chain", "split", "outer"] {
+        let store = MemoryStore::new();
+        let mut process_1 = process(store.clone(), Parks(true));
+        let run = process_1.engine.start_json(workflow, 1.into()).id("run").await.unwrap();
+        process_1.arrived.recv().await.unwrap();
+
+        process_1.engine.shutdown().await;
+
+        assert_eq!(run.result().await, Err(RunError::ShutDown), "{workflow}");
+        assert_eq!(process_1.journal.count("second is dropped"), 1, "{workflow}");
+        let header = store.header("run").await.unwrap().unwrap();
+        assert_eq!((header.status, header.owner), (RunStatus::Running, None), "{workflow}");
+
+        let process_2 = process(store, Parks(false));
+        let recovery = process_2.engine.recover().await.unwrap();
+        assert_eq!(recovery.resumed.len(), 1, "{workflow}");
+        let expected = if workflow == "chain" { 20 } else { 27 + u32::from(workflow == "outer") * 5 };
+        assert_eq!(recovery.resumed[0].result().await.unwrap(), expected, "{workflow}");
+        assert_eq!(process_2.journal.lines(), ["second begins", "second is dropped"], "{workflow}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_starts_afterwards_and_nothing_is_left_in_the_store() {
+    let store = MemoryStore::new();
+    let process = process(store.clone(), Parks(false));
+    process.engine.shutdown().await;
+
+    let refused = process.engine.start::<chain>(1).id("late").await.unwrap_err();
+
+    assert!(matches!(refused, StartError::Run(RunError::ShutDown)), "{refused}");
+    assert!(store.header("late").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_engine_with_nothing_to_stop_is_shut_down_twice() {
+    let process = process(MemoryStore::new(), Parks(false));
+    assert_eq!(process.engine.start::<chain>(1).await.unwrap().result().await, Ok(20));
+
+    process.engine.shutdown().await;
+    process.engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_keeps_no_trace_of_the_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let mut process = process(store, Parks(true));
+    process.engine.start::<split>(1).await.unwrap();
+    process.arrived.recv().await.unwrap();
+
+    process.engine.shutdown().await;
+
+    let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name());
+    let owners: Vec<_> = files.filter(|name| name.to_string_lossy().contains("owner")).collect();
+    assert!(owners.is_empty(), "{owners:?}");
+}
