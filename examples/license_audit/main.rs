@@ -26,6 +26,7 @@ mod verdict;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Parser;
 
@@ -37,21 +38,24 @@ use crate::runs::{IfMissing, Runs};
 use crate::stop::Stop;
 
 #[tokio::main]
-async fn main() {
-    let code = carry_out(Arguments::parse()).await.unwrap_or_else(Stop::report);
-    // And not by a return: while tokio shuts down, a node that is under way would see its files and processes fail, and
-    // that could be recorded.
-    std::process::exit(code);
+async fn main() -> ExitCode {
+    carry_out(Arguments::parse()).await.unwrap_or_else(Stop::report).into()
 }
 
 /// Gives the exit code.
-async fn carry_out(arguments: Arguments) -> Result<i32, Stop> {
+async fn carry_out(arguments: Arguments) -> Result<u8, Stop> {
     let command = arguments.command(own_lock_file);
     let if_missing = if matches!(command, Command::Start { .. }) { IfMissing::Make } else { IfMissing::Refuse };
     let runs = Runs::open(&arguments.database, if_missing).await?;
+    let done = with_runs(&runs, command, &arguments).await;
+    runs.shutdown().await;
+    done
+}
+
+async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments) -> Result<u8, Stop> {
     let run = match command {
         Command::List => {
-            print(&list::table(&runs).await?)?;
+            print(&list::table(runs).await?)?;
             return Ok(0);
         }
         Command::Questions(run) => {
@@ -67,7 +71,7 @@ async fn carry_out(arguments: Arguments) -> Result<i32, Stop> {
         }
         Command::Resume(run) => runs.resume(run).await?,
     };
-    let report = drive::to_report(&runs, run, &arguments).await?;
+    let report = drive::to_report(runs, run, arguments).await?;
     print(&if arguments.json { to_json(&report)? } else { report.to_table() })?;
     Ok(complain(&report, &arguments.deny))
 }
@@ -92,7 +96,7 @@ fn print(text: &str) -> Result<(), Stop> {
 }
 
 /// Says which of the forbidden kinds there are. What a person has denied is forbidden in any case.
-fn complain(report: &Report, denied: &[Kind]) -> i32 {
+fn complain(report: &Report, denied: &[Kind]) -> u8 {
     let mut code = 0;
     for kind in Kind::ALL {
         let found = report.totals.of(kind);

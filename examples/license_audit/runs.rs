@@ -33,6 +33,11 @@ impl Runs {
         Ok(Runs { engine: builder.build().map_err(Stop::audit)? })
     }
 
+    /// Leaves whatever is under way to the next process.
+    pub(crate) async fn shutdown(&self) {
+        self.engine.shutdown().await;
+    }
+
     /// A new run, under the next number.
     pub(crate) async fn start(&self, request: Request) -> Result<Run<Report>, Stop> {
         let newest = self.engine.runs(RunFilter::default().limit(1)).await.map_err(Stop::audit)?;

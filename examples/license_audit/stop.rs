@@ -31,7 +31,7 @@ impl Stop {
     }
 
     /// Says it on stderr, and gives the exit code.
-    pub(crate) fn report(self) -> i32 {
+    pub(crate) fn report(self) -> u8 {
         let (message, code) = match self {
             Stop::Input(message) => (format!("error: {message}"), 2),
             Stop::Audit(message) => (format!("error: {message}"), 3),
