@@ -264,6 +264,18 @@ impl Inner {
         }
     }
 
+    /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
+    fn is_in_a_graph(&self, path: &str) -> bool {
+        let mut above = path;
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            if let Some(item) = self.items.get(above) {
+                return item.inside;
+            }
+        }
+        false
+    }
+
     fn forget_below(&mut self, path: &str) {
         if self.items.is_empty() && self.before.is_empty() {
             return;
@@ -279,7 +291,10 @@ impl Inner {
         for at in gone {
             self.items.remove(&at);
         }
-        self.before.retain(|stored| !below(&stored.record.path, path));
+        // A graph is folded from all of its records, also from those of a graph inside it that is done or begins anew.
+        if !self.is_in_a_graph(path) {
+            self.before.retain(|stored| !below(&stored.record.path, path));
+        }
     }
 
     fn forgive_below(&mut self, path: &str) {

@@ -373,6 +373,56 @@ fn child_workflows_of_child_workflows_go_on_from_where_they_stood() {
     assert_eq!(remains.journal.lines(), ["first", "first", "s11p", "s11q", "s11q"]);
 }
 
+workflow! { around(String) -> String { START => sub => second; } }
+
+#[node]
+async fn runs_around(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+    Ok(vec![ctx.run::<around>("s".to_owned()).await?])
+}
+
+workflow! { around_flow(()) -> String { START => runs_around => with_calls; } }
+
+#[test]
+fn a_child_workflow_goes_on_behind_a_workflow_inside_it_that_is_done() {
+    let remains = Remains::default();
+    remains.dies_at::<around_flow>((), "S1PS1Qq");
+    let (result, _) = remains.goes_on::<around_flow>();
+    assert_eq!(result.unwrap(), "S1PS1QPS1PS1QQ in 5");
+    assert_eq!(remains.journal.lines(), ["first", "s1p", "s1q", "S1PS1Qp", "S1PS1Qq", "S1PS1Qq"]);
+}
+
+#[node]
+async fn fails_once(name: String, #[resource] journal: &Journal) -> Result<String, String> {
+    journal.note("tried");
+    if journal.count("tried") == 1 { Err("not yet".to_owned()) } else { Ok(name) }
+}
+
+workflow! { shaky(String) -> String { START => first => fails_once => second; } }
+
+workflow! {
+    around_shaky(String) -> String {
+        let shaky = shaky(retry(max_attempts = 2, initial_delay = "0s"));
+        START => shaky => second;
+    }
+}
+
+#[node]
+async fn runs_around_shaky(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+    Ok(vec![ctx.run::<around_shaky>("s".to_owned()).await?])
+}
+
+workflow! { shaky_flow(()) -> String { START => runs_around_shaky => with_calls; } }
+
+#[test]
+fn a_child_workflow_goes_on_in_the_second_attempt_at_a_workflow_inside_it() {
+    let remains = Remains::default();
+    remains.dies_at::<shaky_flow>((), "s1q");
+    let (result, _) = remains.goes_on::<shaky_flow>();
+    assert_eq!(result.unwrap(), "S1PS1QPS1PS1QQ in 6");
+    let lines = remains.journal.lines();
+    assert_eq!(lines, ["first", "tried", "first", "tried", "s1p", "s1q", "s1q", "S1PS1Qp", "S1PS1Qq"]);
+}
+
 #[test]
 fn a_run_that_dies_twice_goes_on_twice() {
     let remains = Remains::default();
