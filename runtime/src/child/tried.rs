@@ -279,6 +279,8 @@ impl Asked<'_> {
             drop(error);
             number += 1;
             tokio::time::sleep(delay).await;
+            // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
+            self.recorded().await;
         }
     }
 

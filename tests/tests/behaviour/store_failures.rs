@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -13,7 +14,7 @@ use graphweft::store::{
     Append, Appended, Claim, Claimed, Created, MemoryStore, NewRun, Owner, RunHeader, RunKey, RunQuery, Store,
     StoreError, Stored,
 };
-use graphweft::{Engine, EventKind, RunError, RunFilter, Workflow, state::Append as AppendTo};
+use graphweft::{ChildError, Engine, EventKind, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo};
 use serde_json::Value as Json;
 
 /// Fails from the append of this number on, until it is mended.
@@ -21,8 +22,17 @@ use serde_json::Value as Json;
 struct Failing {
     inner: MemoryStore,
     left: Arc<AtomicI64>,
-    /// Whether the append that fails first is carried out all the same, and only its acknowledgement lost.
-    carried_out: bool,
+    how: Fails,
+}
+
+/// What becomes of the append that fails first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fails {
+    NotDone,
+    /// It is carried out, and its acknowledgement lost.
+    Unheard,
+    /// It takes for ever.
+    Hangs,
 }
 
 impl Failing {
@@ -53,8 +63,12 @@ impl Store for Failing {
         if left > 0 {
             return self.inner.append(batch);
         }
-        let done = (left == 0 && self.carried_out).then(|| self.inner.append(batch));
+        let done = (left == 0 && self.how == Fails::Unheard).then(|| self.inner.append(batch));
+        let hangs = self.how == Fails::Hangs;
         async move {
+            if hangs {
+                return std::future::pending().await;
+            }
             if let Some(done) = done {
                 done.await?;
             }
@@ -162,8 +176,8 @@ workflow! {
 }
 
 /// The run with a store that fails at one append: what came of it, and whether the failure came at all.
-async fn with_failure<W: Workflow>(input: W::Input, at: i64, carried_out: bool) -> (Json, bool) {
-    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), carried_out };
+async fn with_failure<W: Workflow>(input: W::Input, at: i64, how: Fails) -> (Json, bool) {
+    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how };
     let ledger = Ledger::default();
     let engine = Engine::builder().store(store.clone()).resource(ledger.clone()).register::<W>().build().unwrap();
     let run = engine.start::<W>(input).id("x").await.unwrap();
@@ -206,9 +220,9 @@ async fn every_append<W: Workflow>(input: W::Input, output: u32)
 where
     W::Input: Clone,
 {
-    for carried_out in [false, true] {
+    for how in [Fails::NotDone, Fails::Unheard] {
         for at in 0.. {
-            let (got, failed) = with_failure::<W>(input.clone(), at, carried_out).await;
+            let (got, failed) = with_failure::<W>(input.clone(), at, how).await;
             assert_eq!(got, Json::from(output), "at append {at}");
             if !failed {
                 assert!(at > 3, "the store was used");
@@ -242,4 +256,26 @@ async fn items_outlive_the_failure_of_any_append_on_several_threads() {
     let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
     let output = flow.start::<items>(5).await.unwrap().result().await.unwrap();
     every_append::<items>(5, output).await;
+}
+
+#[node]
+async fn tries(ctx: &Context, #[resource] ledger: &Ledger) -> Result<u32, ChildError<String>> {
+    let body = || async {
+        ledger.note(ctx);
+        Err::<u32, String>("not yet".to_owned())
+    };
+    ctx.step("try", body).retry(RetryPolicy::attempts(2).initial_delay(Duration::ZERO)).await
+}
+
+workflow! { trying(()) -> u32 { START => tries; } }
+
+/// Otherwise an attempt that is over would be made again after a crash, and not only the one under way.
+#[tokio::test(start_paused = true)]
+async fn the_next_attempt_at_a_step_does_not_begin_before_the_failure_of_the_last_is_on_record() {
+    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(1)), how: Fails::Hangs };
+    let ledger = Ledger::default();
+    let engine = Engine::builder().store(store).resource(ledger.clone()).build().unwrap();
+    let _run = engine.start::<trying>(()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(ledger.0.lock().unwrap().get("trying/tries"), Some(&1));
 }
