@@ -10,6 +10,7 @@ use graphweft::{Engine, Event, EventKind, json};
 use serde_json::Value as Json;
 
 use crate::ledger::Ledger;
+use crate::pieces;
 
 /// A workflow to kill.
 pub(crate) struct Scenario {
@@ -25,6 +26,8 @@ pub(crate) enum Gives {
     Always(fn() -> Json),
     /// By what has happened.
     Following(fn(&[Event]) -> Json),
+    /// Nothing, since it was cancelled.
+    Nothing,
 }
 
 pub(crate) const SCENARIOS: &[Scenario] = &[
@@ -38,8 +41,35 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "careful", input: 1, output: Gives::Following(careful_gives), pause: 12 },
     Scenario { name: "gathered", input: 1, output: Gives::Always(|| json!(12)), pause: 30 },
     Scenario { name: "questions", input: 1, output: Gives::Always(questions_give), pause: 10 },
-    // Steps and children (`ctx.step`, `ctx.run`, `ctx.sleep`) belong here.
+    Scenario { name: "steps", input: 1, output: Gives::Following(pieces::steps_give), pause: 6 },
+    Scenario { name: "children", input: 1, output: Gives::Following(pieces::children_give), pause: 6 },
+    Scenario {
+        name: "questions_of_children",
+        input: 1,
+        output: Gives::Always(pieces::questions_of_children_give),
+        pause: 6,
+    },
+    Scenario { name: "cancelled", input: 1, output: Gives::Nothing, pause: 6 },
+    Scenario { name: "given_another_chance", input: 1, output: Gives::Always(|| json!(18)), pause: 6 },
 ];
+
+/// What somebody does with a run from without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meddling {
+    Answers,
+    Cancels,
+    /// Whoever executes it, whenever it has failed.
+    Retries,
+}
+
+pub(crate) fn meddling(workflow: &str) -> Option<Meddling> {
+    match workflow {
+        "questions" | "questions_of_children" => Some(Meddling::Answers),
+        "cancelled" => Some(Meddling::Cancels),
+        "given_another_chance" => Some(Meddling::Retries),
+        _ => None,
+    }
+}
 
 /// An engine that knows them all.
 pub(crate) fn engine(store: SqliteStore, ledger: Ledger) -> Engine {
@@ -57,13 +87,18 @@ pub(crate) fn engine(store: SqliteStore, ledger: Ledger) -> Engine {
         .register::<gathered>()
         .register::<questions>()
         .register::<chain_of_20>()
+        .register::<pieces::steps>()
+        .register::<pieces::children>()
+        .register::<pieces::questions_of_children>()
+        .register::<pieces::cancelled>()
+        .register::<pieces::given_another_chance>()
         .build()
         .expect("the engine is sound")
 }
 
 /// What most nodes do.
 #[node]
-async fn work(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> u64 {
+pub(crate) async fn work(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> u64 {
     ledger.during(ctx, async { n + 1 }).await
 }
 

@@ -1,8 +1,10 @@
 //! What has to be true of a run whose processes were killed: its history held against the ledger, and against itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use graphweft::{Event, EventKind};
+use serde_json::Value;
 
 use crate::ledger::{Line, What};
 
@@ -44,11 +46,14 @@ impl Judge {
 
     fn judge(&mut self, history: &[Event], lines: &[&Line], scene: Scene) -> Verdict {
         self.nothing_is_lost(history)?;
-        self.nothing_recorded_runs_again(lines)?;
+        self.nothing_recorded_runs_again(history, lines)?;
+        self.nothing_begins_that_is_cancelled(history, lines)?;
         recorded_once(history)?;
+        nothing_follows_below(history)?;
         at_most_once(lines)?;
         if scene == Scene::Still {
             begun_is_on_record(history, lines)?;
+            given_is_on_record(history, lines)?;
             self.count_what_is_cut_short(history, lines)?;
         }
         Ok(())
@@ -71,8 +76,13 @@ impl Judge {
     }
 
     /// What was on record when the run was last looked at has not begun since.
-    fn nothing_recorded_runs_again(&self, lines: &[&Line]) -> Verdict {
-        let settled: BTreeSet<(&str, Option<u32>)> = self.history.iter().filter_map(settles_for_good).collect();
+    fn nothing_recorded_runs_again(&self, history: &[Event], lines: &[&Line]) -> Verdict {
+        let is_retried = history.iter().skip(self.history.len()).any(is_retry);
+        let last_retry = self.history.iter().rposition(is_retry).unwrap_or_default();
+        // What had failed is tried again by a retry, what was completed is not.
+        let counts = |(at, event): &(usize, &Event)| is_completion(event) || (!is_retried && *at >= last_retry);
+        let events = self.history.iter().enumerate().filter(counts);
+        let settled: BTreeSet<(&str, Option<u32>)> = events.filter_map(|(_, event)| settles_for_good(event)).collect();
         for line in lines.iter().skip(self.lines).filter(|line| line.what == What::Begin) {
             let path = line.path.as_str();
             if settled.contains(&(path, None)) || settled.contains(&(path, Some(line.attempt))) {
@@ -82,22 +92,37 @@ impl Judge {
         Ok(())
     }
 
+    /// Where it was on record, when the run was last looked at, that the run is to end, nothing has begun since.
+    fn nothing_begins_that_is_cancelled(&self, history: &[Event], lines: &[&Line]) -> Verdict {
+        let is_cancelled = |event: &Event| matches!(event.kind, EventKind::CancelRequested);
+        if !self.history.iter().any(is_cancelled) || history.iter().any(is_retry) {
+            return Ok(());
+        }
+        match lines.iter().skip(self.lines).find(|line| line.what == What::Begin) {
+            Some(line) => Err(format!("`{}` began in process {}, in a cancelled run", line.path, line.process)),
+            None => Ok(()),
+        }
+    }
+
     /// At most the attempts in flight repeat: each that has begun is on record, or was cut short by a death, and of each
     /// no more than one is open at a time.
     fn count_what_is_cut_short(&mut self, history: &[Event], lines: &[&Line]) -> Verdict {
-        let mut begun: BTreeMap<(String, u32), usize> = BTreeMap::new();
+        let mut begun: BTreeMap<(&str, u32), usize> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.what == What::Begin) {
-            *begun.entry((line.path.clone(), line.attempt)).or_default() += 1;
+            *begun.entry((&line.path, line.attempt)).or_default() += 1;
         }
         let settled = settled(history);
         for ((path, attempt), begun) in begun {
-            let settled = settled.get(&(path.as_str(), attempt)).copied().unwrap_or_default();
-            let cut_short = self.cut_short.entry((path.clone(), attempt)).or_default();
+            let settled = match attempt {
+                // A step is not told which attempt it is.
+                0 => settled.range((path, 0)..=(path, u32::MAX)).map(|(_, settled)| settled).sum(),
+                _ => settled.get(&(path, attempt)).copied().unwrap_or_default(),
+            };
+            let cut_short = self.cut_short.entry((path.to_owned(), attempt)).or_default();
             match begun.checked_sub(settled + *cut_short) {
-                Some(0) => {}
-                Some(1) => *cut_short += 1,
+                Some(open) if open <= 1 + stopped(history, path) => *cut_short += open,
                 // An interrupted one is on record without having begun again.
-                None if is_once(&path) => {}
+                None if is_once(path) => {}
                 _ => {
                     return Err(format!(
                         "attempt {attempt} at `{path}` has begun {begun} times; {settled} of them are on record and {cut_short} were cut short"
@@ -138,6 +163,25 @@ fn settled(history: &[Event]) -> BTreeMap<(&str, u32), usize> {
     settled
 }
 
+/// How often something at a path may have been stopped without a record of its own: with the node, or by it.
+fn stopped(history: &[Event], path: &str) -> usize {
+    let is_below = |event: &Event| path.strip_prefix(&event.path).is_some_and(|rest| rest.starts_with('/'));
+    let stops = |event: &&Event| match event.kind {
+        EventKind::NodeCancelled => event.path == path || is_below(event),
+        EventKind::NodeFailed { .. } => is_below(event),
+        _ => false,
+    };
+    history.iter().filter(stops).count()
+}
+
+fn is_retry(event: &Event) -> bool {
+    matches!(event.kind, EventKind::RunRetried { .. })
+}
+
+fn is_completion(event: &Event) -> bool {
+    matches!(event.kind, EventKind::NodeCompleted { .. })
+}
+
 /// A path that never begins again, or an attempt at one.
 fn settles_for_good(event: &Event) -> Option<(&str, Option<u32>)> {
     match &event.kind {
@@ -153,8 +197,15 @@ fn recorded_once(history: &[Event]) -> Verdict {
         let what = match &event.kind {
             EventKind::NodeCompleted { .. } => ("completed", 0),
             EventKind::NodeFailed { attempt, .. } => ("failed", *attempt),
+            EventKind::Asked { .. } => ("asked", 0),
             EventKind::Answered { .. } => ("answered", 0),
             EventKind::NodeSkipped => ("skipped", 0),
+            EventKind::TimerSet { .. } => ("set", 0),
+            EventKind::TimerFired if is_sleep(&event.path) => ("fired", 0),
+            EventKind::RunRetried { .. } => {
+                seen.retain(|(_, what): &(&str, (&str, u32))| !matches!(what.0, "failed" | "over"));
+                continue;
+            }
             kind if kind.is_terminal() => ("over", 0),
             _ => continue,
         };
@@ -162,26 +213,95 @@ fn recorded_once(history: &[Event]) -> Verdict {
             return Err(format!("`{}` is {} twice on record", event.path, what.0));
         }
     }
-    match history.iter().position(Event::is_terminal) {
-        Some(end) if end + 1 < history.len() => Err(format!("records follow the end of the run, record {end}")),
-        _ => Ok(()),
+    match history.windows(2).find(|pair| pair[0].is_terminal() && !is_retry(&pair[1])) {
+        Some(pair) => Err(format!("records follow the end of the run, record {}", pair[0].seq)),
+        None => Ok(()),
     }
 }
 
-/// The attempt is recorded before it begins.
+/// A node that is done has nothing more to ask for, and a timer has not fired before its time.
+fn nothing_follows_below(history: &[Event]) -> Verdict {
+    let mut done = BTreeSet::new();
+    let mut until = BTreeMap::new();
+    for event in history {
+        let mut above = event.path.as_str();
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            if done.contains(above) {
+                return Err(format!("`{}` is on record after `{above}` was done", event.path));
+            }
+        }
+        match &event.kind {
+            EventKind::NodeCompleted { .. } => {
+                done.insert(event.path.as_str());
+            }
+            EventKind::TimerSet { until: then } => {
+                until.insert(event.path.as_str(), *then);
+            }
+            // The clocks that are waited for and that are recorded are two.
+            EventKind::TimerFired => match until.get(event.path.as_str()) {
+                Some(until) if event.time + Duration::from_millis(5) < *until => {
+                    return Err(format!("`{}` has fired before its time", event.path));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The attempt is recorded before it begins. For steps and children that is promised where they may not be repeated.
 fn begun_is_on_record(history: &[Event], lines: &[&Line]) -> Verdict {
-    let on_record: BTreeSet<(&str, u32)> = history
-        .iter()
-        .filter_map(|event| match &event.kind {
-            EventKind::NodeStarted { attempt, .. } => Some((event.path.as_str(), *attempt)),
-            _ => None,
-        })
-        .collect();
-    let missing = lines.iter().find(|line| !on_record.contains(&(line.path.as_str(), line.attempt)));
-    match missing {
+    let mut on_record: BTreeSet<(&str, u32)> = BTreeSet::new();
+    let mut leaves: BTreeSet<&str> = BTreeSet::new();
+    for event in history {
+        let path = event.path.as_str();
+        if let EventKind::NodeStarted { attempt, inside, .. } = &event.kind {
+            on_record.extend([(path, *attempt), (path, 0)]);
+            if inside.is_none() {
+                leaves.insert(path);
+            }
+        }
+    }
+    let is_asked_for = |path: &str| path.rmatch_indices('/').any(|(at, _)| leaves.contains(&path[..at]));
+    let is_promised = |line: &Line| is_once(&line.path) || !is_asked_for(&line.path);
+    let is_missing = |line: &&&Line| {
+        line.what == What::Begin && is_promised(line) && !on_record.contains(&(line.path.as_str(), line.attempt))
+    };
+    match lines.iter().find(is_missing) {
         Some(line) => Err(format!("attempt {} at `{}` has begun and is not on record", line.attempt, line.path)),
         None => Ok(()),
     }
+}
+
+/// Nobody goes on with what is not on record, and what is given back is what was given before. What a node does while it
+/// cleans up after it was told to end is not recorded.
+fn given_is_on_record(history: &[Event], lines: &[&Line]) -> Verdict {
+    let mut on_record: BTreeMap<&str, Option<String>> = BTreeMap::new();
+    for event in history {
+        let value = match &event.kind {
+            EventKind::NodeCompleted { output, .. } => output.as_ref().map(Value::to_string),
+            EventKind::NodeFailed { retry_in: None, .. } => Some("null".to_owned()),
+            _ => continue,
+        };
+        on_record.insert(&event.path, value);
+    }
+    let is_cancelled = history.iter().any(|event| matches!(event.kind, EventKind::CancelRequested));
+    for line in lines.iter().filter(|line| line.what == What::Given) {
+        match on_record.get(line.path.as_str()) {
+            Some(recorded) if *recorded == line.value => {}
+            None if is_cancelled => {}
+            recorded => {
+                return Err(format!("`{}` has given {:?}, and on record is {recorded:?}", line.path, line.value));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_sleep(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with("sleep:"))
 }
 
 fn is_once(path: &str) -> bool {

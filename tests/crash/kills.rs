@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use graphweft::store::SqliteStore;
-use graphweft::{Engine, Event};
+use graphweft::{Engine, Event, EventKind};
 
 use crate::chance::Chance;
-use crate::flows::{Gives, Scenario};
+use crate::flows::{Gives, Meddling, Scenario, meddling};
 use crate::judge::{Judge, Scene};
 use crate::ledger;
 use crate::people::People;
@@ -39,7 +39,9 @@ pub(crate) enum Mode {
 pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) -> Result<Went, String> {
     let mut chance = Chance::of(seed, scenario.name);
     let mut judge = Judge::of(run_id(0));
-    let mut people = (scenario.name == "questions").then(|| People::new(directory, 1));
+    let meddling = meddling(scenario.name);
+    let is_meddled_with = matches!(meddling, Some(Meddling::Answers | Meddling::Cancels));
+    let mut people = is_meddled_with.then(|| People::new(directory, 1));
     let (mut kills, mut processes) = (0, 0);
     loop {
         processes += 1;
@@ -76,6 +78,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) 
                 return Err(format!("it has not ended within {PATIENCE:?}\n{}", told(judge.history())));
             }
             match &mut people {
+                Some(people) if meddling == Some(Meddling::Cancels) => people.cancel(&mut chance),
                 Some(people) => people.answer(&mut chance)?,
                 None => std::thread::sleep(Duration::from_micros(500)),
             }
@@ -133,11 +136,22 @@ fn history_as_it_lies(directory: &Path) -> Vec<Event> {
 
 fn over(scenario: &Scenario, history: &[Event], people: Option<&People>) -> Result<(), String> {
     let expected = match scenario.output {
-        Gives::Always(output) => output(),
-        Gives::Following(output) => output(history),
+        Gives::Always(output) => Some(output()),
+        Gives::Following(output) => Some(output(history)),
+        Gives::Nothing => None,
     };
-    if output(history) != Some(&expected) {
-        return Err(format!("its output is {:?}, and not {expected}", output(history)));
+    let find = |kind: fn(&EventKind) -> bool| history.iter().position(|event| kind(&event.kind));
+    let requested = find(|kind| matches!(kind, EventKind::CancelRequested));
+    let is_cancelled = find(|kind| matches!(kind, EventKind::RunCancelled)).is_some();
+    let mut since = history.iter().skip(requested.unwrap_or_default());
+    // Whoever was at its last node has not heard of it in time; whoever takes it up later has.
+    let is_heard = since.any(|event| matches!(event.kind, EventKind::RunResumed { .. }));
+    if is_cancelled != requested.is_some() && (is_cancelled || is_heard) {
+        return Err("a run is cancelled where somebody wants that, and nowhere else".to_owned());
+    }
+    // It may have been done before anybody cancelled it.
+    if output(history) != expected.as_ref() && (expected.is_some() || is_cancelled) {
+        return Err(format!("its output is {:?}, and not {expected:?}", output(history)));
     }
     people.map_or(Ok(()), |people| people.are_heard(0, history))
 }

@@ -1,13 +1,15 @@
-//! What nodes have done, in a file outside of the database: each line is one `write`, so that it is there whole the moment
+//! What nodes, steps and children have done, in a file outside of the database: each line is one `write`, so that it is there whole the moment
 //! it was written, whatever then becomes of the process.
 
 use std::fs::{self, File, OpenOptions};
 use std::future::Future;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use graphweft::Context;
+use serde::Serialize;
 
 use crate::chance::Chance;
 
@@ -19,15 +21,20 @@ pub(crate) struct Ledger {
     seed: u64,
     /// How long a node may dawdle.
     pause: Duration,
+    /// How often anything was left to luck.
+    rolls: AtomicU64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Line {
     pub(crate) run: String,
     pub(crate) path: String,
+    /// 0 for a step, which is not told.
     pub(crate) attempt: u32,
     pub(crate) process: u64,
     pub(crate) what: What,
+    /// As JSON, of a [`What::Given`].
+    pub(crate) value: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +43,8 @@ pub(crate) enum What {
     Begin,
     /// It is about to return.
     End,
+    /// What a step or a child has given has reached its parent.
+    Given,
     /// A process is about to be killed.
     Kill,
 }
@@ -43,19 +52,43 @@ pub(crate) enum What {
 impl Ledger {
     pub(crate) fn open(directory: &Path, process: u64, seed: u64, pause: Duration) -> Ledger {
         let file = OpenOptions::new().append(true).create(true).open(path(directory)).expect("the ledger opens");
-        Ledger { file, process, seed, pause }
+        Ledger { file, process, seed, pause, rolls: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn process(&self) -> u64 {
+        self.process
+    }
+
+    /// Not the same the next time.
+    pub(crate) fn luck(&self, ctx: &Context) -> Chance {
+        let roll = self.rolls.fetch_add(1, Ordering::Relaxed);
+        Chance::of(self.seed, (ctx.path(), self.process, roll))
     }
 
     /// What a node does, with a line before it and one behind it, and moments to die in.
     pub(crate) async fn during<T>(&self, ctx: &Context, work: impl Future<Output = T>) -> T {
-        let (path, attempt) = (ctx.path(), ctx.attempt());
-        let mut chance = Chance::of(self.seed, (&path, attempt, self.process));
-        self.write(ctx.run_id(), &path, attempt, "begin");
+        self.doing(ctx, &ctx.path(), ctx.attempt(), work).await
+    }
+
+    /// What a step of a node does. Its identity is its name and its key, `add:3`.
+    pub(crate) async fn during_step<T>(&self, ctx: &Context, identity: &str, work: impl Future<Output = T>) -> T {
+        self.doing(ctx, &below(ctx, identity), 0, work).await
+    }
+
+    async fn doing<T>(&self, ctx: &Context, path: &str, attempt: u32, work: impl Future<Output = T>) -> T {
+        let mut chance = Chance::of(self.seed, (path, attempt, self.process));
+        self.write(ctx.run_id(), path, attempt, "begin");
         tokio::time::sleep(chance.up_to(self.pause)).await;
         let result = work.await;
         tokio::time::sleep(chance.up_to(self.pause)).await;
-        self.write(ctx.run_id(), &path, attempt, "end");
+        self.write(ctx.run_id(), path, attempt, "end");
         result
+    }
+
+    /// Says that a node has what a step or a child of it gives, and what that is; none for an error.
+    pub(crate) fn given<T: Serialize>(&self, ctx: &Context, identity: &str, value: Option<&T>) {
+        let value = serde_json::to_string(&value).expect("it can be written");
+        self.write(ctx.run_id(), &below(ctx, identity), 0, &format!("given {value}"));
     }
 
     fn write(&self, run: &str, path: &str, attempt: u32, what: &str) {
@@ -83,10 +116,16 @@ fn parse(line: &str) -> Option<Line> {
     let what = match next()? {
         "begin" => What::Begin,
         "end" => What::End,
+        "given" => What::Given,
         "kill" => What::Kill,
         _ => return None,
     };
-    Some(Line { run, path, attempt, process, what })
+    let value = next().map(str::to_owned);
+    Some(Line { run, path, attempt, process, what, value })
+}
+
+fn below(ctx: &Context, identity: &str) -> String {
+    format!("{}/{identity}", ctx.path())
 }
 
 fn path(directory: &Path) -> PathBuf {

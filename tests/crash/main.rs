@@ -23,6 +23,8 @@ mod owners;
 #[cfg(unix)]
 mod people;
 #[cfg(unix)]
+mod pieces;
+#[cfg(unix)]
 mod process;
 
 #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-//! Those who answer, from a process that does not know the workflow, whether the one that asks lives or not.
+//! Those who answer and cancel, from a process that does not know the workflow, whether the one that asks lives or not.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,6 +17,8 @@ pub(crate) struct People {
     runs: u64,
     /// What they have answered, and were told that it is recorded.
     accepted: BTreeSet<(u64, String)>,
+    /// Whether they were told that the run is cancelled.
+    has_cancelled: bool,
 }
 
 impl People {
@@ -26,7 +28,7 @@ impl People {
         let store = SqliteStore::builder().busy_timeout(Duration::from_secs(30)).open(directory.join("runs.db"));
         let store = runtime.block_on(store).expect("the database opens");
         let engine = Engine::builder().store(store).build().expect("the engine is sound");
-        People { runtime, engine, runs, accepted: BTreeSet::new() }
+        People { runtime, engine, runs, accepted: BTreeSet::new(), has_cancelled: false }
     }
 
     pub(crate) fn history(&self, run: u64) -> Vec<Event> {
@@ -51,6 +53,15 @@ impl People {
         Ok(())
     }
 
+    /// Perhaps cancels the one run, where it has begun. Takes a millisecond or more.
+    pub(crate) fn cancel(&mut self, chance: &mut Chance) {
+        std::thread::sleep(Duration::from_millis(1));
+        if !self.has_cancelled && chance.below(150) == 0 && !self.history(0).is_empty() {
+            self.runtime.block_on(self.engine.cancel(&run_id(0))).expect("it can be cancelled");
+            self.has_cancelled = true;
+        }
+    }
+
     fn open(&self, run: u64) -> Result<Vec<Question>, String> {
         let open = self.runtime.block_on(async {
             match self.engine.run(&run_id(run)).await {
@@ -73,6 +84,10 @@ impl People {
 
     /// What was accepted is on record.
     pub(crate) fn are_heard(&self, run: u64, history: &[Event]) -> Result<(), String> {
+        let ends = |event: &Event| matches!(event.kind, EventKind::CancelRequested | EventKind::RunCompleted { .. });
+        if self.has_cancelled && !history.iter().any(ends) {
+            return Err("it was cancelled, and that is not on record".to_owned());
+        }
         let is_on_record = |question: &str| {
             history.iter().any(|event| event.path == question && matches!(event.kind, EventKind::Answered { .. }))
         };

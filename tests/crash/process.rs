@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
 use crate::chance::Chance;
-use crate::flows;
+use crate::flows::{self, Meddling};
 use crate::ledger::{self, Ledger};
 
 const VARIABLE: &str = "GRAPHWEFT_CRASH_PROCESS";
@@ -110,11 +110,19 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
             Ok(run) => run,
             Err(error) => return broken(orders, &error.to_string()),
         };
+        let (engine, meddling) = (engine.clone(), flows::meddling(&orders.workflow));
         ends.spawn(async move {
+            let mut run = run;
             loop {
                 match run.outcome().await {
                     Ok(Outcome::Waiting(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
-                    end => return end,
+                    Ok(Outcome::Failed(_)) if meddling == Some(Meddling::Retries) => {
+                        run = engine.retry(run_id(number)).await.expect("a run that has failed can be retried");
+                    }
+                    Ok(Outcome::Cancelled) if meddling == Some(Meddling::Cancels) => return Ok(()),
+                    Ok(Outcome::Completed(_)) => return Ok(()),
+                    Ok(other) => return Err(Failed::Ended(format!("{other:?}"))),
+                    Err(error) => return Err(Failed::Stopped(error)),
                 }
             }
         });
@@ -122,12 +130,20 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
     let mut code = DONE;
     for end in ends.join_all().await {
         match end {
-            Ok(Outcome::Completed(_)) => {}
-            Err(RunError::TakenOver) => code = TAKEN_OVER,
-            other => return broken(orders, &format!("{other:?}")),
+            Ok(()) => {}
+            Err(Failed::Stopped(RunError::TakenOver)) => code = TAKEN_OVER,
+            Err(other) => return broken(orders, &format!("{other:?}")),
         }
     }
     code
+}
+
+/// How a run went where it should not have.
+#[derive(Debug)]
+enum Failed {
+    #[expect(dead_code, reason = "it is shown")]
+    Ended(String),
+    Stopped(RunError),
 }
 
 fn broken(orders: &Orders, what: &str) -> i32 {
