@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program};
 use crate::fingerprint::Fingerprint;
 use crate::node::ResourceNeed;
-use crate::table::{AnyScope, Definition, Entry};
+use crate::table::{AnyNode, AnyScope, Definition, Entry};
 
 /// Room for what the engine makes of a [`Definition`].
 #[derive(Default)]
@@ -73,6 +73,16 @@ impl Executable {
 
     pub(crate) fn entry<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Entry> {
         self.definition(root, place.scope.layout.index).entry(place.node as usize)
+    }
+
+    /// The body of a node; `layout` is the place of its graph in the program.
+    pub(crate) fn node<'d>(
+        &'d self,
+        root: &'d Arc<Definition>,
+        layout: usize,
+        node: u32,
+    ) -> Option<&'d Arc<dyn AnyNode>> {
+        self.definition(root, layout).entry(node as usize)?.node.as_ref()
     }
 
     pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, WriteSet, Writes, fold_into};
+use crate::core::{Place, Turns, WriteSet, Writes, fold_into};
 use crate::driver::Shared;
 use crate::event::EventKind;
 use crate::fault::Fault;
@@ -160,6 +160,10 @@ impl Draft {
         }
     }
 
+    fn is_unused(&self) -> bool {
+        self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
+    }
+
     pub(crate) fn write(&mut self, part: Part, write: StateWrite) {
         let set = self.writes.get_or_insert_default();
         match part {
@@ -253,6 +257,30 @@ impl Attempt {
         *self.draft.get_mut().unwrap_or_else(PoisonError::into_inner) = Draft::default();
         self.asked.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         *self.timers.get_mut() = 0;
+    }
+
+    /// Whether its node has done nothing that another would notice.
+    pub(crate) fn is_unused(&mut self) -> bool {
+        let draft = self.draft.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let asked = self.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
+        draft.is_unused() && asked.is_empty() && self.token.get().is_none() && self.local.is_none()
+    }
+
+    /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that stands
+    /// in another turn.
+    pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: &Arc<Map<String, Value>>) {
+        if let At::Node(place) = &mut self.place {
+            place.node = node;
+            if let Some(turns) = turns {
+                place.turns = turns;
+            }
+        }
+        self.number = 1;
+        self.once_only = false;
+        *self.timers.get_mut() = 0;
+        if !Arc::ptr_eq(&self.state, state) {
+            self.state = Arc::clone(state);
+        }
     }
 
     /// The number of the next timer, from 1.

@@ -45,26 +45,30 @@ pub enum Finished {
         /// What goes on.
         emitted: Emitted,
         /// The output as JSON, where the run asked for it (`Context::records`).
-        output: Option<serde_json::Value>,
+        output: Option<Box<serde_json::Value>>,
     },
     /// A collecting node wants another arrival.
     Waiting,
     /// With the node's own error.
-    Failed {
-        /// The error and what caused it.
-        cause: Cause,
-        /// Whether the node's `retry(when = ..)` allows another attempt after this error.
-        retryable: bool,
-        /// What goes on by the arm `err` when no attempt is left, where `err` is routed.
-        routed: Option<Routed>,
-    },
+    Failed(Box<Error>),
     /// By something that is not the node's own error.
-    Fault(Fault),
+    Fault(Box<Fault>),
+}
+
+/// A node's own error. Kept apart, so that a [`Finished`], which is moved more often than anything else, is small.
+#[derive(Debug)]
+pub struct Error {
+    /// The error and what caused it.
+    pub cause: Cause,
+    /// Whether the node's `retry(when = ..)` allows another attempt after this error.
+    pub retryable: bool,
+    /// What goes on by the arm `err` when no attempt is left, where `err` is routed.
+    pub routed: Option<Routed>,
 }
 
 impl From<Fault> for Finished {
     fn from(fault: Fault) -> Self {
-        Finished::Fault(fault)
+        Finished::Fault(Box::new(fault))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphweft_graph::{Arrival, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
+use graphweft_graph::{Arrival, END, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
 
 use crate::options::NodeOptions;
 use crate::table::ScopeKind;
@@ -61,6 +61,8 @@ pub(crate) struct NodeLayout {
     pub(super) slot: usize,
     pub(super) choices: Vec<ChoiceLayout>,
     pub(super) out: Vec<EdgeIx>,
+    /// Whether an attempt at it is one call, and nothing besides.
+    is_simple: bool,
     /// For a collecting node, its slot among those of its frame, and what is in vain once it has its output.
     pub(super) collector: Option<CollectorLayout>,
 }
@@ -75,6 +77,19 @@ pub(super) struct CollectorLayout {
 pub(super) struct ChoiceLayout {
     pub(super) live: Vec<EdgeIx>,
     pub(super) dead: Vec<EdgeIx>,
+    /// Where it is a step of the short way.
+    pub(super) short: Option<ShortStep>,
+}
+
+/// A choice that leads to one node, and to nothing else before that is done.
+#[derive(Clone, Copy)]
+pub(super) struct ShortStep {
+    pub(super) to: NodeIx,
+    /// The slots of both nodes in their frame.
+    pub(super) slot: usize,
+    pub(super) to_slot: usize,
+    /// Whether it leads on to the next turn, and is the only way there.
+    pub(super) to_next_turn: bool,
 }
 
 /// Where the token of an edge is counted, and what it does there.
@@ -172,7 +187,13 @@ impl Layout {
             let out: Vec<EdgeIx> = (0..graph.edges.len()).filter(|edge| graph.edges[*edge].from == at).collect();
             let choices = graph.nodes[at].choices.iter().map(|choice| choice_of(&choice.edges, &out)).collect();
             let NodeSpec { name, kind, options } = spec;
-            nodes.push(NodeLayout { name, kind, options, frame, slot, choices, out, collector });
+            let is_simple = kind == NodeKind::Leaf
+                && at != END
+                && collector.is_none()
+                && options.retry.max_attempts <= 1
+                && options.timeout.is_none()
+                && options.max_parallel.is_none();
+            nodes.push(NodeLayout { name, kind, options, frame, slot, choices, out, is_simple, collector });
         }
         let edges = lay_edges(graph, plan, &nodes, &mut frames);
         for (at, node) in nodes.iter().enumerate() {
@@ -182,7 +203,36 @@ impl Layout {
             }
         }
         let collects = nodes.iter().any(|node| node.collector.is_some());
-        Layout { index, name: name.into(), nodes, edges, frames, collects }
+        let mut layout = Layout { index, name: name.into(), nodes, edges, frames, collects };
+        layout.find_short_steps();
+        layout
+    }
+
+    fn find_short_steps(&mut self) {
+        for node in 0..self.nodes.len() {
+            for choice in 0..self.nodes[node].choices.len() {
+                self.nodes[node].choices[choice].short = self.short_step(node, choice);
+            }
+        }
+    }
+
+    fn short_step(&self, node: NodeIx, choice: usize) -> Option<ShortStep> {
+        let from = &self.nodes[node];
+        let choice = &from.choices[choice];
+        let [edge] = choice.live[..] else { return None };
+        let edge = &self.edges[edge];
+        let (to, frame) = (&self.nodes[edge.to], &self.frames[from.frame]);
+        // The edges that it does not take lead out of a loop, and are only noted as long as that goes on.
+        let are_noted = choice.dead.iter().all(|edge| self.edges[*edge].home < frame.depth);
+        let is_alone = !self.collects && from.options.retry.max_attempts <= 1 && edge.reach == Reach::Plain;
+        let to_next_turn = match edge.role {
+            Role::Node(_) => false,
+            Role::Back if frame.back_edges == 1 && frame.heads.len() == 1 && frame.groups.is_empty() => true,
+            Role::Back | Role::Enter(_) => return None,
+        };
+        let stays = edge.home == frame.depth && to.frame == from.frame;
+        let is_short = is_alone && are_noted && stays && to.is_simple;
+        is_short.then_some(ShortStep { to: edge.to, slot: from.slot, to_slot: to.slot, to_next_turn })
     }
 }
 
@@ -202,7 +252,7 @@ fn frame_kinds(plan: &Plan) -> Vec<FrameLayout> {
 
 fn choice_of(live: &[EdgeIx], out: &[EdgeIx]) -> ChoiceLayout {
     let dead = out.iter().copied().filter(|edge| !live.contains(edge)).collect();
-    ChoiceLayout { live: live.to_vec(), dead }
+    ChoiceLayout { live: live.to_vec(), dead, short: None }
 }
 
 fn lay_edges<Id>(graph: &Graph<Id>, plan: &Plan, nodes: &[NodeLayout], frames: &mut [FrameLayout]) -> Vec<EdgeLayout> {

@@ -29,6 +29,10 @@ impl Slots {
         Slots { limit, running: 0, queue: VecDeque::new(), freed: Vec::new() }
     }
 
+    pub(super) fn are_unlimited(&self) -> bool {
+        self.limit == 0 && self.freed.is_empty()
+    }
+
     pub(super) fn is_free(&self) -> bool {
         self.limit == 0 || self.running < self.limit
     }

@@ -18,7 +18,7 @@ use crate::core::ScopePath;
 
 /// One run.
 pub(crate) struct Core<V> {
-    program: Arc<Program>,
+    pub(super) program: Arc<Program>,
     root: Arc<ScopePath>,
     pub(super) machine: Machine<V>,
 }

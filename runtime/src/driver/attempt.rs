@@ -57,6 +57,12 @@ impl<'n, T> Running<'n, T> {
         running
     }
 
+    /// Becomes the attempt at another node, which has no limit. Only for one that has ended.
+    pub(crate) fn go_on_as(&mut self, node: BoxFuture<'n, T>) {
+        self.node = Some(node);
+        self.limit = Limit::None;
+    }
+
     fn start_clock(&mut self) {
         if let Limit::Of(after) = self.limit {
             self.limit = Limit::Counts(Box::pin(tokio::time::sleep(after)), after);
@@ -80,10 +86,16 @@ impl<T: From<Fault>> Future for Running<'_, T> {
             self.turn = Turn::Has(permit.ok());
             self.start_clock();
         }
-        let Running { node: Some(node), span, limit, .. } = &mut *self else { return Poll::Pending };
+        let Running { node: future @ Some(_), span, limit, .. } = &mut *self else { return Poll::Pending };
         let polled = {
             let _entered = span.enter();
-            caught(|| node.as_mut().poll(waker))
+            caught(|| {
+                let polled = future.as_mut().map_or(Poll::Pending, |node| node.as_mut().poll(waker));
+                if polled.is_ready() {
+                    *future = None;
+                }
+                polled
+            })
         };
         let finished = match polled {
             Ok(Poll::Ready(finished)) => finished,
@@ -96,7 +108,7 @@ impl<T: From<Fault>> Future for Running<'_, T> {
                 T::from(Fault::Timeout { after: *after })
             }
         };
-        let ended = self.end();
+        let ended = if self.node.is_some() { self.end() } else { None };
         self.turn = Turn::Has(None);
         match ended {
             Some(fault) => Poll::Ready(T::from(fault)),

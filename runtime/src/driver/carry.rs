@@ -15,7 +15,7 @@ use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd,
 use crate::event::{Entered, EventKind};
 use crate::fault::Fault;
 use crate::state::StateWrite;
-use crate::table::{AnyNode, BoxValue, Emitted, Finished, Routed, Token};
+use crate::table::{AnyNode, BoxValue, Emitted, Error, Finished, Routed, Token};
 
 impl Driver {
     /// Does all that the core asks for. Returns the end of the run, if that is what it asks for.
@@ -93,7 +93,7 @@ impl Driver {
     pub(super) fn leave_inside(&mut self, task: TaskId, place: &Place, ends: Vec<Arrived>) {
         match ends.into_iter().map(|end| self.read(end)).collect() {
             Ok(ends) => {
-                let finished = self.leave(place, ends).unwrap_or_else(Finished::Fault);
+                let finished = self.leave(place, ends).unwrap_or_else(Finished::from);
                 self.finished(task, finished, Writes::default());
             }
             Err(halt) => self.halt = Some(halt),
@@ -280,18 +280,19 @@ impl Driver {
     fn finished(&mut self, task: TaskId, finished: Finished, writes: Writes) {
         let ended = match finished {
             Finished::Emitted { emitted, output } => {
-                self.give(task, Given::Output(output));
+                self.give(task, Given::Output(output.map(|output| *output)));
                 Ended::Emitted(emitted)
             }
             Finished::Waiting => Ended::Waiting,
-            Finished::Failed { cause, retryable, routed } => {
+            Finished::Failed(error) => {
+                let Error { cause, retryable, routed } = *error;
                 let routed = routed.map(|routed| {
                     self.give(task, Given::Error(routed.error));
                     routed.emitted
                 });
                 Ended::Failed { cause: Box::new(cause), retryable, routed }
             }
-            Finished::Fault(fault) => Ended::Fault(Box::new(fault)),
+            Finished::Fault(fault) => Ended::Fault(fault),
         };
         self.tell(task, ended, writes);
     }

@@ -5,6 +5,7 @@ mod carry;
 mod catch;
 mod desk;
 mod journal;
+mod pass_on;
 mod recorded;
 mod replay;
 mod run;

@@ -85,6 +85,8 @@ pub(super) struct Driver {
     pub(super) replayed: bool,
     /// Why it goes no further.
     pub(super) halt: Option<Halt>,
+    /// Whether nothing is to be done for an attempt besides making it: nobody records it, and nothing limits it.
+    pub(super) is_bare: bool,
     /// Whether it is the run itself that is driven.
     pub(super) is_whole: bool,
     /// What it has in common with the child whose graph it drives.
@@ -98,6 +100,8 @@ pub(super) struct Driver {
     /// The end that its records lead to, where that was not recorded.
     pub(super) ended: Option<RunEnd<Token>>,
     random: u64,
+    /// How many attempts may end before other tasks get their turn.
+    until_yield: u32,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
     clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -162,6 +166,7 @@ impl Job {
         let is_whole = prefix.is_none();
         let permits = if is_whole { env.permits.clone() } else { None };
         let program = Arc::clone(&executable.program);
+        let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
         let notes = self.shared.records() || within.is_some();
         let core = Core::new(program, env.max_concurrency(), notes, self.state, prefix);
         let mut driver = Driver {
@@ -181,6 +186,7 @@ impl Job {
             given: Vec::new(),
             replayed: false,
             halt: None,
+            is_bare,
             is_whole,
             within,
             still_at: None,
@@ -188,6 +194,7 @@ impl Job {
             failed: None,
             ended: None,
             random: 0,
+            until_yield: ATTEMPTS_BETWEEN_YIELDS,
             clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         };
@@ -224,7 +231,6 @@ impl Driver {
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
     /// run fails, and says so.
     async fn go(mut self) -> Ending {
-        let mut until_yield = ATTEMPTS_BETWEEN_YIELDS;
         self.wake_up();
         let ending = loop {
             let stepped = match self.failed.take() {
@@ -272,9 +278,9 @@ impl Driver {
             if self.shared.records() {
                 self.take_more().await;
             }
-            until_yield -= 1;
-            if until_yield == 0 {
-                until_yield = ATTEMPTS_BETWEEN_YIELDS;
+            self.until_yield = self.until_yield.saturating_sub(1);
+            if self.until_yield == 0 {
+                self.until_yield = ATTEMPTS_BETWEEN_YIELDS;
                 tokio::task::yield_now().await;
                 self.clock_first = true;
             }
@@ -427,11 +433,8 @@ impl Driver {
         {
             return Poll::Ready(timer);
         }
-        if let Some(alone) = &mut self.alone
-            && let Poll::Ready(finished) = Pin::new(&mut alone.running).poll(waker)
-            && let Some(UnderWay { task, attempt, .. }) = self.alone.take()
-        {
-            return Poll::Ready(Occurrence::Ended(task, attempt, finished));
+        if let Poll::Ready(ended) = self.poll_alone(waker) {
+            return Poll::Ready(ended);
         }
         if let Poll::Ready(ended) = self.poll_ended(waker) {
             return Poll::Ready(ended);
@@ -444,6 +447,23 @@ impl Driver {
             }
         }
         timer
+    }
+
+    fn poll_alone(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
+        while let Some(alone) = &mut self.alone
+            && let Poll::Ready(finished) = Pin::new(&mut alone.running).poll(waker)
+        {
+            if let Err(finished) = self.pass_on(finished)
+                && let Some(UnderWay { task, attempt, .. }) = self.alone.take()
+            {
+                return Poll::Ready(Occurrence::Ended(task, attempt, finished));
+            }
+            self.until_yield = self.until_yield.saturating_sub(1);
+            if self.until_yield == 0 {
+                return Poll::Ready(Occurrence::Said);
+            }
+        }
+        Poll::Pending
     }
 
     /// An attempt with a task of its own that has ended.

@@ -17,8 +17,8 @@ use crate::fault::{Cause, Failure, Fault};
 use crate::node::ResourceNeed;
 use crate::options::NodeOptions;
 use crate::table::{
-    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind,
-    Token, Tokens, Unreadable,
+    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Routed,
+    ScopeKind, Token, Tokens, Unreadable,
 };
 
 /// How a node ends.
@@ -134,23 +134,26 @@ impl AnyNode for MadeNode {
                 }
             })
             .await;
-            let failed = |text: &str, routed| Finished::Failed {
-                cause: Cause { chain: vec![text.to_owned()], fault: None },
-                retryable: true,
-                routed,
+            let failed = |text: &str, routed| {
+                Finished::Failed(Box::new(Error {
+                    cause: Cause { chain: vec![text.to_owned()], fault: None },
+                    retryable: true,
+                    routed,
+                }))
             };
             match step {
-                Ok(Step::Give(value)) => {
-                    Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then_some(value) }
-                }
+                Ok(Step::Give(value)) => Finished::Emitted {
+                    emitted: self.exits.emit(None, &value),
+                    output: records.then(|| Box::new(value)),
+                },
                 Ok(Step::Take(label, value)) => {
                     let emitted = self.exits.emit(Some(label), &value);
-                    Finished::Emitted { emitted, output: records.then_some(value) }
+                    Finished::Emitted { emitted, output: records.then(|| Box::new(value)) }
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
                 Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.route(label, json!(text), records))),
-                Err(fault) => Finished::Fault(fault),
+                Err(fault) => Finished::from(fault),
             }
         }
         .boxed()
@@ -159,7 +162,7 @@ impl AnyNode for MadeNode {
     fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished> {
         match self.prepare(arrived) {
             Ok(input) => self.run(input, context),
-            Err(fault) => async move { Finished::Fault(fault) }.boxed(),
+            Err(fault) => async move { Finished::from(fault) }.boxed(),
         }
     }
 
@@ -207,7 +210,7 @@ impl AnyScope for MadeScope {
             ScopeKind::Each => values.collect(),
             ScopeKind::Nested => values.next().expect("one output"),
         };
-        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then_some(value) })
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then(|| Box::new(value)) })
     }
 
     fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {

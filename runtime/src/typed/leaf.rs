@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::fault::{Cause, Fault};
 use crate::node::{Collecting, Node, Travels};
 use crate::options::NodeOptions;
-use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Finished, Routed, Unreadable};
+use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed, Unreadable};
 
 /// For each way into a node, how a join there is put together.
 pub type JoinTable = Vec<Option<JoinFn>>;
@@ -101,16 +101,16 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         match result {
             Ok(Ok(output)) => self.finish(output, context),
             Ok(Err(error)) => self.fail(error, context.records()),
-            Err(fault) => Finished::Fault(fault),
+            Err(fault) => Finished::from(fault),
         }
     }
 
     fn finish(&self, output: N::Output, context: &Context) -> Finished {
         let Some(given) = Y::give(output) else { return Finished::Waiting };
         match context.records().then(|| given.__to_json()).transpose() {
-            Ok(output) => Finished::Emitted { emitted: self.exit.value(given), output },
+            Ok(output) => Finished::Emitted { emitted: self.exit.value(given), output: output.map(Box::new) },
             Err(error) => {
-                Finished::Fault(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
+                Finished::from(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
             }
         }
     }
@@ -131,7 +131,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 None
             }
         };
-        Finished::Failed { cause, retryable, routed }
+        Finished::Failed(Box::new(Error { cause, retryable, routed }))
     }
 }
 
@@ -148,7 +148,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         async move {
             match input.downcast::<N::Input>() {
                 Ok(input) => self.attempt(*input, &context).await,
-                Err(_) => Finished::Fault(wrong_input::<N>()),
+                Err(_) => Finished::from(wrong_input::<N>()),
             }
         }
         .boxed()
@@ -158,7 +158,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         async move {
             match take::<N::Input>(arrived, &self.joins) {
                 Ok(input) => self.attempt(input, &context).await,
-                Err(fault) => Finished::Fault(fault),
+                Err(fault) => Finished::from(fault),
             }
         }
         .boxed()

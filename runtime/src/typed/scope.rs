@@ -54,7 +54,7 @@ fn finish<S: Source, E>(exit: &Exit<S::Output, E>, output: S::Output, records: b
         .then(|| S::json(&output))
         .transpose()
         .map_err(|error| Fault::Context { message: format!("the output cannot be written as JSON: {error}") })?;
-    Ok(Finished::Emitted { emitted: exit.value(output), output: record })
+    Ok(Finished::Emitted { emitted: exit.value(output), output: record.map(Box::new) })
 }
 
 impl<N: Node> AnyScope for NestedScope<N> {

@@ -9,5 +9,6 @@ mod loops;
 mod nested;
 mod paths;
 mod proven;
+mod short_way;
 mod sim;
 mod state;

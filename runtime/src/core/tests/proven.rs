@@ -9,10 +9,10 @@ use crate::core::Writes;
 use crate::testing::try_net;
 
 /// xorshift64*: the same graphs and routes in every run of the test.
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -24,7 +24,7 @@ impl Random {
     }
 
     /// A graph as text; most of them mean nothing.
-    fn graph(&mut self) -> String {
+    pub(super) fn graph(&mut self) -> String {
         let nodes = 2 + self.below(6);
         let name = |at: usize| char::from(b'a' + at as u8).to_string();
         let mut text = String::from("START>a;");
@@ -104,11 +104,15 @@ fn play(run: &mut Sim, collecting: &BTreeSet<String>, random: &mut Random) -> bo
     false
 }
 
+/// Where chance begins, and how many graphs it is to make.
+pub(super) fn searched(graphs: u64) -> (Random, u64) {
+    let set = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    (Random(set("GRAPHWEFT_SEED").unwrap_or(0x5EED) | 1 << 40), set("GRAPHWEFT_GRAPHS").unwrap_or(graphs))
+}
+
 #[test]
 fn a_proven_graph_runs_to_its_one_output_whatever_its_nodes_return() {
-    let set = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let mut random = Random(set("GRAPHWEFT_SEED").unwrap_or(0x5EED) | 1 << 40);
-    let graphs = set("GRAPHWEFT_GRAPHS").unwrap_or(20_000);
+    let (mut random, graphs) = searched(20_000);
     let (mut accepted, mut ended) = (0, 0);
     for _ in 0..graphs {
         let text = random.graph();

@@ -162,7 +162,7 @@ async fn a_run_that_was_answered_while_it_rested_says_that_it_runs_with_its_next
 async fn a_run_that_was_taken_over_does_not_rest_here() {
     let store = MemoryStore::new();
     let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
-    store.leave(owner);
+    store.leave(owner).await;
     let other = store.join().await.expect("it joins");
     let claim = Claim {
         owner: other,
