@@ -13,6 +13,13 @@ pub(crate) struct TaskId {
     pub(super) serial: u32,
 }
 
+impl TaskId {
+    /// A small number, which no other task has at the same time.
+    pub(crate) fn place(self) -> usize {
+        self.at as usize
+    }
+}
+
 pub(super) struct Task<V> {
     pub(super) scope: usize,
     pub(super) frame: usize,

@@ -243,7 +243,7 @@ impl Driver {
             return self.tell(task, Ended::Stopped, Writes::default());
         }
         let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
-        let Some(attempt) = alone.or_else(|| self.spawned.get(&task).map(|spawned| &spawned.attempt)) else { return };
+        let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) else { return };
         let grace = self.shared.env.cancel_grace;
         if attempt.cancel() && !grace.is_zero() {
             self.timers.set(Timer::Grace(task), grace);
@@ -257,7 +257,7 @@ impl Driver {
         if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
             self.alone = None;
             self.tell(task, Ended::Stopped, Writes::default());
-        } else if let Some(spawned) = self.spawned.get_mut(&task) {
+        } else if let Some(spawned) = self.spawned.get_mut(task) {
             spawned.is_dropped = true;
             // The set of tasks says when it is gone.
             spawned.handle.abort();

@@ -69,9 +69,8 @@ pub(super) struct Driver {
     /// The only attempt under way, polled by this loop: a chain costs no task and no channel.
     pub(super) alone: Option<UnderWay>,
     /// Attempts with a task each, since there are several.
-    pub(super) tasks: Option<JoinSet<Finished>>,
-    pub(super) spawned: HashMap<TaskId, Spawned>,
-    pub(super) by_id: HashMap<Id, TaskId>,
+    pub(super) tasks: Option<JoinSet<(TaskId, Finished)>>,
+    pub(super) spawned: SpawnedTasks,
     pub(super) kept: HashMap<TaskId, Vec<BoxValue>>,
     pub(super) timers: Timers,
     /// What an attempt takes one of before it runs, where the engine limits how many may. A workflow that runs inside a
@@ -121,12 +120,54 @@ pub(super) struct UnderWay {
 }
 
 pub(super) struct Spawned {
+    pub(super) task: TaskId,
     pub(super) handle: AbortHandle,
     pub(super) attempt: Arc<Attempt>,
     #[expect(dead_code, reason = "held, not read")]
     pub(super) beat: Option<Beat>,
     /// Whether this driver has dropped it. Where it is gone without that, the tokio runtime is being shut down.
     pub(super) is_dropped: bool,
+}
+
+/// Attempts with a task of their own, by the place of their node's task in the core.
+#[derive(Default)]
+pub(super) struct SpawnedTasks {
+    places: Vec<Option<Spawned>>,
+    count: usize,
+}
+
+impl SpawnedTasks {
+    fn insert(&mut self, spawned: Spawned) {
+        let at = spawned.task.place();
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, || None);
+        }
+        self.places[at] = Some(spawned);
+        self.count += 1;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn get(&self, task: TaskId) -> Option<&Spawned> {
+        self.places.get(task.place())?.as_ref().filter(|spawned| spawned.task == task)
+    }
+
+    pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut Spawned> {
+        self.places.get_mut(task.place())?.as_mut().filter(|spawned| spawned.task == task)
+    }
+
+    fn remove(&mut self, task: TaskId) -> Option<Spawned> {
+        let removed = self.places.get_mut(task.place())?.take_if(|spawned| spawned.task == task);
+        self.count -= usize::from(removed.is_some());
+        removed
+    }
+
+    /// Looks at all of them: for tasks that did not come to their end.
+    fn of(&self, id: Id) -> Option<TaskId> {
+        self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
+    }
 }
 
 enum Occurrence {
@@ -177,8 +218,7 @@ impl Job {
             ready: Vec::new(),
             alone: None,
             tasks: None,
-            spawned: HashMap::new(),
-            by_id: HashMap::new(),
+            spawned: SpawnedTasks::default(),
             kept: HashMap::new(),
             timers: Timers::default(),
             permits,
@@ -401,9 +441,8 @@ impl Driver {
         let tasks = self.tasks.get_or_insert_default();
         for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
             let UnderWay { task, running, attempt, beat } = under_way;
-            let handle = tasks.spawn(running);
-            self.by_id.insert(handle.id(), task);
-            self.spawned.insert(task, Spawned { handle, attempt, beat, is_dropped: false });
+            let handle = tasks.spawn(async move { (task, running.await) });
+            self.spawned.insert(Spawned { task, handle, attempt, beat, is_dropped: false });
         }
     }
 
@@ -469,16 +508,17 @@ impl Driver {
     /// An attempt with a task of its own that has ended.
     fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         if let Some(tasks) = self.tasks.as_mut().filter(|tasks| !tasks.is_empty())
-            && let Poll::Ready(Some(joined)) = tasks.poll_join_next_with_id(waker)
+            && let Poll::Ready(Some(joined)) = tasks.poll_join_next(waker)
         {
-            let id = joined.as_ref().map_or_else(tokio::task::JoinError::id, |(id, _)| *id);
-            if let Some(task) = self.by_id.remove(&id)
-                && let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(&task)
-            {
-                return Poll::Ready(match joined {
-                    Ok((_, finished)) => Occurrence::Ended(task, attempt, finished),
-                    Err(_) if is_dropped => Occurrence::Stopped(task),
-                    Err(_) => Occurrence::ShutDown,
+            let (task, finished) = match joined {
+                Ok((task, finished)) => (Some(task), Some(finished)),
+                Err(error) => (self.spawned.of(error.id()), None),
+            };
+            if let Some(Spawned { task, attempt, is_dropped, .. }) = task.and_then(|task| self.spawned.remove(task)) {
+                return Poll::Ready(match finished {
+                    Some(finished) => Occurrence::Ended(task, attempt, finished),
+                    None if is_dropped => Occurrence::Stopped(task),
+                    None => Occurrence::ShutDown,
                 });
             }
         }
