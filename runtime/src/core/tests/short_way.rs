@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graphweft_graph::START;
 use serde_json::Map;
 
-use super::proven::{Random, searched};
+use super::proven::searched;
 use crate::core::{
     Arrived, Command, Core, Emitted, Ended, Event, Layout, NodeKind, NodeSpec, Place, Program, TaskId, Tokens, Turns,
     Writes,

@@ -8,17 +8,18 @@ use rusqlite::{Connection, params};
 use super::codec::EncodedRow;
 use super::owners::{self, Census};
 use super::read::header_by_key;
-use super::runs::insert_rows;
+use super::row::RunRow;
+use super::runs::{insert_rows, status_number};
 use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::event::EventKind;
-use crate::store::{Claim, Claimed, Record, RunHeader, RunKey};
+use crate::store::{Claim, Claimed, Record, RunHeader, RunKey, RunStatus};
 
 /// What a claim would do, as of now.
 pub(super) struct Plan {
     /// The runs to take over, in the order in which they could go on.
-    take: Vec<i64>,
+    take: Vec<Ready>,
     nudged: Vec<i64>,
     next_wake: Option<i64>,
     dead: Vec<i64>,
@@ -50,7 +51,7 @@ impl Plan {
         let mut nudged =
             connection.prepare_cached("SELECT key FROM runs WHERE owner = ?1 AND nudged = 1 ORDER BY key")?;
         let nudged = nudged.query_map([me], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        Ok(Plan { take: ready.into_iter().map(|(_, key)| key).collect(), nudged, next_wake, dead })
+        Ok(Plan { take: ready, nudged, next_wake, dead })
     }
 
     /// What a claim gives that has nothing to do; none where it has.
@@ -70,11 +71,17 @@ impl Plan {
         for dead in self.dead {
             owners::bury(transaction, database, dead)?;
         }
+        let me = Some(to_integer(claim.owner.0));
         for key in &self.nudged {
-            transaction.prepare_cached("UPDATE runs SET nudged = 0 WHERE key = ?1")?.execute([key])?;
+            let row = RunRow::expect(transaction, *key)?;
+            if (row.owner, row.nudged) != (me, 1) {
+                return Err(disagrees(&row));
+            }
+            RunRow { nudged: 0, ..row }.update(transaction)?;
         }
-        let taken: HashSet<_> = self.take.iter().copied().collect();
-        let runs = self.take.into_iter().map(|key| take_over(transaction, key, claim)).collect::<Result<_, _>>()?;
+        let taken: HashSet<_> = self.take.iter().map(|ready| ready.key).collect();
+        let runs =
+            self.take.into_iter().map(|ready| take_over(transaction, &ready, claim)).collect::<Result<_, _>>()?;
         let nudged = self.nudged.into_iter().filter(|key| !taken.contains(key));
         Ok(Claimed {
             runs,
@@ -84,13 +91,20 @@ impl Plan {
     }
 }
 
+/// A run that can go on, as the index has it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Ready {
+    ready: i64,
+    key: i64,
+    owner: Option<i64>,
+}
+
 struct Search<'a> {
     connection: &'a Connection,
     claim: &'a Claim,
     only: Option<i64>,
     except: HashSet<i64>,
-    /// When they could go on, and which.
-    ready: Vec<(i64, i64)>,
+    ready: Vec<Ready>,
     next_wake: Option<i64>,
 }
 
@@ -106,7 +120,7 @@ impl Search<'_> {
             while let Some(row) = rows.next()?.filter(|_| left > 0) {
                 let (ready, key) = (row.get(0)?, row.get(1)?);
                 if self.is_wanted(key) {
-                    self.ready.push((ready, key));
+                    self.ready.push(Ready { ready, key, owner });
                     left -= 1;
                 }
             }
@@ -151,18 +165,37 @@ fn owners_of_runs(connection: &Connection) -> Result<Vec<i64>, Trouble> {
     Ok(owners)
 }
 
-fn take_over(transaction: &Connection, key: i64, claim: &Claim) -> Result<RunHeader, Trouble> {
-    transaction
-        .prepare_cached(
-            "UPDATE runs SET
-                 owner = ?2, nudged = 0, ready = 0, updated = iif(status = 0, updated, ?3), status = 0
-             WHERE key = ?1",
-        )?
-        .execute(params![key, to_integer(claim.owner.0), to_millis(claim.now)])?;
-    let mut header = header_by_key(transaction, key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+fn take_over(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<RunHeader, Trouble> {
+    let row = RunRow::expect(transaction, ready.key)?;
+    if (row.ready, row.owner) != (Some(ready.ready), ready.owner) || !claim.workflows.contains(&row.workflow) {
+        return Err(disagrees(&row));
+    }
+    let mut header = header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     let resumed = Record { path: header.workflow.clone(), kind: EventKind::RunResumed { owner: claim.owner.0 } };
     let rows: Vec<EncodedRow> = super::codec::encode(&[resumed]).map_err(std::io::Error::from)?;
     insert_rows(transaction, rows_of(header.key).start + to_integer(header.records), claim.now, &rows)?;
     header.records += 1;
-    Ok(header)
+    let running = status_number(RunStatus::Running);
+    let updated = if row.status == running { row.updated } else { to_millis(claim.now) };
+    let taken = RunRow {
+        owner: Some(to_integer(claim.owner.0)),
+        nudged: 0,
+        ready: Some(0),
+        status: running,
+        updated,
+        records: to_integer(header.records),
+        ..row
+    };
+    taken.update(transaction)?;
+    Ok(RunHeader {
+        owner: Some(claim.owner),
+        status: RunStatus::Running,
+        wake_at: None,
+        updated: from_millis(updated),
+        ..header
+    })
+}
+
+fn disagrees(row: &RunRow) -> Trouble {
+    Trouble::Damaged(format!("run `{}` is not as an index has it", row.id))
 }

@@ -1,5 +1,6 @@
 //! Runs in a file, by SQLite.
 
+mod check;
 mod claim;
 mod codec;
 mod open;
@@ -7,8 +8,10 @@ mod owners;
 mod queue;
 mod read;
 mod reader;
+mod row;
 mod runs;
 mod schema;
+mod seal;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -177,6 +180,19 @@ impl SqliteStore {
     /// As [`SqliteStore`] says.
     pub async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
         Self::builder().open(path).await
+    }
+
+    /// Reads the whole file and looks for damage: some milliseconds for each megabyte, while others read and write.
+    ///
+    /// Whatever is read is held against a checksum anyway, so that a record is never another than was written. What this
+    /// finds besides is damage that hides records or runs. A file of less than a megabyte is searched for that whenever it
+    /// is opened, larger ones only by this.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] and [`StoreError::BadRecord`], for the first thing that is found; others where the file
+    /// cannot be read.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.0.reader.read(check::whole).await
     }
 
     /// For all that can be said about how to open a file.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::check;
 use super::schema;
 use super::times::to_integer;
 use super::trouble::Trouble;
@@ -29,6 +30,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         // Says nothing to a file that is there.
         connection.pragma_update(None, "page_size", PAGE)?;
         schema::migrate(&mut connection, path)?;
+        check::on_opening(&connection, path)?;
         use_write_ahead_log(&connection, settings.busy_timeout)?;
         connection.pragma_update(
             None,
@@ -61,6 +63,8 @@ fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connec
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
+    // What a damaged page says of itself is not believed.
+    connection.pragma_update(None, "cell_size_check", true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
 }

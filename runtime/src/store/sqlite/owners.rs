@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, params};
 
 use super::open::beside;
+use super::row::RunRow;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::store::Owner;
@@ -102,7 +103,11 @@ pub(super) fn join(transaction: &Connection, database: &Path, lease: Duration) -
 /// Removes an owner and frees its runs.
 pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Trouble> {
     let owner = to_integer(owner.0);
-    transaction.prepare_cached("UPDATE runs SET owner = NULL WHERE owner = ?1")?.execute([owner])?;
+    let mut select = transaction.prepare_cached("SELECT key FROM runs WHERE owner = ?1")?;
+    let runs = select.query_map([owner], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    for key in runs {
+        RunRow { owner: None, ..RunRow::expect(transaction, key)? }.update(transaction)?;
+    }
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([owner])?;
     Ok(())
 }

@@ -1,53 +1,80 @@
 //! Reading runs.
 
+use std::sync::LazyLock;
+
 use rusqlite::types::{ToSql, Type, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_iter};
 use serde_json::Value;
 
 use super::codec::decode;
+use super::row::{COLUMNS, RunRow};
 use super::runs::{status_number, status_of};
 use super::schema::rows_of;
+use super::seal;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{Owner, RunHeader, RunKey, RunQuery, RunStatus, StoreError, Stored};
 
 /// A header, in the order in which [`header`] takes its columns.
-const HEADER: &str = "
-    SELECT key, id, workflow, status, created, updated, owner, ready, graph, forked_from, forked_at, coalesce((
-        SELECT journal.id + journal.records - (key << 31) FROM journal
-        WHERE journal.id >= key << 31 AND journal.id < (key + 1) << 31 ORDER BY journal.id DESC LIMIT 1
-    ), 0)
-    FROM runs";
+static HEADER: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT {COLUMNS}, coalesce((
+            SELECT journal.id + journal.records - (key << 31) FROM journal
+            WHERE journal.id >= key << 31 AND journal.id < (key + 1) << 31 ORDER BY journal.id DESC LIMIT 1
+        ), 0)
+        FROM runs"
+    )
+});
 
-fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
-    let number: i64 = row.get(3)?;
-    let status = status_of(number).ok_or(rusqlite::Error::IntegralValueOutOfRange(3, number))?;
-    let ready: Option<i64> = row.get(7)?;
-    let forked_from = row.get::<_, Option<String>>(9)?;
-    let forked_at = from_integer(row.get::<_, Option<i64>>(10)?.unwrap_or(0));
+/// So many records at a time, where all are read.
+const PAGE: usize = 1024;
+
+fn header(row: &Row<'_>) -> Result<RunHeader, Trouble> {
+    let run = RunRow::read(row)?;
+    let damaged = |what: String| Trouble::Damaged(format!("run `{}` {what}", run.id));
+    let status = status_of(run.status).ok_or_else(|| damaged(format!("has the unknown status {}", run.status)))?;
+    let records: i64 = row.get(14)?;
+    if records < run.records {
+        return Err(damaged(format!("had {} records, and only {records} are there", run.records)));
+    }
+    let forked_at = from_integer(run.forked_at.unwrap_or(0));
     Ok(RunHeader {
-        key: RunKey(from_integer(row.get(0)?)),
-        id: row.get(1)?,
-        workflow: row.get(2)?,
+        key: RunKey(from_integer(run.key)),
+        id: run.id,
+        workflow: run.workflow,
         status,
-        created: from_millis(row.get(4)?),
-        updated: from_millis(row.get(5)?),
-        owner: row.get::<_, Option<i64>>(6)?.map(|owner| Owner(from_integer(owner))),
-        wake_at: ready.filter(|_| status == RunStatus::Waiting).map(from_millis),
-        graph: row.get::<_, i64>(8)?.cast_unsigned(),
-        forked_from: forked_from.map(|id| (id, forked_at)),
-        records: from_integer(row.get(11)?),
+        created: from_millis(run.created),
+        updated: from_millis(run.updated),
+        owner: run.owner.map(|owner| Owner(from_integer(owner))),
+        wake_at: run.ready.filter(|_| status == RunStatus::Waiting).map(from_millis),
+        graph: run.graph.cast_unsigned(),
+        forked_from: run.forked_from.map(|id| (id, forked_at)),
+        records: from_integer(records),
     })
 }
 
+fn headers(mut rows: Rows<'_>) -> Result<Vec<RunHeader>, Trouble> {
+    let mut headers = Vec::new();
+    while let Some(row) = rows.next()? {
+        headers.push(header(row)?);
+    }
+    Ok(headers)
+}
+
 pub(super) fn header_by_id(connection: &Connection, id: &str) -> Result<Option<RunHeader>, Trouble> {
-    let mut select = connection.prepare_cached(&format!("{HEADER} WHERE id = ?1"))?;
-    Ok(select.query_row([id], header).optional()?)
+    let mut select = connection.prepare_cached(&format!("{} WHERE id = ?1", *HEADER))?;
+    let found = headers(select.query([id])?)?.pop();
+    match found {
+        Some(other) if other.id != id => {
+            Err(Trouble::Damaged(format!("an index has run `{}` in the place of `{id}`", other.id)))
+        }
+        found => Ok(found),
+    }
 }
 
 pub(super) fn header_by_key(connection: &Connection, key: i64) -> Result<Option<RunHeader>, Trouble> {
-    let mut select = connection.prepare_cached(&format!("{HEADER} WHERE key = ?1"))?;
-    Ok(select.query_row([key], header).optional()?)
+    let mut select = connection.prepare_cached(&format!("{} WHERE key = ?1", *HEADER))?;
+    Ok(headers(select.query([key])?)?.pop())
 }
 
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
@@ -74,33 +101,56 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
         values.push(Box::new(to_integer(before.0)));
     }
     let limit = if query.limit == 0 { -1 } else { to_integer(query.limit as u64) };
-    let statement = format!("{HEADER} WHERE {} ORDER BY key DESC LIMIT {limit}", wanted.join(" AND "));
+    let statement = format!("{} WHERE {} ORDER BY key DESC LIMIT {limit}", *HEADER, wanted.join(" AND "));
     let mut select = connection.prepare(&statement)?;
-    let headers = select.query_map(params_from_iter(values), header)?.collect::<Result<_, _>>()?;
-    Ok(headers)
+    headers(select.query(params_from_iter(values))?)
 }
 
 pub(super) fn records(connection: &Connection, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
     let ids = rows_of(run);
+    // Read first: there may be more by now, and never fewer.
+    let known = RunRow::find(connection, to_integer(run.0))?.map_or(0, |row| from_integer(row.records));
     let mut stored = Vec::new();
     let mut decoded = Vec::new();
     // Begins with the row that holds number `from`, which may hold records before it.
     let mut select = connection.prepare_cached(
-        "SELECT id, time, records, body FROM journal
+        "SELECT id, time, records, body, checksum FROM journal
          WHERE id >= coalesce((SELECT id FROM journal WHERE id >= ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1), ?1)
          AND id < ?3 ORDER BY id",
     )?;
-    let mut rows = select.query(params![ids.start, ids.start.saturating_add(to_integer(from)), ids.end])?;
-    while let Some(row) = rows.next()?.filter(|_| stored.len() < limit) {
+    let mut rows =
+        select.query(params![ids.start, ids.start.saturating_add(to_integer(from)).min(ids.end - 1), ids.end])?;
+    let mut next = None;
+    loop {
+        if stored.len() >= limit {
+            break;
+        }
+        let Some(row) = rows.next()? else {
+            let there = next.unwrap_or_default();
+            if there < known {
+                return Err(damaged(connection, run, |run| format!("record {there} of {run} is not there")));
+            }
+            break;
+        };
         let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let ValueRef::Text(body) = row.get_ref(3)? else {
             return Err(rusqlite::Error::InvalidColumnType(3, "body".to_owned(), Type::Text).into());
         };
-        let (first, time) = (from_integer(id - ids.start), from_millis(time));
+        let first = from_integer(id - ids.start);
+        if row.get::<_, i64>(4)? != seal::of_records(id, time, records, body) {
+            return Err(damaged(connection, run, |run| format!("record {first} of {run} does not match its checksum")));
+        }
+        // The first row that is there holds number `from` or one before it, or is that of number 0.
+        let expected = next.unwrap_or_else(|| first.min(from));
+        if first != expected {
+            return Err(damaged(connection, run, |run| format!("record {expected} of {run} is not there")));
+        }
+        next = Some(first + from_integer(records));
         let sound = decode(body, &mut decoded).map_err(|error| error.to_string());
         if let Some(message) = sound.err().or_else(|| miscounted(decoded.len(), records)) {
-            return Err(bad_record(connection, run, first + decoded.len() as u64, &message)?.into());
+            return Err(bad_record(connection, run, first + decoded.len() as u64, &message).into());
         }
+        let time = from_millis(time);
         for (seq, record) in (first..).zip(decoded.drain(..)) {
             if seq >= from && stored.len() < limit {
                 stored.push(Stored { seq, time, record });
@@ -110,22 +160,57 @@ pub(super) fn records(connection: &Connection, run: RunKey, from: u64, limit: us
     Ok(stored)
 }
 
+/// Reads all that there is, and gives what is wrong with it.
+pub(super) fn everything(connection: &Connection) -> Result<(), Trouble> {
+    let mut select = connection.prepare(&format!("{} ORDER BY key", *HEADER))?;
+    let mut runs = select.query([])?;
+    let mut seen = 0;
+    while let Some(row) = runs.next()? {
+        let run = header(row)?;
+        let mut from = 0;
+        while from < run.records {
+            let page = records(connection, run.key, from, PAGE)?;
+            if page.is_empty() {
+                return Err(damaged(connection, run.key, |run| format!("record {from} of {run} is not there")));
+            }
+            from += page.len() as u64;
+        }
+        seen += from;
+        graph(connection, run.graph)?;
+    }
+    let all: i64 = connection.query_row("SELECT coalesce(sum(records), 0) FROM journal", [], |row| row.get(0))?;
+    if from_integer(all) != seen {
+        return Err(Trouble::Damaged(format!("there are {all} records, and {seen} of them are those of a run")));
+    }
+    Ok(())
+}
+
 fn miscounted(found: usize, counted: i64) -> Option<String> {
     (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
 }
 
-fn bad_record(connection: &Connection, run: RunKey, seq: u64, message: &str) -> Result<StoreError, Trouble> {
-    let mut select = connection.prepare_cached("SELECT id FROM runs WHERE key = ?1")?;
-    let id = select.query_row([to_integer(run.0)], |row| row.get(0)).optional()?;
-    let message = format!("{message}; it is damaged, or of a newer version of graphweft");
-    Ok(StoreError::BadRecord { run: id.unwrap_or_else(|| format!("number {}", run.0)), seq, message })
+fn bad_record(connection: &Connection, run: RunKey, seq: u64, message: &str) -> StoreError {
+    let run = id_of(connection, run).unwrap_or_else(|| format!("number {}", run.0));
+    StoreError::BadRecord { run, seq, message: format!("{message}; it is of a newer version of graphweft") }
+}
+
+fn damaged(connection: &Connection, run: RunKey, message: impl FnOnce(&str) -> String) -> Trouble {
+    let run = id_of(connection, run).map_or_else(|| format!("run number {}", run.0), |id| format!("run `{id}`"));
+    Trouble::Damaged(message(&run))
+}
+
+/// Where that can still be read.
+fn id_of(connection: &Connection, run: RunKey) -> Option<String> {
+    RunRow::find(connection, to_integer(run.0)).ok().flatten().map(|row| row.id)
 }
 
 pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>, Trouble> {
-    let mut select = connection.prepare_cached("SELECT body FROM graphs WHERE hash = ?1")?;
-    let body: Option<String> = select.query_row([hash.cast_signed()], |row| row.get(0)).optional()?;
-    body.map(|body| serde_json::from_str(&body)).transpose().map_err(|error| {
-        let error = rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error));
-        Trouble::Sql(error)
-    })
+    let damaged = |what: &str| Trouble::Damaged(format!("graph {hash:016x} {what}"));
+    let mut select = connection.prepare_cached("SELECT body, checksum FROM graphs WHERE hash = ?1")?;
+    let found = select.query_row([hash.cast_signed()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
+    let Some((body, checksum)) = found.optional()? else { return Ok(None) };
+    if checksum != seal::of_graph(hash.cast_signed(), body.as_bytes()) {
+        return Err(damaged("does not match its checksum"));
+    }
+    serde_json::from_str(&body).map(Some).map_err(|error| damaged(&format!("cannot be read: {error}")))
 }

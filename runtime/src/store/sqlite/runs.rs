@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::EncodedRow;
 use super::read::header_by_id;
+use super::row::RunRow;
 use super::schema::rows_of;
+use super::seal;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::store::{Appended, Created, Owner, RunKey, RunStatus};
@@ -41,30 +43,32 @@ pub(super) struct EncodedAppend {
 }
 
 pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Created, Trouble> {
-    let (forked_from, forked_at) = run.forked_from.as_ref().map(|(id, at)| (id, to_integer(*at))).unzip();
-    let added = transaction
-        .prepare_cached(
-            "INSERT INTO runs (id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, forked_at)
-             VALUES (?1, ?2, ?3, ?4, ?4, ?5, 0, ?6, 0, ?7, ?8)
-             ON CONFLICT (id) DO NOTHING",
-        )?
-        .execute(params![
-            run.id,
-            run.workflow,
-            status_number(RunStatus::Running),
-            to_millis(run.time),
-            run.owner.map(|owner| to_integer(owner.0)),
-            run.graph.hash.cast_signed(),
-            forked_from,
-            forked_at,
-        ])?;
-    if added == 1 {
-        let key = RunKey(from_integer(transaction.last_insert_rowid()));
-        insert_rows(transaction, rows_of(key).start, run.time, &run.rows)?;
-        insert_graph(transaction, &run.graph)?;
+    if let Some(header) = header_by_id(transaction, &run.id)? {
+        return Ok(Created::Existing(header));
     }
+    let next = "SELECT coalesce(max(key), 0) + 1 FROM runs";
+    let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
+    let (forked_from, forked_at) = run.forked_from.clone().map(|(id, at)| (id, to_integer(at))).unzip();
+    RunRow {
+        key,
+        id: run.id.clone(),
+        workflow: run.workflow.clone(),
+        status: status_number(RunStatus::Running),
+        created: to_millis(run.time),
+        updated: to_millis(run.time),
+        owner: run.owner.map(|owner| to_integer(owner.0)),
+        ready: ready(RunStatus::Running, None),
+        graph: run.graph.hash.cast_signed(),
+        nudged: 0,
+        forked_from,
+        forked_at,
+        records: count(&run.rows),
+    }
+    .insert(transaction)?;
+    insert_rows(transaction, rows_of(RunKey(from_integer(key))).start, run.time, &run.rows)?;
+    insert_graph(transaction, &run.graph)?;
     let header = header_by_id(transaction, &run.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(if added == 1 { Created::New(header) } else { Created::Existing(header) })
+    Ok(Created::New(header))
 }
 
 pub(super) fn append(transaction: &Connection, batch: &EncodedAppend) -> Result<Appended, Trouble> {
@@ -89,15 +93,17 @@ pub(super) fn append_in_one_statement(
     }
     let ids = rows_of(batch.run);
     let at = ids.start.saturating_add(to_integer(batch.at));
+    let (time, records) = (to_millis(batch.time), to_integer(row.records));
+    let checksum = seal::of_records(at, time, records, row.body.as_bytes());
     let add = || {
         // Where the journal ends elsewhere, `records` is nothing, which it must not be, and the row is passed over.
         let added = connection
             .prepare_cached(
-                "INSERT OR IGNORE INTO journal (id, time, body, records) VALUES (?1, ?2, ?3, iif(
-                     (SELECT id + records FROM journal WHERE id >= ?5 AND id < ?6 ORDER BY id DESC LIMIT 1) = ?1, ?4, NULL
+                "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
+                     (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1, ?5, NULL
                  ))",
             )?
-            .execute(params![at, to_millis(batch.time), row.body, to_integer(row.records), ids.start, ids.end])?;
+            .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
         Ok(if added == 1 { Appended::Done } else { Appended::Conflict })
     };
     Some(add())
@@ -120,39 +126,38 @@ fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble>
 }
 
 fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
-    let key = to_integer(batch.run.0);
+    if batch.status.is_none() && batch.graph.is_none() && batch.owner.is_none() && !batch.nudge {
+        return Ok(());
+    }
+    let mut row = RunRow::expect(transaction, to_integer(batch.run.0))?;
+    row.records = to_integer(batch.at).saturating_add(count(&batch.rows));
     if let Some((status, wake_at)) = batch.status {
+        if row.status != status_number(status) {
+            row.updated = to_millis(batch.time);
+        }
+        row.status = status_number(status);
+        row.ready = ready(status, wake_at);
         // A run that is over belongs to nobody.
-        transaction
-            .prepare_cached(
-                "UPDATE runs SET
-                     updated = iif(status = ?2, updated, ?4), status = ?2, ready = ?3, owner = iif(?5, NULL, owner)
-                 WHERE key = ?1",
-            )?
-            .execute(params![
-                key,
-                status_number(status),
-                ready(status, wake_at),
-                to_millis(batch.time),
-                status.is_over()
-            ])?;
+        row.owner = row.owner.filter(|_| !status.is_over());
     }
     if let Some(graph) = &batch.graph {
         insert_graph(transaction, graph)?;
-        transaction
-            .prepare_cached("UPDATE runs SET graph = ?2 WHERE key = ?1")?
-            .execute(params![key, graph.hash.cast_signed()])?;
+        row.graph = graph.hash.cast_signed();
     }
     if let Some(owner) = batch.owner {
-        let owner = owner.map(|owner| to_integer(owner.0));
-        transaction.prepare_cached("UPDATE runs SET owner = ?2 WHERE key = ?1")?.execute(params![key, owner])?;
+        row.owner = owner.map(|owner| to_integer(owner.0));
     }
     if batch.nudge {
-        transaction
-            .prepare_cached("UPDATE runs SET nudged = 1, ready = iif(status = ?2, ?3, ready) WHERE key = ?1")?
-            .execute(params![key, status_number(RunStatus::Waiting), to_millis(batch.time)])?;
+        row.nudged = 1;
+        if row.status == status_number(RunStatus::Waiting) {
+            row.ready = Some(to_millis(batch.time));
+        }
     }
-    Ok(())
+    row.update(transaction)
+}
+
+fn count(rows: &[EncodedRow]) -> i64 {
+    rows.iter().map(|row| to_integer(row.records)).sum()
 }
 
 pub(super) fn insert_rows(
@@ -161,20 +166,26 @@ pub(super) fn insert_rows(
     time: SystemTime,
     rows: &[EncodedRow],
 ) -> Result<(), Trouble> {
+    let time = to_millis(time);
     for row in rows {
+        let records = to_integer(row.records);
+        let checksum = seal::of_records(at, time, records, row.body.as_bytes());
         transaction
-            .prepare_cached("INSERT INTO journal (id, time, records, body) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![at, to_millis(time), to_integer(row.records), row.body])?;
-        at += to_integer(row.records);
+            .prepare_cached("INSERT INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![at, time, records, row.body, checksum])?;
+        at += records;
     }
     Ok(())
 }
 
 fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Trouble> {
+    let hash = graph.hash.cast_signed();
     if let Some(body) = &graph.body {
         transaction
-            .prepare_cached("INSERT INTO graphs (hash, body) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING")?
-            .execute(params![graph.hash.cast_signed(), body])?;
+            .prepare_cached(
+                "INSERT INTO graphs (hash, body, checksum) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING",
+            )?
+            .execute(params![hash, body, seal::of_graph(hash, body.as_bytes())])?;
     }
     Ok(())
 }

@@ -25,6 +25,9 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// run lie together in their order, and adding some is one insert at its end. `ready` is when a run can go on: 0 where it
 /// runs, a time where it waits for one, nothing where it waits for an answer or is over. The index on it holds only runs
 /// that somebody may have to take over, however many others there are.
+///
+/// A `checksum` is over all that its row says; `records` of a run is how many there were when its row was last written,
+/// so that a journal which has lost its end is found out.
 const STEPS: &[&str] = &["
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
@@ -38,7 +41,9 @@ const STEPS: &[&str] = &["
         graph INTEGER NOT NULL,
         nudged INTEGER NOT NULL,
         forked_from TEXT,
-        forked_at INTEGER
+        forked_at INTEGER,
+        records INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX runs_ready ON runs (owner, workflow, ready) WHERE ready IS NOT NULL;
     CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
@@ -48,14 +53,20 @@ const STEPS: &[&str] = &["
         id INTEGER PRIMARY KEY,
         time INTEGER NOT NULL,
         records INTEGER NOT NULL,
-        body TEXT NOT NULL
+        body TEXT NOT NULL,
+        checksum INTEGER NOT NULL
     ) STRICT;
-    CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+    CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
     CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, expires INTEGER NOT NULL, boot TEXT) STRICT;
 "];
 
 /// The format of the files that this version writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;
+
+/// What SQLite keeps of them, each as it is written there.
+pub(super) fn statements() -> impl Iterator<Item = &'static str> {
+    STEPS.iter().flat_map(|step| step.split(';')).map(str::trim).filter(|statement| !statement.is_empty())
+}
 
 /// Brings a file to [`FORMAT`], from nothing where it is empty. One that is something else is left as it is.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {

@@ -13,6 +13,8 @@ pub(super) enum Trouble {
     Sql(rusqlite::Error),
     /// With a file beside the database.
     Io(io::Error),
+    /// The file does not say what was written to it; what does not fit.
+    Damaged(String),
     /// Known for what it is already.
     Store(StoreError),
 }
@@ -47,6 +49,7 @@ impl Trouble {
         match self {
             Trouble::Sql(error) => from_sql(error, path),
             Trouble::Io(error) => from_io(&error, path),
+            Trouble::Damaged(message) => StoreError::Corrupt { path: path.to_owned(), message },
             Trouble::Store(error) => error,
         }
     }

@@ -3,18 +3,25 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::time::Duration;
 
+use rusqlite::params;
+
+use super::super::row::RunRow;
+use super::super::schema::rows_of;
+use super::super::seal;
 use super::*;
 use crate::store::tests::{add, batch, create, header, new_run, read_all, said};
 use crate::store::{Append, HeaderChange, RunKey, RunStatus, Store};
 
-/// A file whose run `a` has two records, the body of the second row replaced.
+/// A file whose run `a` has three records, the body of the second row replaced, as another version could have written it.
 async fn with_body(body: &str) -> (TempDir, SqliteStore, RunKey) {
     let (directory, path) = place();
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("one"), said("two")]).await;
-    let change = "UPDATE journal SET body = ?1 WHERE records = 2";
-    assert_eq!(behind_the_back(&path).execute(change, [body]).unwrap(), 1);
+    let id = rows_of(run).start + 1;
+    let checksum = seal::of_records(id, 1_700_000_000_001, 2, body.as_bytes());
+    let change = "UPDATE journal SET body = ?1, checksum = ?2 WHERE id = ?3 AND records = 2";
+    assert_eq!(behind_the_back(&path).execute(change, params![body, checksum, id]).unwrap(), 1);
     (directory, store, run)
 }
 
@@ -47,6 +54,95 @@ async fn a_row_that_lacks_a_record_is_named() {
     assert_bad(r#"["a",{"m":{"t":"one"}}]"#, 2, "holds 1 records and says 2").await;
 }
 
+/// What a statement behind the back of the store does to a file with a completed run `a` of four records, and what the
+/// error of a look at it says.
+async fn damaged(statement: &str, says: &str) {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    add(&store, run, 1, &[said("one")]).await;
+    add(&store, run, 2, &[said("two")]).await;
+    let change = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+    store.append(Append { header: change, ..batch(run, 3, &[said("three")]) }).await.unwrap();
+    store.check().await.unwrap();
+    assert_eq!(behind_the_back(&path).execute(statement, []).unwrap(), 1);
+
+    let looked = async {
+        let run = store.header("a").await?.expect("it is there");
+        store.read(run.key, 0, 10).await?;
+        store.graph(7).await
+    };
+    let error = looked.await.unwrap_err();
+
+    let StoreError::Corrupt { path: at, message } = &error else { panic!("{error:?}") };
+    assert_eq!((at, message.as_str()), (&path, says));
+    assert_eq!(store.check().await, Err(error));
+}
+
+#[tokio::test]
+async fn a_record_that_is_not_as_it_was_written_is_found_out() {
+    let statement = "UPDATE journal SET body = replace(body, 'two', 'ten')";
+    let statement = format!("{statement} WHERE instr(body, 'two')");
+    damaged(&statement, "record 2 of run `a` does not match its checksum").await;
+}
+
+#[tokio::test]
+async fn the_time_of_a_record_that_is_not_as_it_was_written_is_found_out() {
+    let statement = "UPDATE journal SET time = time + 1 WHERE instr(body, 'two')";
+    damaged(statement, "record 2 of run `a` does not match its checksum").await;
+}
+
+#[tokio::test]
+async fn a_record_that_is_missing_in_the_middle_is_found_out() {
+    damaged("DELETE FROM journal WHERE instr(body, 'two')", "record 2 of run `a` is not there").await;
+}
+
+#[tokio::test]
+async fn a_record_that_is_missing_at_the_beginning_is_found_out() {
+    damaged("DELETE FROM journal WHERE id = 1 << 31", "record 0 of run `a` is not there").await;
+}
+
+#[tokio::test]
+async fn a_record_that_is_missing_at_the_end_is_found_out() {
+    let statement = "DELETE FROM journal WHERE instr(body, 'three')";
+    damaged(statement, "run `a` had 4 records, and only 3 are there").await;
+}
+
+#[tokio::test]
+async fn a_header_that_is_not_as_it_was_written_is_found_out() {
+    damaged("UPDATE runs SET status = 3", "the header of run `a` does not match its checksum").await;
+}
+
+#[tokio::test]
+async fn a_graph_that_is_not_as_it_was_written_is_found_out() {
+    let statement = "UPDATE graphs SET body = replace(body, 'charge', 'change')";
+    damaged(statement, "graph 0000000000000007 does not match its checksum").await;
+}
+
+#[tokio::test]
+async fn damage_is_not_written_over_with_a_new_checksum() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    behind_the_back(&path).execute("UPDATE runs SET workflow = 'another'", []).unwrap();
+    let change = HeaderChange { status: Some((RunStatus::Waiting, None)), ..HeaderChange::default() };
+    let error = store.append(Append { header: change, ..batch(run, 1, &[]) }).await.unwrap_err();
+    assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_statement_of_the_schema_that_is_not_as_it_was_written_is_found_out() {
+    let (_directory, path) = place();
+    closed(open(&path).await).await;
+    let connection = behind_the_back(&path);
+    connection.pragma_update(None, "writable_schema", true).unwrap();
+    let change = "UPDATE sqlite_schema SET sql = replace(sql, 'nudged = 1', 'nudged = 0') WHERE name = 'runs_nudged'";
+    assert_eq!(connection.execute(change, []).unwrap(), 1);
+    drop(connection);
+    let message = "its schema is not as it was written, at `CREATE INDEX runs_nudged ON runs`".to_owned();
+    assert_eq!(open_error(&path).await, StoreError::Corrupt { path, message });
+}
+
 #[tokio::test]
 async fn a_damaged_file_is_called_damaged() {
     let (_directory, path) = place();
@@ -74,7 +170,8 @@ async fn a_status_that_is_not_known_is_called_damaged() {
     let (_directory, path) = place();
     let store = open(&path).await;
     create(&store, new_run("a")).await;
-    behind_the_back(&path).execute("UPDATE runs SET status = 77", []).unwrap();
+    let row = RunRow::find(&behind_the_back(&path), 1).unwrap().unwrap();
+    RunRow { status: 77, ..row }.update(&behind_the_back(&path)).unwrap();
     let error = store.header("a").await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
 }
