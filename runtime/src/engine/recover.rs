@@ -46,11 +46,16 @@ impl Engine {
         let mut recovery = Recovery::default();
         self.refused().clear();
         self.0.recovers.store(true, Ordering::Release);
+        // One that goes on and is stopped at once, by whatever, could be claimed for ever.
+        let mut seen = Vec::new();
         loop {
-            let claimed = self.0.store.claim(self.claim(None).await?).await?;
+            let mut claim = self.claim(None).await?;
+            claim.except.extend(&seen);
+            let claimed = self.0.store.claim(claim).await?;
             if claimed.runs.is_empty() {
                 break;
             }
+            seen.extend(claimed.runs.iter().map(|header| header.key));
             let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
                 let id = header.id.clone();
                 (id, self.resume(header).await)
