@@ -12,19 +12,43 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::open::beside;
-use super::read;
-use super::schema;
+use super::read::graph;
+use super::row::{COLUMNS, RunRow};
+use super::schema::{self, rows_of};
+use super::seal;
+use super::times::from_integer;
 use super::trouble::Trouble;
+use crate::store::{RunKey, StoreError};
 
 /// Files up to this length are checked when they are opened, in bytes.
 const SMALL: u64 = 1 << 20;
 
+/// A log without its database would be removed by SQLite, with all that is in it; and it takes a file of one byte for an
+/// empty one.
+pub(super) fn is_not_cut_off(path: &Path) -> Result<(), Trouble> {
+    if length(path) == 1 {
+        let message = "it is one byte long".to_owned();
+        return Err(StoreError::NotADatabase { path: path.to_owned(), message }.into());
+    }
+    let log = beside(path, "wal");
+    // In this order: a new file is not empty any more when it gets a log.
+    if length(&log) == 0 || length(path) > 0 {
+        return Ok(());
+    }
+    let log = log.display();
+    Err(Trouble::Damaged(format!("its log `{log}` is there and it is not itself; for a new one remove the log")))
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
 /// What is looked at whenever a file is opened.
 pub(super) fn on_opening(connection: &Connection, path: &Path) -> Result<(), Trouble> {
     schema_is_ours(connection)?;
-    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
     if length(path) + length(&beside(path, "wal")) <= SMALL {
         structure(connection)?;
+        rows(connection)?;
     }
     Ok(())
 }
@@ -35,7 +59,7 @@ pub(super) fn whole(connection: &Connection) -> Result<(), Trouble> {
     let moment = connection.unchecked_transaction()?;
     schema_is_ours(&moment)?;
     structure(&moment)?;
-    read::everything(&moment)
+    rows(&moment)
 }
 
 /// A changed letter in a statement could give a table another meaning.
@@ -54,4 +78,53 @@ fn schema_is_ours(connection: &Connection) -> Result<(), Trouble> {
 fn structure(connection: &Connection) -> Result<(), Trouble> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found.replace('\n', ", "))) }
+}
+
+/// That every row is as it was written, and every record that of a run.
+fn rows(connection: &Connection) -> Result<(), Trouble> {
+    let mut select = connection.prepare(&format!("SELECT {COLUMNS} FROM runs ORDER BY key"))?;
+    let mut runs = select.query([])?;
+    let mut graphs = HashSet::new();
+    let mut seen = 0;
+    while let Some(row) = runs.next()? {
+        let run = RunRow::read(row)?;
+        seen += records(connection, &run)?;
+        if graphs.insert(run.graph) {
+            graph(connection, run.graph.cast_unsigned())?;
+        }
+    }
+    let all: u64 = connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0).map(from_integer))?;
+    if all == seen {
+        return Ok(());
+    }
+    Err(Trouble::Damaged(format!("of its {all} rows of records, {} are those of no run", all.saturating_sub(seen))))
+}
+
+/// That the records of a run follow each other, and are as they were written. Gives how many rows they are.
+fn records(connection: &Connection, run: &RunRow) -> Result<u64, Trouble> {
+    let ids = rows_of(RunKey(from_integer(run.key)));
+    let mut select = connection.prepare_cached(
+        "SELECT id, time, records, body, checksum FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id",
+    )?;
+    let mut rows = select.query([ids.start, ids.end])?;
+    let mut next = ids.start;
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let body = row.get_ref(3)?.as_bytes().map_err(rusqlite::Error::from)?;
+        if row.get::<_, i64>(4)? != seal::of_records(id, time, records, body) {
+            let (seq, run) = (id - ids.start, &run.id);
+            return Err(Trouble::Damaged(format!("record {seq} of run `{run}` does not match its checksum")));
+        }
+        if id != next {
+            return Err(missing(run, next - ids.start));
+        }
+        next += records;
+        seen += 1;
+    }
+    if next - ids.start < run.records { Err(missing(run, next - ids.start)) } else { Ok(seen) }
+}
+
+fn missing(run: &RunRow, seq: i64) -> Trouble {
+    Trouble::Damaged(format!("record {seq} of run `{}` is not there", run.id))
 }

@@ -26,16 +26,13 @@ static HEADER: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// So many records at a time, where all are read.
-const PAGE: usize = 1024;
-
 fn header(row: &Row<'_>) -> Result<RunHeader, Trouble> {
     let run = RunRow::read(row)?;
     let damaged = |what: String| Trouble::Damaged(format!("run `{}` {what}", run.id));
     let status = status_of(run.status).ok_or_else(|| damaged(format!("has the unknown status {}", run.status)))?;
     let records: i64 = row.get(14)?;
     if records < run.records {
-        return Err(damaged(format!("had {} records, and only {records} are there", run.records)));
+        return Err(Trouble::Damaged(format!("record {records} of run `{}` is not there", run.id)));
     }
     let forked_at = from_integer(run.forked_at.unwrap_or(0));
     Ok(RunHeader {
@@ -160,31 +157,6 @@ pub(super) fn records(connection: &Connection, run: RunKey, from: u64, limit: us
     Ok(stored)
 }
 
-/// Reads all that there is, and gives what is wrong with it.
-pub(super) fn everything(connection: &Connection) -> Result<(), Trouble> {
-    let mut select = connection.prepare(&format!("{} ORDER BY key", *HEADER))?;
-    let mut runs = select.query([])?;
-    let mut seen = 0;
-    while let Some(row) = runs.next()? {
-        let run = header(row)?;
-        let mut from = 0;
-        while from < run.records {
-            let page = records(connection, run.key, from, PAGE)?;
-            if page.is_empty() {
-                return Err(damaged(connection, run.key, |run| format!("record {from} of {run} is not there")));
-            }
-            from += page.len() as u64;
-        }
-        seen += from;
-        graph(connection, run.graph)?;
-    }
-    let all: i64 = connection.query_row("SELECT coalesce(sum(records), 0) FROM journal", [], |row| row.get(0))?;
-    if from_integer(all) != seen {
-        return Err(Trouble::Damaged(format!("there are {all} records, and {seen} of them are those of a run")));
-    }
-    Ok(())
-}
-
 fn miscounted(found: usize, counted: i64) -> Option<String> {
     (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
 }
@@ -208,7 +180,12 @@ pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>,
     let damaged = |what: &str| Trouble::Damaged(format!("graph {hash:016x} {what}"));
     let mut select = connection.prepare_cached("SELECT body, checksum FROM graphs WHERE hash = ?1")?;
     let found = select.query_row([hash.cast_signed()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)));
-    let Some((body, checksum)) = found.optional()? else { return Ok(None) };
+    let Some((body, checksum)) = found.optional()? else {
+        // It was added with the first run that needs it.
+        let is_needed =
+            connection.prepare_cached("SELECT 1 FROM runs WHERE graph = ?1")?.exists([hash.cast_signed()])?;
+        return if is_needed { Err(damaged("of a run is not there")) } else { Ok(None) };
+    };
     if checksum != seal::of_graph(hash.cast_signed(), body.as_bytes()) {
         return Err(damaged("does not match its checksum"));
     }

@@ -105,7 +105,7 @@ async fn a_record_that_is_missing_at_the_beginning_is_found_out() {
 #[tokio::test]
 async fn a_record_that_is_missing_at_the_end_is_found_out() {
     let statement = "DELETE FROM journal WHERE instr(body, 'three')";
-    damaged(statement, "run `a` had 4 records, and only 3 are there").await;
+    damaged(statement, "record 3 of run `a` is not there").await;
 }
 
 #[tokio::test]
