@@ -9,6 +9,7 @@ mod children;
 mod children_after_a_crash;
 mod collecting;
 mod conversions;
+mod damaged_files;
 mod each_of;
 mod engine;
 mod events;
