@@ -61,6 +61,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) 
             pause: Duration::from_millis(scenario.pause),
             lease: Duration::from_secs(3600),
             stay: life.filter(|_| leaves).unwrap_or_default(),
+            room: None,
         };
         let begun = Instant::now();
         let mut process = Process::start(&orders);
@@ -118,7 +119,7 @@ fn look(judge: &mut Judge, directory: &Path, people: Option<&People>) -> Result<
 }
 
 /// Read from a copy, so that the next process finds the files as the last one has left them.
-fn history_as_it_lies(directory: &Path) -> Vec<Event> {
+pub(crate) fn history_as_it_lies(directory: &Path) -> Vec<Event> {
     let copy = tempfile::tempdir().expect("there is room");
     // A process that dies while it makes the file leaves a journal of another kind.
     for name in ["runs.db", "runs.db-wal", "runs.db-journal"] {
@@ -157,7 +158,7 @@ fn over(scenario: &Scenario, history: &[Event], people: Option<&People>) -> Resu
 }
 
 /// A history, to be read.
-fn told(history: &[Event]) -> String {
+pub(crate) fn told(history: &[Event]) -> String {
     let line = |event: &Event| {
         let kind = serde_json::to_string(&event.kind).unwrap_or_default();
         format!("  {} {} {kind}\n", event.seq, event.path)

@@ -26,6 +26,8 @@ mod people;
 mod pieces;
 #[cfg(unix)]
 mod process;
+#[cfg(unix)]
+mod room;
 
 #[cfg(not(unix))]
 fn main() {
@@ -51,6 +53,7 @@ mod crashes {
     use crate::flows::{SCENARIOS, questions_give};
     use crate::kills::{self, Mode};
     use crate::owners::{self, Shared};
+    use crate::room;
 
     /// As many as take about a minute where nothing is said.
     const CRASHES: u64 = 80;
@@ -67,6 +70,7 @@ mod crashes {
         ("shared_chains", |seed, directory| owners::share(&CHAINS, seed, directory)),
         ("shared_questions", |seed, directory| owners::share(&QUESTIONS, seed, directory)),
         ("fenced", owners::a_process_that_outlives_its_lease_is_fenced),
+        ("no_room", room::a_run_outlives_a_full_disk),
         ("death_and_pause", owners::a_death_is_known_at_once_and_a_pause_is_no_death),
     ];
 

@@ -154,6 +154,7 @@ fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration)
         pause: Duration::from_millis(20),
         lease,
         stay: Duration::ZERO,
+        room: None,
     }
 }
 

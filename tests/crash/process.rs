@@ -32,12 +32,15 @@ pub(crate) struct Orders {
     pub(crate) lease: Duration,
     /// After how long it is to end by itself, with its runs where they are; zero: not before they have ended.
     pub(crate) stay: Duration,
+    /// How long its files may get, in KiB, where there is a limit.
+    pub(crate) room: Option<u64>,
 }
 
 /// What a process that ends by itself says.
 pub(crate) const DONE: i32 = 0;
 pub(crate) const LEFT: i32 = 41;
 pub(crate) const TAKEN_OVER: i32 = 42;
+pub(crate) const NO_ROOM: i32 = 44;
 const BROKEN: i32 = 43;
 
 pub(crate) fn run_id(number: u64) -> String {
@@ -46,16 +49,17 @@ pub(crate) fn run_id(number: u64) -> String {
 
 impl Orders {
     fn write(&self) -> String {
-        let Orders { directory, workflow, input, runs, seed, process, pause, lease, stay } = self;
+        let Orders { directory, workflow, input, runs, seed, process, pause, lease, stay, room } = self;
+        let room = room.unwrap_or_default();
         let (pause, lease, stay) = (pause.as_micros(), lease.as_millis(), stay.as_micros());
-        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {stay} {directory}")
+        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {stay} {room} {directory}")
     }
 
     fn read(text: &str) -> Option<Orders> {
         fn number<T: FromStr>(word: Option<&str>) -> Option<T> {
             word?.parse().ok()
         }
-        let mut words = text.splitn(9, ' ');
+        let mut words = text.splitn(10, ' ');
         Some(Orders {
             workflow: words.next()?.to_owned(),
             input: number(words.next())?,
@@ -65,6 +69,7 @@ impl Orders {
             pause: Duration::from_micros(number(words.next())?),
             lease: Duration::from_millis(number(words.next())?),
             stay: Duration::from_micros(number(words.next())?),
+            room: number(words.next()).filter(|room| *room > 0),
             directory: words.next()?.to_owned(),
         })
     }
@@ -147,6 +152,11 @@ enum Failed {
 }
 
 fn broken(orders: &Orders, what: &str) -> i32 {
+    // As the file system says it: there is no room, or no more than the limit.
+    let has_no_room = ["database or disk is full", "disk I/O error"].iter().any(|full| what.contains(full));
+    if orders.room.is_some() && has_no_room {
+        return NO_ROOM;
+    }
     eprintln!("process {} of {}: {what}", orders.process, orders.workflow);
     BROKEN
 }
@@ -160,7 +170,16 @@ pub(crate) struct Process {
 impl Process {
     pub(crate) fn start(orders: &Orders) -> Process {
         let program = std::env::current_exe().expect("this program has a path");
-        let child = Command::new(program).env(VARIABLE, orders.write()).spawn().expect("it can be started again");
+        let mut command = match orders.room {
+            None => Command::new(program),
+            // A write beyond the limit is then an error and not a signal. Shells count in blocks of 512 or of 1024 bytes.
+            Some(room) => {
+                let mut shell = Command::new("sh");
+                shell.arg("-c").arg(format!("trap '' XFSZ; ulimit -f {room}; exec \"$0\"")).arg(program);
+                shell
+            }
+        };
+        let child = command.env(VARIABLE, orders.write()).spawn().expect("it can be started again");
         Process { child, orders: orders.clone() }
     }
 
