@@ -360,7 +360,7 @@ fn an_engine_with_a_changed_byte_in_its_database_gives_an_error_or_what_it_would
     let plan = Plan::read();
     let sample = plan.sample(2 * files.database.len(), 61);
     each(sample.len(), Through::Engine, &right, |number| {
-        let (at, how) = (sample[number] / 2, if sample[number] % 2 == 0 { Flip::Bit } else { Flip::Byte });
+        let (at, how) = (sample[number] / 2, if sample[number].is_multiple_of(2) { Flip::Bit } else { Flip::Byte });
         (Files { database: flip(&files.database, at, how), log: None }, format!("{how:?} {at}"))
     });
 }
@@ -407,7 +407,7 @@ fn a_changed_byte_of_a_database_with_a_log_is_an_error_or_changes_nothing() {
     let plan = Plan::read();
     let sample = plan.sample(2 * files.database.len(), 31);
     each(sample.len(), Through::Store, &right[..1], |number| {
-        let (at, how) = (sample[number] / 2, if sample[number] % 2 == 0 { Flip::Bit } else { Flip::Byte });
+        let (at, how) = (sample[number] / 2, if sample[number].is_multiple_of(2) { Flip::Bit } else { Flip::Byte });
         (Files { database: flip(&files.database, at, how), ..files.clone() }, format!("{how:?} {at}"))
     });
 }

@@ -45,17 +45,12 @@ fn length(path: &Path) -> u64 {
 
 /// What is looked at whenever a file is opened.
 pub(super) fn on_opening(connection: &Connection, path: &Path) -> Result<(), Trouble> {
-    schema_is_ours(connection)?;
-    if length(path) + length(&beside(path, "wal")) <= SMALL {
-        structure(connection)?;
-        rows(connection)?;
-    }
-    Ok(())
+    if length(path) + length(&beside(path, "wal")) <= SMALL { whole(connection) } else { schema_is_ours(connection) }
 }
 
 /// Everything: the structure of the file, and every row.
 pub(super) fn whole(connection: &Connection) -> Result<(), Trouble> {
-    // All of it as it is at one moment.
+    // All of it as it is at one moment: others may write meanwhile.
     let moment = connection.unchecked_transaction()?;
     schema_is_ours(&moment)?;
     structure(&moment)?;

@@ -141,3 +141,19 @@ async fn a_file_that_may_only_be_read_is_not_opened() {
     let error = open_error(&path).await;
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_opened_while_another_handle_adds_runs() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let adds = tokio::spawn(async move {
+        for number in 0..200 {
+            let run = create(&store, new_run(&number.to_string())).await.key;
+            add(&store, run, 1, &[said("one")]).await;
+        }
+    });
+    while !adds.is_finished() {
+        open(&path).await;
+    }
+    adds.await.unwrap();
+}
