@@ -52,7 +52,7 @@ pub enum StoreError {
         /// What the disk says.
         message: String,
     },
-    /// The file is damaged.
+    /// The file is damaged: a page, or a row that does not match its checksum.
     #[error("`{}` is damaged: {message}; restore it from a backup", path.display())]
     Corrupt {
         /// The file.

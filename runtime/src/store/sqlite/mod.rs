@@ -50,6 +50,9 @@ use super::{
 /// Beside `runs.db` there are `runs.db-wal` and `runs.db-shm`, which belong to it (copy all three, or none while it is
 /// open), and a `runs.db-owner-1` for each engine at work, which is empty.
 ///
+/// Every row carries a checksum, and what does not match it is [`Corrupt`](StoreError::Corrupt) and never taken for what was
+/// recorded; [`check`](SqliteStore::check) looks for all else that a damaged disk can do.
+///
 /// A clone is another handle of the same. The file is closed some moments after the last handle was dropped, when all that
 /// was under way is done.
 ///
@@ -58,7 +61,8 @@ use super::{
 ///
 /// # Errors
 /// Opening fails with [`StoreError::Open`], [`NotADatabase`](StoreError::NotADatabase),
-/// [`NewerFormat`](StoreError::NewerFormat) or [`ReadOnly`](StoreError::ReadOnly), and leaves the file as it was. Later
+/// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt), and
+/// leaves the file as it was. Later
 /// [`Full`](StoreError::Full), [`Busy`](StoreError::Busy), [`Corrupt`](StoreError::Corrupt),
 /// [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io) can come; what such an operation was to add is then not
 /// there, not even in part.

@@ -231,3 +231,22 @@ async fn a_file_that_another_process_keeps_locked_is_called_busy_until_it_is_not
         assert_eq!(appended, Ok(crate::store::Appended::Done));
     }
 }
+
+#[tokio::test]
+async fn records_that_damage_has_hidden_in_a_large_file_are_found_by_a_check() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    for number in 1..40 {
+        add(&store, run, number, &[said(&"x".repeat(1 << 15))]).await;
+    }
+    closed(store).await;
+    let change = "UPDATE journal SET id = id + (1 << 31) WHERE id = (SELECT max(id) FROM journal)";
+    assert_eq!(behind_the_back(&path).execute(change, []).unwrap(), 1);
+
+    let store = open(&path).await;
+
+    assert_eq!(header(&store, "a").await.records, 39, "nothing says so when it is read");
+    let message = "of its 40 rows of records, 1 are those of no run".to_owned();
+    assert_eq!(store.check().await, Err(StoreError::Corrupt { path, message }));
+}
