@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use common::{mentioned, problems, read};
 use graphweft_macros_core::ir::{Flow, NodeKind};
-use graphweft_macros_core::workflow;
+use graphweft_macros_core::{expand_workflow, workflow};
 use proc_macro2::{Group, TokenStream, TokenTree};
 
 const SAMPLES: [&str; 9] = [
@@ -234,6 +234,25 @@ fn a_prefix_keeps_the_mentions_that_are_whole() {
     ] {
         let (workflow, _) = read(text);
         assert_eq!(mentioned(&workflow.unwrap().flow), expected, "{text}");
+    }
+}
+
+/// Of such a `[..]` nobody knows what it gives, and nothing else of it can be checked.
+#[test]
+fn the_nodes_of_brackets_that_are_being_written_are_in_the_expansion() {
+    for text in ["START => a => [b => <ok]", "START => a => [[b => <ok] => c]"] {
+        let expansion = expand_workflow(TokenStream::from_str(text).unwrap()).to_string();
+        assert!(expansion.contains("< (b) >"), "{text}: {expansion}");
+    }
+}
+
+#[test]
+fn a_workflow_with_a_word_of_rust_for_its_name_expands_to_rust() {
+    for name in ["struct", "self", "_", "match"] {
+        let text = format!("pub {name}(Order) -> Order {{ START => a }}");
+        let expansion = expand_workflow(TokenStream::from_str(&text).unwrap());
+        assert!(syn::parse2::<syn::File>(expansion.clone()).is_ok(), "{name}: {expansion}");
+        assert_eq!(problems(&text), 1, "{name}");
     }
 }
 

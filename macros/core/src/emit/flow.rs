@@ -80,7 +80,8 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
             let _: __gw::Exit<<#source as __gw::Source>::Output, <#source as __gw::Source>::Error> = #exit;
         }
     });
-    quote!(#labels #sightings #(#exits)*)
+    let broken = emission.flow.unknown.iter().filter_map(|node| emission.inside(*node)).map(|inside| inside.names());
+    quote!(#labels #sightings #(#exits)* #(#broken)*)
 }
 
 fn label_checks(emission: &Emission<'_>) -> TokenStream {

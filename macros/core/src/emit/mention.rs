@@ -166,6 +166,18 @@ impl<'a> Emission<'a> {
         tokens
     }
 
+    /// Every node that is written in a `[..]` of which nothing else can be checked.
+    pub fn names(&self) -> TokenStream {
+        let is_path =
+            |node: NodeIx| matches!(self.flow.nodes.get(node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        let here = self.flow.mentions.iter().enumerate().filter(|(_, mention)| is_path(mention.node)).map(|(at, _)| {
+            let node = self.target(at);
+            quote!(let _ = #node;)
+        });
+        let inside = (0..self.flow.nodes.len()).filter_map(|node| self.inside(node)).map(|inside| inside.names());
+        here.chain(inside).collect()
+    }
+
     /// Every name as it was written, so that an editor knows what stands behind it.
     pub fn sightings(&self) -> TokenStream {
         self.flow

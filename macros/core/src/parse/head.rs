@@ -62,6 +62,7 @@ impl Parser<'_> {
         };
         if let Some(name) = name {
             tokens.next();
+            let name = self.nameable(name);
             let (signature, body) = self.signature(tokens, &name);
             return Head { item: Some(Item { attributes, visibility, name }), signature, body, is_item: true };
         }
@@ -89,6 +90,17 @@ impl Parser<'_> {
             return Head { item, signature, body, is_item: true };
         }
         Head::default()
+    }
+
+    /// The name, unless Rust would not take it: then nothing of the expansion could be read.
+    fn nameable(&mut self, name: Ident) -> Ident {
+        if syn::parse2::<Ident>(name.to_token_stream()).is_ok() {
+            return name;
+        }
+        self.diagnostics
+            .error(&name, format!("`{name}` is a keyword and no name for a workflow"))
+            .help("choose another one");
+        unnamed(name.span())
     }
 
     /// `(Order, Other) -> Out { .. }`
