@@ -130,15 +130,7 @@ impl Driver {
         let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
         let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
         let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Entering::Arrived(arrived) = &mut *state {
-            let arrived = self.read(arrived.take().ok_or_else(gone)?)?;
-            let inputs = caught(|| scope.enter(arrived))
-                .and_then(|made| made)
-                .map_err(|fault| unreadable(place, Unreadable::whole(fault.to_string())))?;
-            *state = Entering::Made(inputs.into_iter().map(Made::Input).collect());
-        }
-        let Entering::Made(made) = &mut *state else { return Err(gone()) };
-        let made = made.get_mut(item).ok_or_else(gone)?;
+        let made = self.make(inside, scope.as_ref(), &mut state)?.get_mut(item).ok_or_else(gone)?;
         if let Made::Input(input) = made {
             let start = &scope.definition().start;
             let fault = |fault: crate::Fault| unreadable(place, Unreadable::whole(fault.to_string()));
@@ -159,6 +151,37 @@ impl Driver {
         }
         let Made::Emitted(tokens) = made else { return Err(gone()) };
         tokens.get_mut(at).and_then(Option::take).ok_or_else(gone)
+    }
+
+    /// How many items entered.
+    pub(super) fn items_of(&self, inside: &Inside) -> Result<usize, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
+        let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make(inside, scope.as_ref(), &mut state).map(|made| made.len())
+    }
+
+    /// Makes inputs of what has arrived, where nobody has.
+    fn make<'s>(
+        &self,
+        inside: &Inside,
+        scope: &dyn AnyScope,
+        state: &'s mut Entering,
+    ) -> Result<&'s mut Vec<Made>, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        if let Entering::Arrived(arrived) = state {
+            let arrived = self.read(arrived.take().ok_or_else(gone)?)?;
+            let inputs = caught(|| scope.enter(arrived))
+                .and_then(|made| made)
+                .map_err(|fault| unreadable(place, Unreadable::whole(fault.to_string())))?;
+            *state = Entering::Made(inputs.into_iter().map(Made::Input).collect());
+        }
+        match state {
+            Entering::Made(made) => Ok(made),
+            Entering::Arrived(_) => Err(gone()),
+        }
     }
 
     /// The inputs themselves, for another attempt at the node.

@@ -19,6 +19,9 @@ use crate::state::StateWrite;
 use crate::store::Stored;
 use crate::table::{BoxValue, Token, Unreadable};
 
+/// How many items may have entered a `[..]` without anybody looking whether there are as many.
+const UNCOUNTED: u64 = 10_000;
+
 /// What is known of the run while its records are folded.
 #[derive(Default)]
 struct Fold {
@@ -339,6 +342,12 @@ impl Driver {
         };
         if pending.may_repeat {
             fold.entered.insert(task, Arc::clone(&inside));
+        }
+        // The items themselves are read when they are needed; so many that a damaged record could fill the memory are
+        // counted first.
+        if what.items > UNCOUNTED && u64::try_from(self.items_of(&inside)?) != Ok(what.items) {
+            let message = format!("its record says that {} items entered, and there are not so many", what.items);
+            return Err(unreadable(place, Unreadable::whole(message)));
         }
         let labels = self.executable.labels_inside(&self.definition, place);
         let mut inputs = Vec::new();
