@@ -45,6 +45,14 @@ workflow! { parallel(u32) -> u32 { START => (left, right) => sum; } }
 workflow! { all_at_once(u32) -> Vec<u32> { START => count => [meet_all]; } }
 workflow! { doubles(u32) -> Vec<u32> { START => count => [double]; } }
 
+/// Or the suite would run on one thread where it is told to run on several.
+#[tokio::test]
+async fn a_test_runs_on_the_kind_of_runtime_that_is_asked_for() {
+    let is_asked_for = std::env::var_os("GRAPHWEFT_THREADS").is_some();
+    let flavor = tokio::runtime::Handle::current().runtime_flavor();
+    assert_eq!(flavor == tokio::runtime::RuntimeFlavor::MultiThread, is_asked_for);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn branches_run_on_several_threads_at_the_same_moment() {
     let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Fuzzes each target for a while, from the seeds and from what was found before:
+#
+#   fuzz/run.sh                                     20 seconds each
+#   GRAPHWEFT_FUZZ_SECONDS=3600 fuzz/run.sh resume  one of them for an hour
+#   GRAPHWEFT_SEED=7 fuzz/run.sh                    another search
+#
+# What is found stands in fuzz/artifacts/, with the command that plays it again. When it is mended it becomes a named
+# test at the smallest place, and the input goes to fuzz/regressions/<target>/, which `cargo test` plays.
+#
+# There is no unsafe code for a sanitizer to watch, and the coverage that libFuzzer needs comes from flags that a stable
+# compiler takes: so the toolchain is the one that builds everything else.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+seconds=${GRAPHWEFT_FUZZ_SECONDS:-20}
+seed=${GRAPHWEFT_SEED:-1}
+targets=("$@")
+[ ${#targets[@]} -gt 0 ] || targets=(parse graphs resume json)
+
+command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+
+# What is learned stays beside the build, and the seeds stay as they are.
+found=${CARGO_TARGET_DIR:-target}/corpus
+# `cfg(fuzzing)` would take the positions of tokens from proc-macro2, which the target `parse` goes by.
+with=(--fuzz-dir . --sanitizer none --no-cfg-fuzzing)
+cargo fuzz build "${with[@]}"
+
+for target in "${targets[@]}"; do
+    echo "== $target for $seconds s, seed $seed"
+    mkdir -p "$found/$target" "artifacts/$target" "regressions/$target"
+    cargo fuzz run "${with[@]}" "$target" "$found/$target" "corpus/$target" "regressions/$target" -- \
+        -max_total_time="$seconds" -seed="$seed" -timeout=20 -rss_limit_mb=3000 -max_len=2048 -len_control=20 \
+        -dict=dictionary.txt -print_final_stats=1 -verbosity=1 2>&1 |
+        grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse|RELOAD)|^"|Recommended dictionary'
+done
