@@ -1,7 +1,7 @@
 //! Folding the records of a run into the core, so that it stands where it stood when the last of them was made. No code
 //! of a node runs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +32,8 @@ struct Fold {
     /// The inputs of tasks that may be tried again.
     kept: HashMap<TaskId, Arrived>,
     entered: HashMap<TaskId, Arc<Inside>>,
+    /// Of which it is on record that they have begun, once at least.
+    begun: HashSet<TaskId>,
     /// Nodes that were skipped: by the record, and by the graph as it is now.
     skipped: BTreeSet<String>,
     skips: BTreeSet<String>,
@@ -165,6 +167,7 @@ impl Driver {
         self.settle_desk(path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
+                fold.begun.insert(task);
                 self.core.apply(Event::Started { task });
                 self.drain(fold, time);
                 if let Some(inside) = inside {
@@ -280,6 +283,8 @@ impl Driver {
                     }
                     return Ok(());
                 }
+                // Without the record that it has begun, what is below it cannot have happened.
+                Some(Stage::Waits) if !fold.is_lenient && !fold.has_begun(above) => break,
                 // It came too late to matter.
                 Some(Stage::Over | Stage::Waits) => return Ok(()),
                 Some(Stage::Enters(_) | Stage::Inside | Stage::Leaves(_)) | None => {}
@@ -487,6 +492,10 @@ impl Driver {
 }
 
 impl Fold {
+    fn has_begun(&self, path: &str) -> bool {
+        self.tasks.get(path).is_some_and(|known| self.begun.contains(&known.task))
+    }
+
     /// Whether a node waits for its next attempt.
     fn is_delayed(&self, path: &str) -> bool {
         self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
