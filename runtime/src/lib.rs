@@ -21,6 +21,7 @@ mod question;
 mod route;
 pub mod state;
 pub mod store;
+mod sync;
 #[doc(hidden)]
 pub mod table;
 #[cfg(test)]

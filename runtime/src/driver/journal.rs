@@ -5,13 +5,12 @@
 //! meanwhile goes with the next, so that a run with many branches commits them together.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use futures::task::AtomicWaker;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +19,7 @@ use crate::clock::Clock;
 use crate::engine::Halt;
 use crate::event::{Event, EventKind};
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Stored};
+use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
 /// How far a run is, as those see it who wait for it.
 #[derive(Clone, Debug)]
@@ -165,11 +165,15 @@ impl Journal {
         inner.header.graph = Some(graph);
     }
 
-    /// Nothing of the run moves before an answer comes, or this time.
-    pub(crate) fn rest(&self, wake_at: Option<SystemTime>, leaves: bool) {
+    /// Nothing of the run moves before an answer comes, or this time. `false` where that is not so any more: something is
+    /// on its way into the journal, an answer perhaps, or has come and had its effect.
+    pub(crate) fn rest(&self, wake_at: Option<SystemTime>, leaves: bool, is_still: impl FnOnce() -> bool) -> bool {
         let mut inner = self.inner();
+        if inner.durable != inner.pushed || !is_still() {
+            return false;
+        }
         if inner.ended || (inner.rests == Some(wake_at) && !leaves) {
-            return;
+            return true;
         }
         inner.pushed += 1;
         inner.rests = Some(wake_at);
@@ -177,6 +181,7 @@ impl Journal {
         if leaves {
             inner.header.owner = Some(None);
         }
+        true
     }
 
     pub(crate) fn cancel_is_recorded(&self) -> bool {
@@ -295,11 +300,9 @@ impl Journal {
         let is_halted = inner.halted.is_some();
         for stored in &told {
             self.publish(&mut inner, stored.seq, stored.time, &stored.record);
-        }
-        drop(inner);
-        for stored in told {
             self.heed(&stored.record);
         }
+        drop(inner);
         if is_halted {
             self.stop_driver();
         }
@@ -337,17 +340,15 @@ impl Journal {
         let mut inner = self.inner();
         for (at, record) in batch.records.iter().enumerate() {
             self.publish(&mut inner, batch.at + at as u64, batch.time, record);
+            self.heed(record);
         }
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
-        drop(inner);
-        for record in batch.records.iter() {
-            self.heed(record);
-        }
     }
 
-    /// What is recorded may open a question, or answer one that somebody waits for.
+    /// What is recorded may open a question, or answer one that somebody waits for. Under the lock: a run that comes to
+    /// [`rest`](Self::rest) has seen the effect of whatever is recorded.
     fn heed(&self, record: &Record) {
         if let EventKind::Answered { .. } = record.kind {
             self.set_progress(Progress::Running);

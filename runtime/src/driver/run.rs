@@ -179,8 +179,8 @@ enum Occurrence {
     Cancel,
     /// Something was said.
     Said,
-    /// Nothing moves.
-    Still,
+    /// Nothing moves, in this generation of the pulse.
+    Still(u64),
     Broken(Fault),
 }
 
@@ -405,7 +405,7 @@ impl Driver {
                 self.core.apply(Event::CancelRequested);
             }
             Occurrence::Said => {}
-            Occurrence::Still => self.is_now_still(),
+            Occurrence::Still(generation) => self.is_now_still(generation),
             Occurrence::Broken(fault) => return Err(fault),
         }
         Ok(())
@@ -481,8 +481,8 @@ impl Driver {
         let timer = self.poll_timers(waker);
         if timer.is_pending() {
             self.rest();
-            if self.has_come_to_rest() {
-                return Poll::Ready(Occurrence::Still);
+            if let Some(generation) = self.has_come_to_rest() {
+                return Poll::Ready(Occurrence::Still(generation));
             }
         }
         timer
@@ -525,24 +525,33 @@ impl Driver {
         Poll::Pending
     }
 
-    /// Whether nothing of the run moves, and that is news: nodes wait for answers and timers of their own, and for
-    /// nothing else.
-    fn has_come_to_rest(&mut self) -> bool {
-        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return false };
+    /// The generation in which nothing of the run moves, where that is news: nodes wait for answers and timers of their
+    /// own, and for nothing else.
+    fn has_come_to_rest(&mut self) -> Option<u64> {
+        let journal = self.shared.journal.as_ref().filter(|_| self.is_whole)?;
         let pulse = &self.shared.pulse;
-        let is_news = self.still_at != Some(pulse.generation()) || pulse.is_unwanted();
-        is_news && journal.halted().is_none() && self.timers.is_empty() && pulse.is_still()
+        let generation = pulse.still()?;
+        let is_news = self.still_at != Some(generation) || pulse.is_unwanted();
+        (is_news && journal.halted().is_none() && self.timers.is_empty()).then_some(generation)
     }
 
-    /// Says so, to whoever waits for the run and in its header.
-    fn is_now_still(&mut self) {
+    /// Says so, to whoever waits for the run and in its header. Where something is on its way into the journal, an answer
+    /// perhaps, which may have something move, that is waited for first; then it is looked at again.
+    fn is_now_still(&mut self, generation: u64) {
         let Some(journal) = &self.shared.journal else { return };
         let pulse = &self.shared.pulse;
-        self.still_at = Some(pulse.generation());
-        self.leaves = pulse.take_unwanted() && pulse.may_repeat_all();
-        journal.rest(journal.desk.next_timer(), self.leaves);
-        if !self.leaves {
-            self.shared.env.rests(&self.shared);
+        let is_unwanted = pulse.is_unwanted();
+        let leaves = is_unwanted && pulse.may_repeat_all();
+        if !journal.rest(journal.desk.next_timer(), leaves, || pulse.generation() == generation) {
+            return;
+        }
+        if is_unwanted {
+            pulse.take_unwanted();
+        }
+        self.still_at = Some(generation);
+        self.leaves = leaves;
+        if !leaves {
+            self.shared.env.rests(&self.shared, generation);
         }
     }
 

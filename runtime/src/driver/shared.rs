@@ -2,11 +2,10 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use futures::task::AtomicWaker;
 use tokio::sync::Semaphore;
 
 use super::journal::Journal;
@@ -15,6 +14,7 @@ use crate::compile::Executable;
 use crate::core::Writes;
 use crate::event::EventKind;
 use crate::state::StateWrite;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
 use crate::table::Definition;
 
 /// Anything that may be shared between nodes.
@@ -83,10 +83,11 @@ impl Env {
         if self.replacements.is_empty() { None } else { self.replacements.get(&of) }
     }
 
-    /// A run waits. Where too many do, the one that has waited longest leaves the memory.
-    pub(crate) fn rests(&self, run: &Arc<Shared>) {
+    /// A run waits, since this generation of its pulse. Where too many do, the one that has waited longest leaves the
+    /// memory.
+    pub(crate) fn rests(&self, run: &Arc<Shared>, since: u64) {
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
-        resting.push_back((Arc::downgrade(run), run.pulse.generation()));
+        resting.push_back((Arc::downgrade(run), since));
         while resting.len() > self.keep_waiting {
             let Some((longest, since)) = resting.pop_front() else { break };
             if let Some(run) = longest.upgrade().filter(|run| run.pulse.generation() == since) {
@@ -137,9 +138,10 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
+    /// Something moves. It is counted first: whoever reads the new generation sees that something moves, or has.
     pub(crate) fn enter(&self) {
-        self.generation.fetch_add(1, Ordering::AcqRel);
         self.busy.fetch_add(1, Ordering::AcqRel);
+        self.generation.fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -164,8 +166,11 @@ impl Pulse {
         }
     }
 
-    pub(crate) fn is_still(&self) -> bool {
-        self.busy.load(Ordering::Acquire) == 0
+    /// The generation in which nothing moves, where nothing does. As long as [`generation`](Self::generation) gives the
+    /// same, nothing has begun to move since: what begins while this looks is of a later one.
+    pub(crate) fn still(&self) -> Option<u64> {
+        let generation = self.generation();
+        (self.busy.load(Ordering::Acquire) == 0).then_some(generation)
     }
 
     /// Has the driver record what was said.
@@ -187,8 +192,8 @@ impl Pulse {
         self.unload.load(Ordering::Acquire)
     }
 
-    pub(crate) fn take_unwanted(&self) -> bool {
-        self.unload.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_unwanted(&self) {
+        self.unload.store(false, Ordering::Release);
     }
 }
 

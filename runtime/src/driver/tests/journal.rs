@@ -139,7 +139,7 @@ async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
     add_from_elsewhere(&store, answered()).await;
-    journal.rest(None, false);
+    assert!(journal.rest(None, false, || true));
     journal.flush().await.expect("it is recorded");
     assert_eq!(header(&store).await.status, RunStatus::Running);
 }
@@ -148,13 +148,34 @@ async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
 async fn a_run_that_was_answered_while_it_rested_says_that_it_runs_with_its_next_record() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
-    journal.rest(None, false);
+    assert!(journal.rest(None, false, || true));
     journal.flush().await.expect("it is recorded");
     add_from_elsewhere(&store, answered()).await;
     assert!(header(&store).await.wake_at.is_some(), "whoever finds its owner dead goes on with it");
     journal.catch_up().await;
     journal.push("flow/a".to_owned(), said());
     journal.flush().await.expect("it is recorded");
+    assert_eq!(header(&store).await.status, RunStatus::Running);
+}
+
+/// Or its header would say that nothing moves before an answer comes, behind the answer, and nobody would go on with it.
+#[tokio::test]
+async fn a_run_whose_answer_is_on_its_way_into_the_journal_does_not_rest() {
+    let store = MemoryStore::new();
+    let (journal, _) = journal(&store, Arc::new(store.clone())).await;
+    journal.push("flow/a/ask".to_owned(), answered().kind);
+    assert!(!journal.rest(None, true, || true));
+    journal.flush().await.expect("it is recorded");
+    let header = header(&store).await;
+    assert_eq!((header.status, header.owner.is_some()), (RunStatus::Running, true));
+}
+
+#[tokio::test]
+async fn a_run_that_has_begun_to_move_does_not_rest() {
+    let store = MemoryStore::new();
+    let (journal, _) = journal(&store, Arc::new(store.clone())).await;
+    assert!(!journal.rest(None, true, || false));
+    journal.flush().await.expect("nothing is to be recorded");
     assert_eq!(header(&store).await.status, RunStatus::Running);
 }
 
@@ -175,7 +196,7 @@ async fn a_run_that_was_taken_over_does_not_rest_here() {
         limit: 1,
     };
     store.claim(claim).await.expect("it claims");
-    journal.rest(None, true);
+    assert!(journal.rest(None, true, || true));
     assert_eq!(journal.flush().await, Err(Halt::Fenced));
     let header = header(&store).await;
     assert_eq!((header.status, header.owner), (RunStatus::Running, Some(other)));

@@ -2,6 +2,8 @@
 
 mod cancelling;
 mod journal;
+#[cfg(graphweft_loom)]
+mod loom_models;
 mod panics;
 mod running;
 mod times;

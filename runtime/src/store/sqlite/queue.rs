@@ -1,7 +1,7 @@
 //! Work for the writer, in the order in which it came.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
 use crate::store::{Appended, StoreError};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A piece of work inside a transaction that others share.
 pub(super) trait Job: Send {

@@ -6,7 +6,7 @@
 //! on a quick disk, and never where it would hold up all other tasks of a runtime of one thread.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, TryLockError};
+use std::sync::TryLockError;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
@@ -17,6 +17,7 @@ use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
 use super::trouble::Trouble;
 use super::{Durability, Settings};
+use crate::sync::Mutex;
 
 /// So many jobs share a transaction at most.
 const GROUP: usize = 1024;

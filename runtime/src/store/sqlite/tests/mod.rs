@@ -3,6 +3,8 @@
 mod codec;
 mod damage;
 mod format;
+#[cfg(graphweft_loom)]
+mod loom_models;
 mod opening;
 mod owners;
 mod writing;

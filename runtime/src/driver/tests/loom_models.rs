@@ -1,0 +1,149 @@
+//! How a driver is told that something happened while it looked elsewhere, in every interleaving. A driver that is not
+//! woken for it waits for ever, and fails the model.
+//!
+//! `runtime/models.sh` plays them.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::SystemTime;
+
+use futures::FutureExt;
+use loom::future::block_on;
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use serde_json::{Value, json};
+
+use crate::context::{At, Attempt, Beat, Wait};
+use crate::driver::shared::Pulse;
+use crate::driver::{Env, Journal, Shared};
+use crate::event::EventKind;
+use crate::store::{Created, MemoryStore, NewRun, RunStatus, Store};
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(3));
+    builder.check(check);
+}
+
+/// As the driver does it: first the waker, then a look.
+async fn until<T>(pulse: &Pulse, look: impl Fn() -> Option<T>) -> T {
+    poll_fn(|waker| {
+        pulse.waker.register(waker.waker());
+        look().map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+#[test]
+fn the_last_one_that_stops_wakes_the_driver() {
+    model(|| {
+        let pulse = Arc::new(Pulse::default());
+        pulse.enter();
+        let moving = [(); 2].map(|()| {
+            let pulse = Arc::clone(&pulse);
+            pulse.enter();
+            thread::spawn(move || pulse.leave())
+        });
+        pulse.leave();
+        block_on(until(&pulse, || pulse.still()));
+        for moving in moving {
+            moving.join().expect("it moves");
+        }
+    });
+}
+
+#[test]
+fn what_is_said_and_a_run_that_is_to_leave_wake_the_driver() {
+    model(|| {
+        let pulse = Arc::new(Pulse::default());
+        let saying = thread::spawn({
+            let pulse = Arc::clone(&pulse);
+            move || pulse.say()
+        });
+        block_on(until(&pulse, || pulse.take_said().then_some(())));
+        saying.join().expect("it is said");
+        let unloading = thread::spawn({
+            let pulse = Arc::clone(&pulse);
+            move || pulse.unload()
+        });
+        block_on(until(&pulse, || pulse.is_unwanted().then_some(())));
+        unloading.join().expect("it is asked for");
+    });
+}
+
+/// What the driver takes for still may be moving by then; but never under the same generation.
+#[test]
+fn nothing_begins_to_move_in_a_generation_that_was_still() {
+    model(|| {
+        let pulse = Arc::new(Pulse::default());
+        let moves = Arc::new(AtomicBool::new(false));
+        let moving = thread::spawn({
+            let (pulse, moves) = (Arc::clone(&pulse), Arc::clone(&moves));
+            move || {
+                pulse.enter();
+                moves.store(true, Ordering::SeqCst);
+            }
+        });
+        if let Some(still_at) = pulse.still() {
+            let has_begun = moves.load(Ordering::SeqCst);
+            assert!(!has_begun || pulse.generation() != still_at, "it moves in a generation that is taken for still");
+            moving.join().expect("it moves");
+            assert_ne!(pulse.generation(), still_at, "that it has begun to move is no news");
+        } else {
+            moving.join().expect("it moves");
+        }
+    });
+}
+
+/// The run of a node that has asked, in a store that does everything at once; and the node, which waits.
+fn asking() -> (MemoryStore, Arc<Shared>, Beat) {
+    let store = MemoryStore::new();
+    let owner = store.join().now_or_never().expect("at once").expect("it joins");
+    let new = NewRun {
+        id: "x".to_owned(),
+        workflow: "flow".to_owned(),
+        owner: Some(owner),
+        graph: Arc::new((1, json!(1))),
+        forked_from: None,
+        time: SystemTime::UNIX_EPOCH,
+        records: Vec::new(),
+    };
+    let Some(Ok(Created::New(header))) = store.create(new).now_or_never() else { panic!("it is new") };
+    let journal = Arc::new(Journal::new(&header, owner, Arc::new(store.clone())));
+    let run = Arc::new(Shared::recorded(Arc::new(Env::default()), journal));
+    let attempt = Attempt::new(Arc::clone(&run), At::Child("flow/a".into()), 1, Arc::default(), None);
+    let attempt = Arc::new(attempt);
+    let beat = Beat::of(&attempt).expect("somebody asks how much moves");
+    let journal = run.journal.as_ref().expect("it records");
+    let _reply = journal.desk.ask("flow/a/ask", |_: &Value| Ok(()));
+    journal.desk.park("flow/a/ask", Wait::of(&attempt));
+    (store, run, beat)
+}
+
+/// Or the header would say, behind the answer, that nothing moves before an answer comes, and nobody would go on with it.
+#[test]
+fn a_run_does_not_rest_over_an_answer() {
+    model(|| {
+        let (store, run, _beat) = asking();
+        let journal = Arc::clone(run.journal.as_ref().expect("it records"));
+        let answering = thread::spawn({
+            let journal = Arc::clone(&journal);
+            move || {
+                journal.push("flow/a/ask".to_owned(), EventKind::Answered { answer: json!(1) });
+                block_on(journal.flush())
+            }
+        });
+        // As the driver does it, until it has left or sees that something moves.
+        while let Some(still_at) = run.pulse.still() {
+            let leaves = journal.rest(None, true, || run.pulse.generation() == still_at);
+            block_on(journal.flush()).expect("it is recorded");
+            if leaves {
+                break;
+            }
+        }
+        answering.join().expect("it answers").expect("it is recorded");
+        let header = store.header("x").now_or_never().expect("at once").expect("it can be read").expect("it is there");
+        assert_ne!((header.status, header.records), (RunStatus::Waiting, 1), "it rests over its answer");
+    });
+}

@@ -1,0 +1,143 @@
+//! The writer's queue and the two who do its work, in every interleaving. What does not move any more is a deadlock, and
+//! fails the model.
+//!
+//! `runtime/models.sh` plays them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use loom::sync::Arc;
+use loom::thread;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::store::StoreError;
+use crate::store::sqlite::queue::{Queue, Wake};
+use crate::store::sqlite::trouble::Trouble;
+use crate::store::sqlite::writer::Shared;
+use crate::store::sqlite::{Durability, Settings};
+
+type Answer = oneshot::Receiver<Result<u32, StoreError>>;
+
+fn works(number: u32) -> impl FnOnce(&Connection) -> Result<u32, Trouble> + Send {
+    move |_| Ok(number)
+}
+
+/// The answer, which has to be there: whoever gives it is done.
+fn taken(mut answer: Answer) -> Result<u32, StoreError> {
+    answer.try_recv().expect("it was answered")
+}
+
+fn model(check: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(3));
+    builder.check(check);
+}
+
+/// The writer's thread, without a database.
+fn serve(queue: &Queue) {
+    let connection = Connection::open_in_memory().expect("a database");
+    loop {
+        match queue.wait(None) {
+            Wake::End => return,
+            Wake::Chores => {}
+            Wake::Work => {
+                for mut job in queue.take(8) {
+                    let ran = job.run(&connection);
+                    job.answer(ran.map_err(|_| StoreError::Closed));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whoever_pushes_and_wakes_is_answered() {
+    model(|| {
+        let queue = Arc::new(Queue::default());
+        let pushing = [1, 2].map(|number| {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || {
+                let answer = queue.push(works(number));
+                queue.wake();
+                answer
+            })
+        });
+        let serving = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || serve(&queue)
+        });
+        let [one, two] = pushing.map(|pushing| pushing.join().expect("it pushes"));
+        queue.finish();
+        serving.join().expect("it serves");
+        assert_eq!((taken(one).ok(), taken(two).ok()), (Some(1), Some(2)));
+    });
+}
+
+#[test]
+fn what_is_gathered_for_is_waited_for_and_a_call_or_the_end_cuts_it_short() {
+    for calls in [true, false] {
+        model(move || {
+            let queue = Arc::new(Queue::default());
+            let gathering = thread::spawn({
+                let queue = Arc::clone(&queue);
+                move || {
+                    queue.gather(2, Duration::from_millis(1));
+                    serve(&queue);
+                }
+            });
+            let answer = queue.push(works(1));
+            queue.wake();
+            if calls {
+                queue.call();
+            }
+            queue.finish();
+            gathering.join().expect("it goes on");
+            assert_eq!(taken(answer).ok(), Some(1));
+        });
+    }
+}
+
+#[test]
+fn what_comes_after_the_queue_is_closed_is_refused_and_not_kept() {
+    model(|| {
+        let queue = Arc::new(Queue::default());
+        let pushing = thread::spawn({
+            let queue = Arc::clone(&queue);
+            move || queue.push(works(1))
+        });
+        queue.close();
+        let mut answer = pushing.join().expect("it pushes");
+        assert!(matches!(answer.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
+    });
+}
+
+/// The real thread and a caller that helps it, over a database in memory.
+#[test]
+fn a_caller_that_helps_leaves_nobody_without_an_answer() {
+    for durability in [Durability::Relaxed, Durability::Full] {
+        model(move || {
+            let connection = Connection::open_in_memory().expect("a database");
+            let settings = Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO };
+            let shared = Arc::new(Shared::new(PathBuf::from("/nowhere/runs.db"), settings, connection));
+            let calling = thread::spawn({
+                let shared = Arc::clone(&shared);
+                move || {
+                    let answer = shared.queue.push(works(1));
+                    shared.help();
+                    answer
+                }
+            });
+            let working = thread::spawn({
+                let shared = Arc::clone(&shared);
+                move || shared.work()
+            });
+            let mine = shared.queue.push(works(2));
+            shared.help();
+            let its = calling.join().expect("it calls");
+            shared.queue.finish();
+            working.join().expect("it works");
+            assert_eq!((taken(mine).ok(), taken(its).ok()), (Some(2), Some(1)));
+        });
+    }
+}
