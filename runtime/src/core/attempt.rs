@@ -1,12 +1,13 @@
 //! Attempts: how a node that has fired is tried, tried again, and ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use graphweft_graph::NodeIx;
 
 use super::layout::{NodeKind, NodeLayout, Program};
 use super::machine::Machine;
-use super::message::{Command, Ended, Note, Routable, TimerId};
+use super::message::{Command, Ended, Note, Routable, Sees, TimerId};
 use super::state::Writes;
 use super::task::{Stop, Task, TaskId, TaskStage};
 use super::token::{Arrived, Emitted};
@@ -91,7 +92,8 @@ impl<V> Machine<V> {
         if spec.kind == NodeKind::Leaf {
             self.slots.running += 1;
             let local = spec.collector.as_ref().and_then(|_| self.local_of(program, task));
-            self.out.push_back(Command::Run { task, place, attempt, may_repeat, arrived, local });
+            let sees = Sees { state: Arc::clone(&self.state.values), local };
+            self.out.push_back(Command::Run { task, place, attempt, may_repeat, arrived, sees });
         } else {
             self.out.push_back(Command::Enter { task, place, attempt, may_repeat, arrived });
             if let Some(after) = spec.options.timeout {

@@ -74,8 +74,7 @@ pub(crate) enum Command<V> {
         may_repeat: bool,
         /// What fired the node; `None` for a repeated attempt, whose input the driver has kept.
         arrived: Option<Arrived<V>>,
-        /// What a collecting node has written down at earlier arrivals.
-        local: Option<Arc<Map<String, Value>>>,
+        sees: Sees,
     },
     /// Make the inputs of the graph inside a node.
     Enter {
@@ -121,6 +120,15 @@ pub(crate) enum Command<V> {
     },
     /// The run is over.
     End(Box<RunEnd<V>>),
+}
+
+/// What an attempt can read, as it was when the attempt began: what happens before a driver gets to it is not yet there.
+#[derive(Clone, Debug)]
+pub(crate) struct Sees {
+    /// The run's state.
+    pub(crate) state: Arc<Map<String, Value>>,
+    /// What a collecting node has written down at earlier arrivals.
+    pub(crate) local: Option<Arc<Map<String, Value>>>,
 }
 
 /// What may go on by an arm `err` though it is not the node's own error.

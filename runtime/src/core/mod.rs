@@ -32,7 +32,7 @@ mod tests;
 pub(crate) use attempt::is_retryable;
 pub(crate) use layout::{Layout, NodeKind, NodeSpec, Program};
 pub(crate) use machine::Core;
-pub(crate) use message::{Command, Ended, Event, Note, Routable, RunEnd, TimerId};
+pub(crate) use message::{Command, Ended, Event, Note, Routable, RunEnd, Sees, TimerId};
 pub(crate) use path::{Place, ScopePath, Turns};
 pub use state::{Op, Write};
 pub(crate) use state::{WriteSet, Writes, fold_into};

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
 
 use super::attempt::Running;
 use super::catch::caught;
 use super::run::{Driver, Given, UnderWay};
 use super::timers::Timer;
 use crate::context::{At, Attempt, Beat, Context};
-use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd, TaskId, Writes};
+use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd, Sees, TaskId, Writes};
 use crate::event::{Entered, EventKind};
 use crate::fault::Fault;
 use crate::state::StateWrite;
@@ -25,8 +24,8 @@ impl Driver {
                 return None;
             }
             match command {
-                Command::Run { task, place, attempt, may_repeat, arrived, local } => {
-                    self.run(task, place, attempt, may_repeat, arrived, local);
+                Command::Run { task, place, attempt, may_repeat, arrived, sees } => {
+                    self.run(task, place, attempt, may_repeat, arrived, sees);
                 }
                 Command::Enter { task, place, attempt, may_repeat, arrived } => {
                     self.begin_inside(task, &place, attempt, may_repeat, arrived);
@@ -107,7 +106,7 @@ impl Driver {
         number: u32,
         may_repeat: bool,
         arrived: Option<Arrived>,
-        local: Option<Arc<Map<String, Value>>>,
+        sees: Sees,
     ) {
         let arrived = match arrived.map(|arrived| self.read(arrived)).transpose() {
             Ok(arrived) => arrived,
@@ -121,7 +120,7 @@ impl Driver {
             let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
             return self.tell(task, Ended::Fault(Box::new(Fault::Context { message })), Writes::default());
         };
-        let attempt = self.attempt(place, number, once_only, local);
+        let attempt = self.attempt(place, number, once_only, sees);
         let context = Context(Arc::clone(&attempt));
         let future = match (arrived, may_repeat) {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
@@ -172,22 +171,16 @@ impl Driver {
         caught(|| Arc::clone(node).run(input, context))
     }
 
-    fn attempt(
-        &mut self,
-        place: Place,
-        number: u32,
-        once_only: bool,
-        local: Option<Arc<Map<String, Value>>>,
-    ) -> Arc<Attempt> {
-        let state = self.core.state();
+    fn attempt(&mut self, place: Place, number: u32, once_only: bool, sees: Sees) -> Arc<Attempt> {
+        let Sees { state, local } = sees;
         if let Some(mut spare) = self.spare.take()
             && let Some(attempt) = Arc::get_mut(&mut spare)
         {
-            attempt.renew(place, number, state, local);
+            attempt.renew(place, number, &state, local);
             attempt.once_only = once_only;
             return spare;
         }
-        let mut attempt = Attempt::new(Arc::clone(&self.shared), At::Node(place), number, Arc::clone(state), local);
+        let mut attempt = Attempt::new(Arc::clone(&self.shared), At::Node(place), number, state, local);
         attempt.once_only = once_only;
         Arc::new(attempt)
     }

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::catch::caught;
 use super::recorded::{Inside, entered, given, unreadable};
 use super::run::Driver;
 use super::timers::Timer;
-use crate::core::{Arrived, Command, Ended, Event, Note, Place, RunEnd, TaskId, TimerId, WriteSet, Writes};
+use crate::core::{Arrived, Command, Ended, Event, Note, Place, RunEnd, Sees, TaskId, TimerId, WriteSet, Writes};
 use crate::engine::Halt;
 use crate::event::{Entered, EventKind};
 use crate::fault::{Cause, Fault};
@@ -82,7 +82,7 @@ struct Pending {
     attempt: u32,
     may_repeat: bool,
     arrived: Option<Arrived>,
-    local: Option<Arc<Map<String, Value>>>,
+    sees: Option<Sees>,
 }
 
 impl Driver {
@@ -389,13 +389,13 @@ impl Driver {
                     fold.paths.insert(task, path.clone());
                     fold.tasks.insert(path, Known { task, place, stage: Stage::Waits });
                 }
-                Command::Run { task, place, attempt, may_repeat, arrived, local } => {
+                Command::Run { task, place, attempt, may_repeat, arrived, sees } => {
                     let arrived = arrived.or_else(|| fold.kept.remove(&task));
-                    fold.stage(task, place, Stage::Runs(Pending { attempt, may_repeat, arrived, local }));
+                    fold.stage(task, place, Stage::Runs(Pending { attempt, may_repeat, arrived, sees: Some(sees) }));
                 }
                 Command::Enter { task, place, attempt, may_repeat, arrived } => {
                     let arrived = arrived.or_else(|| fold.kept.remove(&task));
-                    fold.stage(task, place, Stage::Enters(Pending { attempt, may_repeat, arrived, local: None }));
+                    fold.stage(task, place, Stage::Enters(Pending { attempt, may_repeat, arrived, sees: None }));
                 }
                 Command::Leave { task, place, ends } => fold.stage(task, place, Stage::Leaves(ends)),
                 Command::SetTimer { timer, place, after } => {
@@ -448,13 +448,15 @@ impl Driver {
 
     /// An attempt was under way when the process died: it begins again, unless it may not.
     fn run_again(&mut self, task: TaskId, place: Place, pending: Pending) {
-        let Pending { attempt, may_repeat, arrived, local } = pending;
+        let Pending { attempt, may_repeat, arrived, sees } = pending;
         let once_only = self.executable.entry(&self.definition, &place).is_some_and(|entry| entry.options.at_most_once);
         if once_only {
             return self.tell(task, Ended::Fault(Box::new(Fault::Interrupted)), Writes::default());
         }
         self.core.apply(Event::Started { task });
-        self.run(task, place, attempt, may_repeat, arrived, local);
+        // It sees all that is on record by now, and not what it saw before.
+        let sees = Sees { state: Arc::clone(self.core.state()), local: sees.and_then(|sees| sees.local) };
+        self.run(task, place, attempt, may_repeat, arrived, sees);
     }
 
     /// What the next attempts at nodes will run on that have failed before.

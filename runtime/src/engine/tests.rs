@@ -233,6 +233,22 @@ async fn a_completed_node_has_its_label_output_and_state_on_record() {
 }
 
 #[tokio::test]
+async fn a_node_sees_what_was_on_record_when_it_began_though_more_happened_before_its_body_ran() {
+    const BY_C: StateKey<u32> = StateKey::new("by_c");
+    let write = |input, context: Context| async move {
+        context.state().set(BY_C, 1);
+        Step::Give(input)
+    };
+    let read = |_, context: Context| async move { Step::Give(json!(context.state().get(BY_C).unwrap())) };
+    // `b` and `c` end at once, so that `d` is due before the state that `c` has written is.
+    let run = run(made("START>a; a>b; a>c; b>d; d>END").node("c", write).node("d", read)).await;
+    let seen = run.result().await.unwrap();
+    let events = kinds(&run, 0).await;
+    let at = |kind: &str| events.iter().position(|event| event == kind).unwrap();
+    assert_eq!(seen == json!(1), at("w/c node_completed") < at("w/d node_started"), "{events:?}");
+}
+
+#[tokio::test]
 async fn a_skipped_node_is_on_record() {
     let flow = made("START>a; a>yes:END; a>no:b; b>END").node("a", |input, _| async { Step::Take("yes", input) });
     let run = run(flow).await;

@@ -149,9 +149,9 @@ impl Sim {
 
     fn carry_out(&mut self, command: Command<u32>) {
         match command {
-            Command::Run { task, place, attempt, arrived, local, .. } => {
+            Command::Run { task, place, attempt, arrived, sees, .. } => {
                 let path = self.start(&place, attempt, arrived);
-                self.local.insert(path.clone(), local.unwrap_or_default());
+                self.local.insert(path.clone(), sees.local.unwrap_or_default());
                 self.running.insert(path, (task, place));
             }
             Command::Enter { task, place, attempt, arrived, .. } => {
