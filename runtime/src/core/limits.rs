@@ -134,19 +134,28 @@ impl<V> Machine<V> {
     /// those that a failure takes with it are gone from the queues.
     pub(super) fn admit(&mut self, program: &Program) -> bool {
         let mut came_in = false;
-        while let Some((each, key)) = self.slots.freed.pop() {
-            if let Some(gate) = self.gate_mut(each, key) {
+        let freed = std::mem::take(&mut self.slots.freed);
+        for (each, key) in &freed {
+            if let Some(gate) = self.gate_mut(*each, *key) {
                 gate.inside = gate.inside.saturating_sub(1);
             }
-            while let Some(next) = self.gate_mut(each, key).and_then(|gate| gate.queue.pop_front()) {
+        }
+        // Behind the last record there may be more places that became free than there are places.
+        for (each, key) in freed {
+            while let Some(gate) = self.gate_mut(each, key) {
+                let (inside, Some(next)) = (gate.inside, gate.queue.front().copied()) else { break };
+                let places = self.gate_of(program, next).map(|(_, _, places)| places);
+                if places.is_some_and(|places| inside >= places) {
+                    break;
+                }
+                if let Some(gate) = self.gate_mut(each, key) {
+                    gate.queue.pop_front();
+                    gate.inside += usize::from(places.is_some());
+                }
                 let Some(at) = self.tasks.get_mut(next) else { continue };
                 at.gated = true;
-                if let Some(gate) = self.gate_mut(each, key) {
-                    gate.inside += 1;
-                }
                 self.queue_up(program, next);
                 came_in = true;
-                break;
             }
         }
         while self.slots.is_free() {

@@ -102,16 +102,19 @@ impl<V> Machine<V> {
     /// No record is left: what waits for one goes on by itself.
     pub(super) fn replayed(&mut self, program: &Program) {
         self.replaying = false;
-        for task in self.tasks.ids() {
-            let is_held = self.is_held(task);
-            let Some(at) = self.tasks.get_mut(task) else { continue };
-            match at.stage {
+        // Looked at before any of them goes on: what an item lets in as it is released has not to be let in again.
+        let waiting: Vec<(TaskId, TaskStage)> = (self.tasks.ids().into_iter())
+            .filter_map(|task| Some((task, self.tasks.get(task)?.stage)))
+            .filter(|(task, stage)| *stage != TaskStage::Queued || !self.is_held(*task))
+            .collect();
+        for (task, stage) in waiting {
+            match stage {
                 TaskStage::Unjudged => {
-                    if let Some(failed) = at.unjudged.take() {
+                    if let Some(failed) = self.tasks.get_mut(task).and_then(|at| at.unjudged.take()) {
                         self.attempt_failed(program, task, *failed);
                     }
                 }
-                TaskStage::Queued if !is_held => self.approach(program, task),
+                TaskStage::Queued if self.tasks.get(task).is_some() => self.approach(program, task),
                 TaskStage::Inside => self.go_on(program, task),
                 _ => {}
             }

@@ -9,6 +9,7 @@ mod loops;
 mod nested;
 mod paths;
 mod proven;
+mod replaying;
 mod short_way;
 mod sim;
 mod state;

@@ -62,6 +62,20 @@ impl Setup {
     }
 
     pub(super) fn start(self) -> Sim {
+        let mut sim = self.sim();
+        sim.begin();
+        sim
+    }
+
+    /// The same from records, which the test makes up.
+    pub(super) fn replay(self) -> Sim {
+        let mut sim = self.sim();
+        sim.core.replay();
+        sim.begin();
+        sim
+    }
+
+    fn sim(self) -> Sim {
         let mut layouts = Vec::new();
         for (at, (name, net)) in self.nets.iter().enumerate() {
             let specs = net.graph.nodes[2..].iter().map(|node| {
@@ -77,7 +91,7 @@ impl Setup {
         let program = Arc::new(Program { layouts });
         let core = Core::new(Arc::clone(&program), self.max_concurrency, true, Map::new(), None);
         let labels = self.nets.iter().map(|(_, net)| net.labels.clone()).collect();
-        let mut sim = Sim {
+        Sim {
             core,
             program,
             labels,
@@ -90,12 +104,10 @@ impl Setup {
             notes: Vec::new(),
             started: Vec::new(),
             routes: BTreeMap::new(),
+            awaiting: BTreeMap::new(),
             random: 0.0,
             end: None,
-        };
-        let emitted = sim.tokens(0, START, 0, 1);
-        sim.tell(Event::Begun(emitted));
-        sim
+        }
     }
 }
 
@@ -118,6 +130,8 @@ pub(super) struct Sim {
     pub(super) started: Vec<String>,
     /// Nodes whose faults and failures go on by this label.
     pub(super) routes: BTreeMap<String, &'static str>,
+    /// What waits for a record, by path.
+    awaiting: BTreeMap<String, TaskId>,
     pub(super) random: f64,
     pub(super) end: Option<RunEnd<u32>>,
 }
@@ -138,6 +152,22 @@ impl Sim {
         let labels = &self.labels[layout][node];
         let choice = label.map_or(0, |label| labels.iter().position(|known| known == label).expect("a known label"));
         self.tokens(layout, node, choice, value)
+    }
+
+    fn begin(&mut self) {
+        let emitted = self.tokens(0, START, 0, 1);
+        self.tell(Event::Begun(emitted));
+    }
+
+    /// A record says that an attempt has begun.
+    pub(super) fn started(&mut self, path: &str) {
+        let task = self.awaiting.remove(path).unwrap_or_else(|| panic!("`{path}` waits for no record"));
+        self.tell(Event::Started { task });
+    }
+
+    /// No record is left.
+    pub(super) fn replayed(&mut self) {
+        self.tell(Event::Replayed);
     }
 
     fn tell(&mut self, event: Event<u32>) {
@@ -180,7 +210,7 @@ impl Sim {
             Command::DropTimer(timer) => {
                 self.timers.remove(&timer).expect("a timer that was set");
             }
-            Command::Awaits { .. } => unreachable!("nothing is replayed here"),
+            Command::Awaits { task, place } => _ = self.awaiting.insert(place.to_string(), task),
             Command::Note { place, note, .. } => self.notes.push(format!("{place}: {}", text(&note))),
             Command::End(end) => {
                 assert!(self.end.is_none(), "a run ends once");
