@@ -540,8 +540,8 @@ impl Driver {
     fn is_now_still(&mut self, generation: u64) {
         let Some(journal) = &self.shared.journal else { return };
         let pulse = &self.shared.pulse;
-        let is_unwanted = pulse.is_unwanted();
-        let leaves = is_unwanted && pulse.may_repeat_all();
+        let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all());
+        let leaves = is_unwanted && may_leave;
         if !journal.rest(journal.desk.next_timer(), leaves, || pulse.generation() == generation) {
             return;
         }
@@ -550,7 +550,8 @@ impl Driver {
         }
         self.still_at = Some(generation);
         self.leaves = leaves;
-        if !leaves {
+        // One that has to stay would be told to go again and again.
+        if may_leave && !leaves {
             self.shared.env.rests(&self.shared, generation);
         }
     }

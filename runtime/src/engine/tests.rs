@@ -413,6 +413,26 @@ async fn max_concurrency_counts_over_all_runs_and_a_time_limit_from_the_turn() {
     assert_eq!(second.outcome().await, Ok(Outcome::Completed(json!(2))));
 }
 
+#[test]
+fn a_run_that_may_not_leave_the_memory_rests_there() {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        runtime.expect("a runtime").block_on(async {
+            let engine = Engine::builder().keep_waiting(0).build().expect("nothing is wrong with it");
+            let asks = |_, context: Context| async move { Step::Give(context.ask::<Value>("q", "?").await) };
+            let flow = made("START>a; a>END").node("a", asks).options("a", |of| of.at_most_once = true);
+            let run = start(&engine, flow, json!(1)).await.expect("it starts");
+            assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+            // Paused time passes where nothing is to do.
+            tokio::time::sleep(Duration::from_secs(3600)).await;
+            run.answer("q", json!(2)).await.expect("it is taken");
+            tell.send(run.result().await).expect("somebody listens");
+        });
+    });
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)), Ok(Ok(json!(2))), "it does something all the time");
+}
+
 #[tokio::test]
 async fn who_waits_for_an_id_is_told_also_where_it_was_free_before_the_wait_began() {
     let engine = engine();

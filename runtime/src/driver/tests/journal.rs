@@ -145,6 +145,19 @@ async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
 }
 
 #[tokio::test]
+async fn a_run_whose_answer_is_on_its_way_does_not_leave() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    assert!(journal.rest(None, false, || true));
+    journal.push("flow/a".to_owned(), answered().kind);
+    assert!(!journal.rest(None, true, || true), "nobody would wake it for that answer");
+    journal.flush().await.expect("it is recorded");
+    let header = header(&store).await;
+    assert_eq!((header.status, header.owner), (RunStatus::Running, Some(owner)));
+    assert!(journal.rest(None, true, || true), "the answer has come");
+}
+
+#[tokio::test]
 async fn a_run_that_was_answered_while_it_rested_says_that_it_runs_with_its_next_record() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
