@@ -179,6 +179,7 @@ impl EngineBuilder {
 impl std::fmt::Debug for EngineBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EngineBuilder").field("workflows", &self.workflows.keys()).finish_non_exhaustive()
+            stopped: Mutex::default(),
     }
 }
 

@@ -215,8 +215,10 @@ impl Dropped {
             Ending::Cancelled => End::Cancelled,
             Ending::Halted(halt) => {
                 self.engine.0.runs.remove(&self.id);
-                if halt == Halt::Parked {
-                    self.engine.keep();
+                match halt {
+                    Halt::Parked => self.engine.keep(),
+                    Halt::Store(_) => _ = self.engine.stopped().insert(self.id.clone()),
+                    _ => {}
                 }
                 return journal.gone(halt);
             }

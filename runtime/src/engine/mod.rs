@@ -62,6 +62,8 @@ pub(crate) struct Inner {
     recovers: AtomicBool,
     /// Runs that could not go on here. To try again and again would add a record each time.
     refused: Mutex<BTreeSet<RunKey>>,
+    /// Runs that the store has stopped, by id. They are still this engine's, whatever they wait for.
+    stopped: Mutex<BTreeSet<String>>,
 }
 
 impl Drop for Inner {
@@ -142,6 +144,10 @@ impl Engine {
 
     fn refused(&self) -> MutexGuard<'_, BTreeSet<RunKey>> {
         self.0.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stopped(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As which the store knows this engine.

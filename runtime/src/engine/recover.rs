@@ -68,6 +68,10 @@ impl Engine {
                 }
             }
         }
+        let stopped = self.stopped().clone();
+        for id in stopped {
+            self.let_wait(&id).await?;
+        }
         let query = RunQuery {
             not_workflows: self.0.workflows.keys().cloned().collect(),
             status: vec![RunStatus::Running, RunStatus::Waiting],
@@ -128,10 +132,26 @@ impl Engine {
         match claimed.runs.into_iter().find(|run| run.key == header.key) {
             Some(header) => self.go_on(reservation, &header, definition).await.map(Some),
             None => {
+                self.let_wait(&header.id).await.map_err(Halt::Store)?;
                 self.keep();
                 Ok(None)
             }
         }
+    }
+
+    /// A run that the store had stopped here waits on: for whoever wakes it, as if it had left the memory by itself.
+    async fn let_wait(&self, id: &str) -> Result<(), StoreError> {
+        if !self.stopped().contains(id) {
+            return Ok(());
+        }
+        if self.0.runs.get(id).is_none()
+            && let Some(header) = self.0.store.header(id).await?
+            && header.status == RunStatus::Waiting
+        {
+            self.disown(&header).await?;
+        }
+        self.stopped().remove(id);
+        Ok(())
     }
 
     /// Reads a run and drives it from where it stood.
