@@ -37,6 +37,8 @@ struct Fold {
     /// Nodes that were skipped: by the record, and by the graph as it is now.
     skipped: BTreeSet<String>,
     skips: BTreeSet<String>,
+    /// Those that are on record, also where the graph no longer leads to them.
+    recorded_skips: BTreeSet<String>,
     /// Whether records may speak of nodes that the graph no longer leads to: before a retry.
     is_lenient: bool,
     /// Before a retry: failures that no record has yet shown to be taken up by anything. What led to the end of the run
@@ -214,9 +216,7 @@ impl Driver {
                     self.core.apply(Event::Fired { timer, random: 0.0 });
                 }
             }
-            EventKind::NodeSkipped if !fold.is_lenient => {
-                fold.skipped.insert(stored.record.path);
-            }
+            EventKind::NodeSkipped => fold.skipped(stored.record.path),
             _ => {}
         }
         self.drain(fold, time);
@@ -238,9 +238,7 @@ impl Driver {
     fn take_other(&mut self, fold: &mut Fold, stored: Stored) -> Result<(), Halt> {
         match &stored.record.kind {
             EventKind::NodeSkipped => {
-                if !fold.is_lenient {
-                    fold.skipped.insert(stored.record.path);
-                }
+                fold.skipped(stored.record.path);
                 return Ok(());
             }
             EventKind::CancelRequested if fold.is_lenient => return Ok(()),
@@ -417,8 +415,16 @@ impl Driver {
         }
     }
 
+    /// What the first record alone leads to may not have been recorded with it.
+    fn record_skips(&self, fold: &Fold) {
+        for path in fold.skips.difference(&fold.recorded_skips) {
+            self.shared.record(|| path.clone(), || EventKind::NodeSkipped);
+        }
+    }
+
     /// No record is left.
     fn go_on(&mut self, mut fold: Fold) -> Result<(), Halt> {
+        self.record_skips(&fold);
         if let Some(end) = fold.end.take() {
             self.ended = Some(end);
             return Ok(());
@@ -501,6 +507,14 @@ impl Fold {
     /// Whether a node waits for its next attempt.
     fn is_delayed(&self, path: &str) -> bool {
         self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
+    }
+
+    /// A record says so of a node.
+    fn skipped(&mut self, path: String) {
+        if !self.is_lenient {
+            self.skipped.insert(path.clone());
+        }
+        self.recorded_skips.insert(path);
     }
 
     /// A node that had failed is to begin anew.
