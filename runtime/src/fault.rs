@@ -112,4 +112,9 @@ impl Failure {
     pub fn new(path: impl Into<String>, cause: Cause) -> Self {
         Failure { path: path.into(), attempts: 1, cause }
     }
+
+    /// Whether what failed was cut short and may not be repeated.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.cause.fault == Some(Fault::Interrupted)
+    }
 }

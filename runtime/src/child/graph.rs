@@ -76,9 +76,10 @@ fn failed<N: Node>(node: &N, failure: Failure, parent: &Attempt) -> Attempted<N:
 where
     N::Error: Travels,
 {
+    let is_interrupted = failure.is_interrupted();
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
-            let may_be_retried = node.retry_when(&error);
+            let may_be_retried = !is_interrupted && node.retry_when(&error);
             Attempted::error(error, |error, _| N::explain(error), may_be_retried, parent.run.records())
         }
         None => fault("the workflow failed with an error of another type"),

@@ -165,7 +165,8 @@ impl<V> Machine<V> {
             Failed::Error { cause, retryable, .. } => (Cause::clone(cause), *retryable),
             Failed::Fault(fault) => (Cause::from(Fault::clone(fault)), is_retryable(fault)),
             Failed::Lost(fault) => (Cause::from(Fault::clone(fault)), false),
-            Failed::Inside(failure) => (failure.cause.clone(), true),
+            // What was cut short in there may not be repeated, and all of it would be.
+            Failed::Inside(failure) => (failure.cause.clone(), !failure.is_interrupted()),
         };
         if retryable && attempt < spec.options.retry.max_attempts {
             let delay = spec.options.retry.delay_after(attempt, self.random);
