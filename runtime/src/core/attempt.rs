@@ -173,14 +173,17 @@ impl<V> Machine<V> {
             self.note_task(task, || Note::Failed { attempt, cause, retry_in: Some(delay) });
             return self.delay(task, delay);
         }
-        self.note_task(task, || Note::Failed { attempt, cause: cause.clone(), retry_in: None });
         let Some(place) = self.place_of(task) else { return };
         let (failure, error) = match failed {
-            Failed::Error { routed: Some(emitted), .. } => {
-                return self.complete(program, task, emitted, Writes::default());
-            }
-            Failed::Error { routed: None, .. } => {
-                return self.fail_node(program, task, Failure { path: place.to_string(), attempts: attempt, cause });
+            Failed::Error { routed, .. } => {
+                self.note_task(task, || Note::Failed { attempt, cause: cause.clone(), retry_in: None });
+                return match routed {
+                    Some(emitted) => self.complete(program, task, emitted, Writes::default()),
+                    None => {
+                        let failure = Failure { path: place.to_string(), attempts: attempt, cause };
+                        self.fail_node(program, task, failure)
+                    }
+                };
             }
             Failed::Fault(fault) | Failed::Lost(fault) => {
                 let failure = Failure { path: place.to_string(), attempts: attempt, cause };
@@ -214,10 +217,12 @@ impl<V> Machine<V> {
         if at.stopping.is_some() {
             return self.stopped(program, task);
         }
-        match (emitted, at.failing.take()) {
-            (Some(emitted), _) => self.complete(program, task, emitted, Writes::default()),
-            (None, Some(failure)) => self.fail_node(program, task, *failure),
-            (None, None) => {}
+        let (attempt, Some(failure)) = (at.attempt, at.failing.take()) else { return };
+        // Only now, so that the record of a failure and of what became of it are one.
+        self.note_task(task, || Note::Failed { attempt, cause: failure.cause.clone(), retry_in: None });
+        match emitted {
+            Some(emitted) => self.complete(program, task, emitted, Writes::default()),
+            None => self.fail_node(program, task, *failure),
         }
     }
 

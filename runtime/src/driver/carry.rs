@@ -14,6 +14,7 @@ use crate::core::{Arrived, Command, Ended, Event, Note, Place, Routable, RunEnd,
 use crate::event::{Entered, EventKind};
 use crate::fault::Fault;
 use crate::state::StateWrite;
+use crate::store::Record;
 use crate::table::{AnyNode, BoxValue, Emitted, Error, Finished, Routed, Token};
 
 impl Driver {
@@ -22,6 +23,9 @@ impl Driver {
         while let Some(command) = self.core.next_command() {
             if self.halt.is_some() {
                 return None;
+            }
+            if !matches!(command, Command::Note { .. }) {
+                self.record_failure();
             }
             match command {
                 Command::Run { task, place, attempt, may_repeat, arrived, sees } => {
@@ -52,7 +56,15 @@ impl Driver {
                 Command::End(end) => return Some(*end),
             }
         }
+        self.record_failure();
         None
+    }
+
+    /// Nothing became of a failure that could be recorded with it.
+    fn record_failure(&mut self) {
+        if let (Some(journal), Some(failure)) = (&self.shared.journal, self.unrecorded.take()) {
+            journal.push(failure.path, failure.kind);
+        }
     }
 
     pub(super) fn begin_inside(
@@ -357,7 +369,13 @@ impl Driver {
                 EventKind::NodeCancelled
             }
         };
-        journal.push(path, kind);
+        let record = Record { path, kind };
+        if let EventKind::NodeFailed { retry_in: None, .. } = record.kind {
+            self.record_failure();
+            self.unrecorded = Some(record);
+        } else {
+            journal.push_both(self.unrecorded.take(), record);
+        }
     }
 }
 

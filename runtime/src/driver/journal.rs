@@ -88,6 +88,31 @@ struct Inner {
     late_answers: HashSet<String>,
 }
 
+impl Inner {
+    fn push(&mut self, record: Record) {
+        if self.ended {
+            return;
+        }
+        let kind = &record.kind;
+        let status = match kind {
+            EventKind::RunCompleted { .. } => Some(RunStatus::Completed),
+            EventKind::RunFailed { .. } => Some(RunStatus::Failed),
+            EventKind::RunCancelled => Some(RunStatus::Cancelled),
+            _ => None,
+        };
+        self.cancelled |= matches!(kind, EventKind::CancelRequested);
+        if self.rests.take().is_some() {
+            self.header.status = Some((RunStatus::Running, None));
+        }
+        if let Some(status) = status {
+            self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
+            self.ended = true;
+        }
+        self.pushed += 1;
+        self.pending.push(record);
+    }
+}
+
 /// From which number on a watcher is told by its channel; `None` after the last record.
 pub(crate) struct Watch {
     pub(crate) from: u64,
@@ -136,26 +161,15 @@ impl Journal {
     /// Adds a record behind those that were pushed before. After the last one of the run there is none: what a node
     /// still says is dropped.
     pub(crate) fn push(&self, path: String, kind: EventKind) {
+        self.push_both(None, Record { path, kind });
+    }
+
+    /// Adds one or two records, which are recorded together or not at all.
+    pub(crate) fn push_both(&self, first: Option<Record>, second: Record) {
         let mut inner = self.inner();
-        if inner.ended {
-            return;
+        for record in first.into_iter().chain([second]) {
+            inner.push(record);
         }
-        let status = match kind {
-            EventKind::RunCompleted { .. } => Some(RunStatus::Completed),
-            EventKind::RunFailed { .. } => Some(RunStatus::Failed),
-            EventKind::RunCancelled => Some(RunStatus::Cancelled),
-            _ => None,
-        };
-        inner.cancelled |= matches!(kind, EventKind::CancelRequested);
-        if inner.rests.take().is_some() {
-            inner.header.status = Some((RunStatus::Running, None));
-        }
-        if let Some(status) = status {
-            inner.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
-            inner.ended = true;
-        }
-        inner.pushed += 1;
-        inner.pending.push(Record { path, kind });
     }
 
     /// From here on the records are made under another graph.

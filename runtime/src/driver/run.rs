@@ -23,7 +23,7 @@ use crate::core::{Core, Ended, Event, RunEnd, TaskId, Writes};
 use crate::engine::Halt;
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
-use crate::store::Stored;
+use crate::store::{Record, Stored};
 use crate::table::{BoxValue, Definition, Finished, Token};
 
 /// A run that is to be driven.
@@ -80,6 +80,9 @@ pub(super) struct Driver {
     pub(super) spare: Option<Arc<Attempt>>,
     /// What the nodes have given that have just ended, for the record.
     pub(super) given: Vec<(TaskId, Given)>,
+    /// The failure of a node that has no attempt left, until it is known whether it goes on by its arm `err`: the one
+    /// without the other would be read as the end of the run.
+    pub(super) unrecorded: Option<Record>,
     /// Whether some tokens may be on record only.
     pub(super) replayed: bool,
     /// Why it goes no further.
@@ -224,6 +227,7 @@ impl Job {
             permits,
             spare: None,
             given: Vec::new(),
+            unrecorded: None,
             replayed: false,
             halt: None,
             is_bare,
