@@ -1,6 +1,7 @@
 //! Answers to questions, and requests to end, for runs wherever they are driven.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value as Json;
 
@@ -98,7 +99,10 @@ impl Engine {
                     }
                 }
             }
-            Err(error) => tracing::warn!(run = header.id, %error, "a run that was answered cannot be taken up"),
+            Err(error) => {
+                self.0.lost_claim.store(true, Ordering::Release);
+                tracing::warn!(run = header.id, %error, "a run that was answered cannot be taken up");
+            }
         }
     }
 

@@ -171,7 +171,9 @@ impl EngineBuilder {
             runs: Runs::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
+            lost_claim: AtomicBool::new(false),
             refused: Mutex::default(),
+            stopped: Mutex::default(),
         })))
     }
 }
@@ -179,7 +181,6 @@ impl EngineBuilder {
 impl std::fmt::Debug for EngineBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EngineBuilder").field("workflows", &self.workflows.keys()).finish_non_exhaustive()
-            stopped: Mutex::default(),
     }
 }
 

@@ -39,6 +39,7 @@ impl Engine {
         let claimed = match self.claim_due().await {
             Ok(claimed) => claimed,
             Err(error) => {
+                self.0.lost_claim.store(true, Ordering::Release);
                 tracing::warn!(%error, "the store cannot be asked which runs can go on");
                 return LOOK;
             }
@@ -62,7 +63,7 @@ impl Engine {
 
     async fn claim_due(&self) -> Result<Claimed, StoreError> {
         let claim = Claim {
-            own: false,
+            own: self.0.lost_claim.swap(false, Ordering::AcqRel),
             orphans: self.0.recovers.load(Ordering::Acquire),
             limit: 64,
             ..self.claim(None).await?

@@ -167,6 +167,7 @@ impl Engine {
         }
         let live = Arc::new(Live { journal: Arc::clone(&journal), input: start.recorded, end: Mutex::new(None) });
         self.0.runs.add(&header.id, &live)?;
+        self.stopped().remove(&header.id);
         drop(reservation);
         let job = Job {
             definition: Arc::clone(definition),
@@ -215,9 +216,9 @@ impl Dropped {
             Ending::Cancelled => End::Cancelled,
             Ending::Halted(halt) => {
                 self.engine.0.runs.remove(&self.id);
-                match halt {
+                match &halt {
                     Halt::Parked => self.engine.keep(),
-                    Halt::Store(_) => _ = self.engine.stopped().insert(self.id.clone()),
+                    Halt::Store(_) => _ = self.engine.stopped().insert(self.id.clone(), halt.clone()),
                     _ => {}
                 }
                 return journal.gone(halt);

@@ -60,10 +60,13 @@ pub(crate) struct Inner {
     is_kept: AtomicBool,
     /// Whether runs of processes that have died are taken over.
     recovers: AtomicBool,
+    /// Whether a claim has failed, and may have been carried out all the same: then runs are this engine's, and nobody
+    /// knows which.
+    lost_claim: AtomicBool,
     /// Runs that could not go on here. To try again and again would add a record each time.
     refused: Mutex<BTreeSet<RunKey>>,
-    /// Runs that the store has stopped, by id. They are still this engine's, whatever they wait for.
-    stopped: Mutex<BTreeSet<String>>,
+    /// Runs that the store has stopped, by id, and how. They are still this engine's, whatever they wait for.
+    stopped: Mutex<BTreeMap<String, Halt>>,
 }
 
 impl Drop for Inner {
@@ -146,7 +149,7 @@ impl Engine {
         self.0.refused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stopped(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn stopped(&self) -> MutexGuard<'_, BTreeMap<String, Halt>> {
         self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

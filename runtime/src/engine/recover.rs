@@ -68,7 +68,7 @@ impl Engine {
                 }
             }
         }
-        let stopped = self.stopped().clone();
+        let stopped: Vec<String> = self.stopped().keys().cloned().collect();
         for id in stopped {
             self.let_wait(&id).await?;
         }
@@ -141,14 +141,16 @@ impl Engine {
 
     /// A run that the store had stopped here waits on: for whoever wakes it, as if it had left the memory by itself.
     async fn let_wait(&self, id: &str) -> Result<(), StoreError> {
-        if !self.stopped().contains(id) {
+        if !self.stopped().contains_key(id) {
             return Ok(());
         }
-        if self.0.runs.get(id).is_none()
-            && let Some(header) = self.0.store.header(id).await?
-            && header.status == RunStatus::Waiting
-        {
-            self.disown(&header).await?;
+        let header = self.0.store.header(id).await?;
+        let owner = self.owner().await?;
+        match header.filter(|header| header.owner == Some(owner)) {
+            // It was under way until a moment ago: who waits for it is told, and asks again.
+            Some(header) if header.status == RunStatus::Running => return Ok(()),
+            Some(header) if self.0.runs.get(id).is_none() => self.disown(&header).await?,
+            _ => {}
         }
         self.stopped().remove(id);
         Ok(())

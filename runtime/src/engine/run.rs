@@ -201,6 +201,13 @@ impl<T: Travels> Run<T> {
             }
             _ => {}
         }
+        // Whoever was waiting outside of the memory is told as well.
+        let stopped = self.engine.stopped().get(&*self.id).cloned();
+        if let Some(halt) =
+            stopped.filter(|_| header.owner.is_some() && header.owner == self.engine.0.owner.get().copied())
+        {
+            return Err(halt.into());
+        }
         tokio::time::sleep(LOOK).await;
         Ok(None)
     }
