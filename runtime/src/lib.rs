@@ -19,6 +19,8 @@ mod node;
 mod options;
 mod question;
 mod route;
+#[cfg(test)]
+mod sim;
 pub mod state;
 pub mod store;
 mod sync;

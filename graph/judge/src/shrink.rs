@@ -13,7 +13,8 @@ pub fn shrink(mut graph: Graph<String>, holds: impl Fn(&Graph<String>) -> bool) 
     }
 }
 
-fn smaller(graph: &Graph<String>) -> Vec<Graph<String>> {
+/// Graphs from which one thing has been taken.
+pub fn smaller(graph: &Graph<String>) -> Vec<Graph<String>> {
     let mut all = Vec::new();
     for node in 2..graph.nodes.len() {
         all.push(without_node(graph, node));

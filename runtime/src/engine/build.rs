@@ -135,6 +135,13 @@ impl EngineBuilder {
         self
     }
 
+    /// The same for a workflow that is a value.
+    #[cfg(test)]
+    pub(crate) fn knows(mut self, definition: &Arc<Definition>) -> Self {
+        self.workflows.insert(definition.name.clone(), Arc::clone(definition));
+        self
+    }
+
     /// Runs a closure in the place of a node, wherever it stands in a workflow that this engine runs: for tests. The
     /// node's options (retries, time limit) stay. A nested workflow can be replaced as well.
     ///

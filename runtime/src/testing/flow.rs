@@ -43,6 +43,9 @@ pub(crate) enum Panics {
     End,
 }
 
+/// The items that a value stands for.
+pub(crate) type Items = fn(&Value) -> Vec<Value>;
+
 type Body = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Step> + Send + Sync>;
 
 struct Exits {
@@ -93,6 +96,7 @@ struct MadeNode {
 struct MadeScope {
     kind: ScopeKind,
     inside: Arc<Definition>,
+    items: Option<Items>,
     exits: Exits,
     panics: Option<Panics>,
     faults_by: Option<&'static str>,
@@ -191,7 +195,9 @@ impl AnyScope for MadeScope {
 
     fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault> {
         panic_if(self.panics, Panics::Enter);
-        Ok(match (self.kind, value(arrived)) {
+        let arrived = value(arrived);
+        let arrived = self.items.map_or(arrived.clone(), |items| Value::Array(items(&arrived)));
+        Ok(match (self.kind, arrived) {
             (ScopeKind::Each, Value::Array(items)) => {
                 items.into_iter().map(|item| Box::new(item) as BoxValue).collect()
             }
@@ -232,6 +238,8 @@ pub(crate) struct Made {
     net: Net,
     bodies: BTreeMap<String, Body>,
     inside: BTreeMap<String, (ScopeKind, Arc<Definition>)>,
+    items: BTreeMap<String, Items>,
+    starts_by: Option<fn(&Value, usize) -> usize>,
     options: BTreeMap<String, NodeOptions>,
     panics: BTreeMap<String, Panics>,
     faults_by: BTreeMap<String, &'static str>,
@@ -241,11 +249,18 @@ pub(crate) struct Made {
 
 /// A workflow named `w`. Nodes that are not given a body pass on what they get.
 pub(crate) fn made(text: &str) -> Made {
+    made_of(net(text))
+}
+
+/// The same of a graph that is there already.
+pub(crate) fn made_of(net: Net) -> Made {
     Made {
         name: "w".to_owned(),
-        net: net(text),
+        net,
         bodies: BTreeMap::new(),
         inside: BTreeMap::new(),
+        items: BTreeMap::new(),
+        starts_by: None,
         options: BTreeMap::new(),
         panics: BTreeMap::new(),
         faults_by: BTreeMap::new(),
@@ -274,6 +289,18 @@ impl Made {
 
     pub(crate) fn enters(mut self, name: &str, kind: ScopeKind, inside: Arc<Definition>) -> Self {
         self.inside.insert(name.to_owned(), (kind, inside));
+        self
+    }
+
+    /// What `[..]` makes items of.
+    pub(crate) fn items(mut self, name: &str, items: Items) -> Self {
+        self.items.insert(name.to_owned(), items);
+        self
+    }
+
+    /// Which of its choices a routed START takes, of so many.
+    pub(crate) fn starts_by(mut self, choose: fn(&Value, usize) -> usize) -> Self {
+        self.starts_by = Some(choose);
         self
     }
 
@@ -316,8 +343,9 @@ impl Made {
             let pass_on: Body = Arc::new(|input, _| async move { Step::Give(input) }.boxed());
             let body = self.bodies.get(name).cloned();
             let scope = self.inside.get(name).map(|(kind, inside)| {
-                let inside = Arc::clone(inside);
-                Arc::new(MadeScope { kind: *kind, inside, exits: exits(at), panics, faults_by }) as Arc<dyn AnyScope>
+                let (inside, items) = (Arc::clone(inside), self.items.get(name).copied());
+                Arc::new(MadeScope { kind: *kind, inside, items, exits: exits(at), panics, faults_by })
+                    as Arc<dyn AnyScope>
             });
             let node = MadeNode { body: body.unwrap_or(pass_on), exits: exits(at), panics, faults_by };
             Entry {
@@ -338,6 +366,7 @@ impl Made {
         let labels = self.net.labels.iter().map(|labels| labels.iter().map(|label| leak(label)).collect()).collect();
         let (start, panics) = (exits(START), self.panics.get("START").copied());
         let end_panics = self.panics.get("END").copied();
+        let starts_by = self.starts_by;
         Arc::new(Definition {
             name: self.name,
             is_unit: false,
@@ -347,7 +376,10 @@ impl Made {
             entries,
             start: Box::new(move |input| {
                 panic_if(panics, Panics::Start);
-                start.emit(None, input.downcast_ref::<Value>().expect("JSON"))
+                let input = input.downcast_ref::<Value>().expect("JSON");
+                let choose = starts_by.filter(|_| !start.labels.is_empty());
+                let label = choose.map(|choose| start.labels[choose(input, start.labels.len())].as_str());
+                start.emit(label, input)
             }),
             end: Box::new(move |arrived| {
                 panic_if(end_panics, Panics::End);

@@ -3,5 +3,5 @@
 mod flow;
 mod net;
 
-pub(crate) use flow::{Made, Panics, Step, made};
+pub(crate) use flow::{Made, Panics, Step, made, made_of};
 pub(crate) use net::{Net, net, try_net};

@@ -1,0 +1,168 @@
+//! What a node does, by its path and its attempt alone: so a run that was disturbed ends as one that was not.
+
+use graphweft_judge::random_graphs::Random;
+use serde_json::{Value, json};
+
+use super::scenario::{Doing, Proven, Scenario, Special};
+
+/// The labels of choices, by number.
+const LABELS: [&str; 10] = ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9"];
+
+/// The turn of a loop from which on it goes to its end.
+const FREE_TURNS: u64 = 3;
+
+/// FNV-1a (Fowler, Noll and Vo).
+pub(super) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// What chance says at a path.
+pub(super) fn drawn(chance: u64, path: &str, what: &str) -> Random {
+    Random::new(chance ^ hash(path).rotate_left(17) ^ hash(what))
+}
+
+/// What a value counts for. A text is an error, and which of several came first is up to the time that things took.
+pub(super) fn weight(value: &Value) -> u64 {
+    match value {
+        Value::Null => 1,
+        Value::Number(number) => number.as_u64().unwrap_or(2),
+        Value::String(_) => 3,
+        Value::Array(all) => all.iter().fold(5, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(weight(one))),
+        Value::Object(labelled) => labelled.values().map(weight).fold(7, u64::wrapping_add),
+        Value::Bool(_) => 11,
+    }
+}
+
+/// The items that `[..]` makes of a value.
+pub(super) fn items(value: &Value) -> Vec<Value> {
+    let seed = weight(value);
+    (0..seed % 5).map(|item| json!(seed.wrapping_mul(37).wrapping_add(item) >> 8)).collect()
+}
+
+/// The choice of a routed START.
+pub(super) fn start_by(value: &Value, choices: usize) -> usize {
+    (weight(value) >> 3) as usize % choices
+}
+
+/// How the choices of a node are called; not at all where it has only one.
+pub(super) fn labels(choices: usize, err: Option<usize>) -> Vec<String> {
+    if choices == 1 {
+        return Vec::new();
+    }
+    (0..choices).map(|at| label(at, err).to_owned()).collect()
+}
+
+pub(super) fn label(choice: usize, err: Option<usize>) -> &'static str {
+    if err == Some(choice) { "err" } else { LABELS[choice] }
+}
+
+/// What a node gives for what it gets and for what came of all that it asked its context for.
+pub(super) fn gives(path: &str, input: &Value, of_doings: u64) -> u64 {
+    // Numbers stay exact in JSON wherever it goes.
+    (hash(path) ^ weight(input).rotate_left(9) ^ of_doings) >> 12
+}
+
+/// What comes of all of it.
+pub(super) fn of_doings(scenario: &Scenario, path: &str, does: &[Doing]) -> u64 {
+    let of = |(at, doing): (usize, &Doing)| of_doing(scenario, path, at, *doing);
+    does.iter().enumerate().map(of).fold(0, and_then)
+}
+
+/// One thing after another.
+pub(super) fn and_then(before: u64, gave: u64) -> u64 {
+    before.rotate_left(5) ^ gave
+}
+
+/// What comes of one thing that a node asks its context for.
+fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
+    match doing {
+        Doing::Step { .. } => step_gives(scenario, &format!("{path}/step:{at}")),
+        Doing::Child { .. } => child_gives(scenario, &format!("{path}/child:{at}")),
+        Doing::Ask => answer(&format!("{path}/question:{at}")),
+        Doing::Sleep { .. } | Doing::Say => 0,
+    }
+}
+
+pub(super) fn step_gives(scenario: &Scenario, path: &str) -> u64 {
+    drawn(scenario.chance, path, "gives").bits() >> 12
+}
+
+fn child_gives(scenario: &Scenario, path: &str) -> u64 {
+    step_gives(scenario, &format!("{path}/step")).wrapping_mul(3) >> 2
+}
+
+/// What is answered to a question.
+pub(super) fn answer(question: &str) -> u64 {
+    hash(question) >> 12
+}
+
+/// What a collecting node gives, whatever has arrived.
+pub(super) fn collects(path: &str) -> u64 {
+    hash(path) >> 12
+}
+
+/// The choices of a node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Routing {
+    pub(super) choices: usize,
+    pub(super) err: Option<usize>,
+    /// The one that leads to an end.
+    stop: usize,
+}
+
+impl Routing {
+    pub(super) fn of(proven: &Proven<'_>, node: usize) -> Routing {
+        let data = &proven.graph.nodes[node];
+        Routing { choices: data.choices.len(), err: proven.flow.special(&data.id).err, stop: proven.stops[node] }
+    }
+
+    /// Whether chance has a say in where it goes on.
+    pub(super) fn is_free(self, path: &str) -> bool {
+        self.free().len() > 1 && !is_late(path)
+    }
+
+    /// The choices that an output may take.
+    pub(super) fn free(self) -> Vec<usize> {
+        (0..self.choices).filter(|choice| Some(*choice) != self.err).collect()
+    }
+
+    /// The choice of an output.
+    pub(super) fn choose(self, scenario: &Scenario, path: &str) -> usize {
+        if is_late(path) {
+            return self.stop;
+        }
+        let free = self.free();
+        match scenario.routes.get(path) {
+            Some(choice) => *choice,
+            None => free[drawn(scenario.chance, path, "route").below(free.len())],
+        }
+    }
+}
+
+/// Whether the loops around a path have gone round as they like for long enough. Then nothing fails any more, and each
+/// node takes the way to an end.
+fn is_late(path: &str) -> bool {
+    let turns = path.split('/').flat_map(|name| name.split('#').skip(1));
+    let turns = turns.filter_map(|turns| turns.split(['[', '/']).next());
+    turns.flat_map(|turns| turns.split('.')).any(|turn| turn.parse().is_ok_and(|turn: u64| turn >= FREE_TURNS))
+}
+
+/// How many attempts at a path fail.
+pub(super) fn fails(special: &Special, path: &str) -> u32 {
+    if is_late(path) { 0 } else { special.fails }
+}
+
+/// How many arrivals a collecting node wants.
+pub(super) fn wants(special: &Special, path: &str) -> u64 {
+    if is_late(path) { 1 } else { special.wants.max(1) }
+}
+
+/// How long an attempt takes, in milliseconds; often nothing at all, so that much happens at once.
+pub(super) fn takes(scenario: &Scenario, path: &str, attempt: u32, begun: u32) -> u64 {
+    let mut random = drawn(scenario.chance, path, &format!("takes {attempt} {begun}"));
+    match random.below(4) {
+        0 => 0,
+        1 => 1 + random.below(3) as u64,
+        _ => random.below(40) as u64,
+    }
+}

@@ -1,0 +1,213 @@
+//! The workflow of a scenario, with bodies that do what the scenario says.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphweft_graph::{START, Way};
+use serde_json::Value;
+
+use super::behaviour::{self, Routing};
+use super::ledger::{Ledger, UnderWay};
+use super::scenario::{Doing, Failing, Flow, Inside, Special};
+use crate::clock::Clock;
+use crate::context::Context;
+use crate::node::Node;
+use crate::options::RetryPolicy;
+use crate::state::{Append, StateKey, Sum};
+use crate::table::{Definition, ScopeKind};
+use crate::testing::{Made, Net, Step, made_of};
+
+/// How long an attempt may take that is not to end by itself; all others take much less.
+const LIMIT: Duration = Duration::from_secs(5);
+
+const TOTAL: StateKey<u64, Sum> = StateKey::new("total");
+const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
+const ARRIVED: StateKey<u64, Sum> = StateKey::new("arrived");
+
+/// What every body has at hand.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) ledger: Ledger,
+    pub(super) clock: Clock,
+}
+
+pub(super) fn definition(world: &World) -> Arc<Definition> {
+    made(&world.ledger.scenario().flow, world).build()
+}
+
+fn made(flow: &Flow, world: &World) -> Made {
+    let proven = flow.prove().expect("a proven graph");
+    let nodes = 0..proven.graph.nodes.len();
+    let err = |node: usize| flow.special(&proven.graph.nodes[node].id).err;
+    let labels =
+        nodes.clone().map(|node| behaviour::labels(proven.graph.nodes[node].choices.len(), err(node))).collect();
+    let net = Net { graph: proven.graph.clone(), plan: proven.plan.clone(), labels };
+    let mut made = made_of(net).starts_by(behaviour::start_by);
+    for node in nodes.filter(|node| *node > START + 1) {
+        let data = &proven.graph.nodes[node];
+        let special = flow.special(&data.id);
+        made = made.options(&data.id, |options| {
+            options.retry = RetryPolicy::attempts(special.max_attempts())
+                .initial_delay(Duration::from_millis(20))
+                .backoff_factor(1.5)
+                .jitter(0.0);
+            options.timeout = (special.failing == Failing::Timeout && special.fails > 0).then_some(LIMIT);
+            options.at_most_once = special.at_most_once;
+            options.max_parallel = special.max_parallel;
+        });
+        if let Some(err) = special.err {
+            made = made.faults_by(&data.id, behaviour::label(err, Some(err)));
+        }
+        let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
+        made = match special.inside.as_deref() {
+            Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside, world)),
+            Some(Inside::Each(inside)) => {
+                let inside = self::made(inside, world);
+                made.inside(&data.id, ScopeKind::Each, inside).items(&data.id, behaviour::items)
+            }
+            None => {
+                let body = Body { world: world.clone(), special, routing: Routing::of(&proven, node), collects };
+                made.node(&data.id, move |input, context| body.clone().run(input, context))
+            }
+        };
+    }
+    made
+}
+
+/// One node's.
+#[derive(Clone)]
+struct Body {
+    world: World,
+    special: Special,
+    routing: Routing,
+    collects: bool,
+}
+
+impl Body {
+    async fn run(self, input: Value, context: Context) -> Step {
+        let path = context.path();
+        let begun = self.world.ledger.begin(&path, context.attempt(), &context.0.state, self.world.clock.now());
+        if self.special.cleans_up {
+            let stopped = context.cancelled();
+            tokio::select! {
+                biased;
+                step = self.goes(&path, &input, &context, &begun) => return step,
+                () = stopped => {}
+            }
+            // It has a while for that; what it then gives comes too late.
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            return Step::Fail("it was cancelled");
+        }
+        self.goes(&path, &input, &context, &begun).await
+    }
+
+    async fn goes(&self, path: &str, input: &Value, context: &Context, begun: &UnderWay) -> Step {
+        let scenario = self.world.ledger.scenario();
+        let takes = behaviour::takes(scenario, path, context.attempt(), begun.before);
+        if takes > 0 {
+            tokio::time::sleep(Duration::from_millis(takes)).await;
+        }
+        if context.attempt() <= behaviour::fails(&self.special, path) {
+            return self.fails().await;
+        }
+        context.state().merge(TOTAL, behaviour::collects(path) >> 20);
+        context.state().push(SEEN, path.to_owned());
+        let mut sum = 0u64;
+        for (at, doing) in self.special.does.iter().enumerate() {
+            sum = behaviour::and_then(sum, self.does(path, context, at, *doing).await);
+        }
+        let choice = self.routing.choose(scenario, path);
+        let output = if self.collects {
+            let arrived = context.local().get(ARRIVED).ok().flatten().unwrap_or_default();
+            context.local().merge(ARRIVED, 1);
+            if arrived + 1 < behaviour::wants(&self.special, path) {
+                return Step::Wait;
+            }
+            behaviour::collects(path)
+        } else {
+            behaviour::gives(path, input, sum)
+        };
+        match self.routing.choices {
+            1 => Step::Give(output.into()),
+            _ => {
+                let label = behaviour::label(choice, self.special.err);
+                Step::Take(label, serde_json::json!({ label: output }))
+            }
+        }
+    }
+
+    async fn fails(&self) -> Step {
+        match (self.special.failing, self.special.err) {
+            (Failing::Error, None) => Step::Fail("on purpose"),
+            (Failing::Error, Some(err)) => Step::FailBy("on purpose", behaviour::label(err, Some(err))),
+            // Without the hook, which would fill the output of the test.
+            (Failing::Panic, _) => resume_unwind(Box::new("on purpose")),
+            (Failing::Timeout, _) => std::future::pending().await,
+        }
+    }
+
+    async fn does(&self, path: &str, context: &Context, at: usize, doing: Doing) -> u64 {
+        let scenario = self.world.ledger.scenario();
+        match doing {
+            Doing::Step { fails } => {
+                let step = format!("{path}/step:{at}");
+                let body = || async {
+                    let failed = self.world.ledger.begin_step(&step, path);
+                    tokio::time::sleep(Duration::from_millis(3)).await;
+                    match failed < fails {
+                        true => Err("on purpose".to_owned()),
+                        false => Ok(behaviour::step_gives(scenario, &step)),
+                    }
+                };
+                // It does not know its attempt, and goes by what is on record, which may be behind.
+                let retries = RetryPolicy::attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
+                context.step("step", body).key(at).retry(retries).await.unwrap_or(0)
+            }
+            Doing::Child { fails } => {
+                let child = Child { world: self.world.clone(), of: path.to_owned(), fails };
+                let retries = RetryPolicy::attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
+                context.run_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
+            }
+            Doing::Sleep { millis } => {
+                context.sleep(Duration::from_millis(millis)).key(at).await;
+                0
+            }
+            Doing::Ask => context.ask::<u64>("question", "How much?").key(at).await,
+            Doing::Say => {
+                context.say("on the way");
+                context.emit(at);
+                0
+            }
+        }
+    }
+}
+
+/// A child with a step of its own.
+struct Child {
+    world: World,
+    of: String,
+    fails: u32,
+}
+
+impl Node for Child {
+    type Input = u64;
+    type Output = u64;
+    type Error = String;
+
+    async fn run(&self, _: u64, context: &Context) -> Result<u64, String> {
+        let path = context.path();
+        self.world.ledger.begin_step(&path, &self.of);
+        if context.attempt() <= self.fails {
+            return Err("on purpose".to_owned());
+        }
+        let (step, scenario) = (format!("{path}/step"), self.world.ledger.scenario());
+        let body = || async {
+            self.world.ledger.begin_step(&step, &self.of);
+            Ok::<u64, String>(behaviour::step_gives(scenario, &step))
+        };
+        let gave = context.step("step", body).await.map_err(|error| error.to_string())?;
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        Ok(gave.wrapping_mul(3) >> 2)
+    }
+}

@@ -1,0 +1,66 @@
+//! The store fails at every commit of a scenario, one after another, before the commit is carried out and after.
+
+use super::behaviour::weight;
+use super::check::judged;
+use super::play::Played;
+use super::scenario::{How, Scenario, StoreFault};
+use crate::engine::Outcome;
+
+/// How much was played.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) runs: u64,
+    pub(super) crashes: u64,
+    pub(super) store_failures: u64,
+    pub(super) records: u64,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, played: &Played) {
+        self.runs += 1;
+        self.crashes += played.crashes;
+        self.store_failures += played.store_failures;
+        self.records += played.records.len() as u64;
+    }
+}
+
+/// Plays a scenario with a fault at every commit that it makes without one.
+///
+/// # Errors
+/// The scenario that breaks something, and what.
+pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Result<(), Box<(Scenario, String)>> {
+    let undisturbed = Scenario { faults: Vec::new(), ..scenario.clone() };
+    let lived = judged(&undisturbed).map_err(|why| (undisturbed.clone(), why))?;
+    counts.add(&lived);
+    for at in 0..lived.commits {
+        for carried_out in [false, true] {
+            // Each commit has a crash, and every other way of failing in turn.
+            let other = [How::Full, How::Io, How::Busy][(at % 3) as usize];
+            for how in [How::Dies, other] {
+                let disturbed = Scenario { faults: vec![StoreFault { at, carried_out, how }], ..undisturbed.clone() };
+                let went_on = judged(&disturbed).and_then(|played| {
+                    same_end(&lived, &played)?;
+                    Ok(played)
+                });
+                match went_on {
+                    Ok(played) => counts.add(&played),
+                    Err(why) => return Err(Box::new((disturbed, why))),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A run that was disturbed gives what it gives undisturbed. Where something was cut short that may not be repeated, or
+/// somebody cancels, the oracle knows better.
+fn same_end(lived: &Played, disturbed: &Played) -> Result<(), String> {
+    match (&lived.outcome, &disturbed.outcome) {
+        (Outcome::Completed(one), Outcome::Completed(other))
+            if weight(one) != weight(other) && !disturbed.log.iter().any(|line| line.contains("Interrupted")) =>
+        {
+            Err(format!("undisturbed it gives {one}, and here {other}"))
+        }
+        _ => Ok(()),
+    }
+}

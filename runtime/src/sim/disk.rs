@@ -1,0 +1,280 @@
+//! The store of a simulated run: what is written outlives every process, and a process that is to die does so at a
+//! commit.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Waker, Poll, Wake};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, pending, ready};
+use serde_json::Value as Json;
+use tokio::sync::Notify;
+
+use super::scenario::{How, StoreFault};
+use crate::store::{
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+};
+
+/// What a crash leaves: the store itself, and all that was ever written to it.
+#[derive(Clone)]
+pub(super) struct Disk(Arc<Shared>);
+
+struct Shared {
+    store: Box<dyn Store>,
+    /// Tokio's, and so of no meaning to the store.
+    commit_takes: u64,
+    died: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The process that may use it now.
+    process: u32,
+    owners: Vec<Owner>,
+    /// How many commits this process has asked for, and how many all have.
+    commits: u64,
+    all_commits: u64,
+    fault: Option<StoreFault>,
+    fails: Option<How>,
+    run: Option<RunKey>,
+    records: Vec<Stored>,
+}
+
+/// What comes of a commit.
+enum Fate {
+    Done,
+    /// Carried out or not, nobody is told.
+    Dies {
+        carried_out: bool,
+    },
+    Fails {
+        how: How,
+        carried_out: bool,
+    },
+}
+
+impl Disk {
+    pub(super) fn new(store: impl Store, commit_takes: u64) -> Disk {
+        let state = Mutex::default();
+        Disk(Arc::new(Shared { store: Box::new(store), commit_takes, died: Notify::new(), state }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store as the next process has it. The one before is dead, and known to be.
+    pub(super) fn boot(&self, fault: Option<StoreFault>) -> Process {
+        let mut state = self.state();
+        state.process += 1;
+        state.commits = 0;
+        state.fault = fault;
+        state.fails = None;
+        for owner in std::mem::take(&mut state.owners) {
+            self.0.store.leave(owner);
+        }
+        Process { disk: self.clone(), number: state.process }
+    }
+
+    /// Until the process is to die.
+    pub(super) async fn died(&self) {
+        self.0.died.notified().await;
+    }
+
+    /// What was wrong with it is put right.
+    pub(super) fn mend(&self) {
+        self.state().fails = None;
+    }
+
+    pub(super) fn is_failing(&self) -> bool {
+        self.state().fails.is_some()
+    }
+
+    pub(super) fn all_commits(&self) -> u64 {
+        self.state().all_commits
+    }
+
+    pub(super) fn header(&self, id: &str) -> Option<RunHeader> {
+        at_once(self.0.store.header(id)).ok().flatten()
+    }
+
+    /// What is on record of the run.
+    pub(super) fn with_records<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
+        look(&self.state().records)
+    }
+
+    /// Takes note of what the run's journal has got.
+    fn refresh(&self) {
+        let mut state = self.state();
+        let Some(run) = state.run else { return };
+        let from = state.records.len() as u64;
+        let more = at_once(self.0.store.read(run, from, usize::MAX)).expect("the store itself is sound");
+        state.records.extend(more);
+    }
+}
+
+/// The store as one process has it.
+#[derive(Clone)]
+pub(super) struct Process {
+    disk: Disk,
+    number: u32,
+}
+
+impl Process {
+    fn is_dead(&self) -> bool {
+        let state = self.disk.state();
+        state.process != self.number || matches!(state.fails, Some(How::Dies))
+    }
+
+    /// What is to come of the next commit.
+    fn fate(&self) -> Fate {
+        let mut state = self.disk.state();
+        if let Some(how) = state.fails {
+            return Fate::Fails { how, carried_out: false };
+        }
+        let at = state.commits;
+        state.commits += 1;
+        state.all_commits += 1;
+        match state.fault.filter(|fault| fault.at == at) {
+            None => Fate::Done,
+            Some(StoreFault { how: How::Dies, carried_out, .. }) => {
+                state.fails = Some(How::Dies);
+                Fate::Dies { carried_out }
+            }
+            Some(StoreFault { how, carried_out, .. }) => {
+                if how != How::Busy {
+                    state.fails = Some(how);
+                }
+                Fate::Fails { how, carried_out }
+            }
+        }
+    }
+
+    fn commit<T: Send + 'static>(
+        &self,
+        carry_out: impl FnOnce(&dyn Store) -> BoxFuture<'_, Result<T, StoreError>>,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        if self.is_dead() {
+            return pending().boxed();
+        }
+        let fate = self.fate();
+        let carries_out = match fate {
+            Fate::Done => true,
+            Fate::Dies { carried_out } | Fate::Fails { carried_out, .. } => carried_out,
+        };
+        let done = carries_out.then(|| at_once(carry_out(&*self.disk.0.store)));
+        self.disk.refresh();
+        let takes = std::time::Duration::from_millis(self.disk.0.commit_takes);
+        match (fate, done) {
+            (Fate::Done, Some(done)) if takes.is_zero() => ready(done).boxed(),
+            (Fate::Done, Some(done)) => tokio::time::sleep(takes).map(|()| done).boxed(),
+            (Fate::Fails { how, .. }, _) => ready(Err(error(how))).boxed(),
+            _ => {
+                self.disk.0.died.notify_one();
+                pending().boxed()
+            }
+        }
+    }
+
+    fn look<T: Send + 'static>(
+        &self,
+        carry_out: impl FnOnce(&dyn Store) -> BoxFuture<'_, Result<T, StoreError>>,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        if self.is_dead() {
+            return pending().boxed();
+        }
+        if let Some(how) = self.disk.state().fails {
+            return ready(Err(error(how))).boxed();
+        }
+        ready(at_once(carry_out(&*self.disk.0.store))).boxed()
+    }
+}
+
+pub(super) fn error(how: How) -> StoreError {
+    let (path, message) = (PathBuf::from("runs.db"), "on purpose".to_owned());
+    match how {
+        How::Full => StoreError::Full { path, message },
+        How::Busy => StoreError::Busy { path, message },
+        How::Io | How::Dies => StoreError::Io { path, message },
+    }
+}
+
+impl Store for Process {
+    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        let joined = self.look(|store| store.join());
+        async move {
+            let owner = joined.await?;
+            self.disk.state().owners.push(owner);
+            Ok(owner)
+        }
+        .boxed()
+    }
+
+    fn leave(&self, owner: Owner) {
+        if !self.is_dead() {
+            self.disk.0.store.leave(owner);
+        }
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.commit(|store| {
+            let created = at_once(store.create(run));
+            if let Ok(Created::New(header) | Created::Existing(header)) = &created {
+                self.disk.state().run = Some(header.key);
+            }
+            ready(created).boxed()
+        })
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        self.commit(|store| store.append(batch))
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.look(|store| store.read(run, from, limit))
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.look(|store| store.header(id))
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.look(|store| store.list(query))
+    }
+
+    /// A commit where it is meant to take runs over; whoever only looks every now and then would never let it rest.
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        if claim.own {
+            return self.commit(|store| store.claim(claim));
+        }
+        let claimed = self.look(|store| store.claim(claim));
+        self.disk.refresh();
+        claimed
+    }
+
+    fn is_shared(&self) -> bool {
+        self.disk.0.store.is_shared()
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
+        self.look(|store| store.graph(hash))
+    }
+}
+
+/// Waits on this thread, so that no other task and no clock goes on meanwhile.
+pub(super) fn at_once<T>(mut future: BoxFuture<'_, T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    loop {
+        match future.poll_unpin(&mut Waker::from_waker(&waker)) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}

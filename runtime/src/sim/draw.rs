@@ -1,0 +1,143 @@
+//! Scenarios by chance.
+
+use graphweft_graph::{END, Graph, START, Way};
+use graphweft_judge::notation;
+use graphweft_judge::random_graphs::{self, Random};
+
+use super::scenario::{Answers, Doing, Failing, Flow, How, Inside, Kept, Proven, Scenario, Special, StoreFault};
+
+/// What is drawn from a seed; always the same.
+pub(super) fn scenario(seed: u64) -> Scenario {
+    let mut random = Random::new(seed);
+    let flow = flow(&mut random, "n", 12, 2);
+    let faults = random.below(4);
+    Scenario {
+        chance: random.bits(),
+        flow,
+        routes: Default::default(),
+        max_concurrency: if random.in_percent(60) { 0 } else { 1 + random.below(3) },
+        unloads: random.in_percent(25),
+        store: if random.in_percent(4) { Kept::OnDisk } else { Kept::InMemory },
+        commit_takes: if random.in_percent(70) { 0 } else { 1 + random.below(4) as u64 },
+        faults: (0..faults).map(|_| fault(&mut random)).collect(),
+        cancel_at: random.in_percent(8).then(|| random.below(150) as u64),
+        answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
+        starts_again: random.in_percent(30),
+    }
+}
+
+fn fault(random: &mut Random) -> StoreFault {
+    let how = match random.below(10) {
+        0..7 => How::Dies,
+        7 => How::Full,
+        8 => How::Io,
+        _ => How::Busy,
+    };
+    StoreFault { at: random.below(30) as u64, carried_out: random.in_percent(50), how }
+}
+
+/// A proven graph of at most so many nodes, with graphs of so many levels inside.
+fn flow(random: &mut Random, prefix: &str, most: usize, levels: usize) -> Flow {
+    let mut flow = Flow { graph: notation::write(&proven(random, prefix, most)), ..Flow::default() };
+    let drawn = flow.clone();
+    let Proven { graph, stops, .. } = drawn.prove().expect("it was proven");
+    for (node, data) in graph.nodes.iter().enumerate().filter(|(node, _)| *node > START + 1) {
+        let choices = data.choices.len();
+        let special = if data.ways.iter().any(|way| matches!(way, Way::Any(_))) {
+            collecting(random)
+        } else if levels > 0 && random.in_percent(12) && (choices == 1 || (choices == 2 && stops[node] == 0)) {
+            inside(random, &data.id, choices, levels)
+        } else {
+            leaf(random, choices)
+        };
+        if special != Special::default() {
+            flow.nodes.insert(data.id.clone(), special);
+        }
+    }
+    flow
+}
+
+fn proven(random: &mut Random, prefix: &str, most: usize) -> Graph<String> {
+    loop {
+        let mut graph = random_graphs::graph(random);
+        // END collects nothing, since it has no body, and what collects has no other way in: the language sees to that.
+        let collects_amiss = graph.nodes.iter().enumerate().any(|(node, data)| {
+            let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
+            collects && (node == END || data.ways.len() > 1)
+        });
+        if collects_amiss || graph.nodes.len() > most || graph.nodes.iter().any(|node| node.choices.len() > 9) {
+            continue;
+        }
+        for (at, node) in graph.nodes.iter_mut().enumerate().skip(2) {
+            node.id = format!("{prefix}{at}");
+        }
+        if graphweft_graph::analyse(&graph).is_ok() {
+            return graph;
+        }
+    }
+}
+
+fn collecting(random: &mut Random) -> Special {
+    let attempts = if random.in_percent(20) { 2 } else { 0 };
+    Special { wants: random.below(3) as u64, attempts, fails: attempts / 2, ..Special::default() }
+}
+
+fn inside(random: &mut Random, name: &str, choices: usize, levels: usize) -> Special {
+    let flow = flow(random, &format!("{name}i"), 7, levels - 1);
+    let is_each = random.in_percent(50);
+    let inside = if is_each { Inside::Each(flow) } else { Inside::Nested(flow) };
+    Special {
+        inside: Some(Box::new(inside)),
+        err: (choices == 2).then_some(1),
+        attempts: if random.in_percent(15) { 2 } else { 0 },
+        max_parallel: (is_each && random.in_percent(40)).then(|| 1 + random.below(3) as u32),
+        ..Special::default()
+    }
+}
+
+fn leaf(random: &mut Random, choices: usize) -> Special {
+    let mut special = Special::default();
+    match random.below(100) {
+        0..18 => {
+            special.attempts = 2 + random.below(2) as u32;
+            special.fails = 1 + random.below(special.attempts as usize - 1) as u32;
+        }
+        18..26 if choices > 1 => {
+            special.attempts = 1 + random.below(3) as u32;
+            special.fails = special.attempts;
+            special.err = Some(random.below(choices));
+        }
+        26..28 => {
+            special.attempts = 1 + random.below(2) as u32;
+            special.fails = special.attempts;
+        }
+        28..36 => {
+            special.at_most_once = true;
+            special.err = (choices > 1 && random.in_percent(70)).then(|| random.below(choices));
+        }
+        _ => {}
+    }
+    if special.fails > 0 {
+        special.failing = match random.below(5) {
+            0..3 => Failing::Error,
+            3 => Failing::Panic,
+            _ => Failing::Timeout,
+        };
+    }
+    if random.in_percent(20) && special.failing != Failing::Timeout {
+        special.does = (0..1 + random.below(3)).map(|_| doing(random)).collect();
+    }
+    special.cleans_up = random.in_percent(12);
+    special.max_parallel = random.in_percent(15).then(|| 1 + random.below(2) as u32);
+    special
+}
+
+fn doing(random: &mut Random) -> Doing {
+    match random.below(7) {
+        0..2 => Doing::Step { fails: random.below(3) as u32 },
+        2 => Doing::Child { fails: random.below(2) as u32 },
+        3 => Doing::Sleep { millis: random.below(400) as u64 },
+        4..6 => Doing::Ask,
+        _ => Doing::Say,
+    }
+}

@@ -1,0 +1,289 @@
+//! What the nodes of a simulated run have done, in a book that no crash reaches; and what may never be, looked at
+//! whenever a node begins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::disk::Disk;
+use super::scenario::{Flow, Inside, Scenario};
+use crate::core::fold_into;
+use crate::event::EventKind;
+use crate::store::Stored;
+
+#[derive(Clone)]
+pub(super) struct Ledger(Arc<Shared>);
+
+struct Shared {
+    scenario: Scenario,
+    disk: Disk,
+    /// For the name of each node, the node with the graph that it stands in.
+    around: BTreeMap<String, Around>,
+    book: Mutex<Book>,
+}
+
+#[derive(Clone, Debug)]
+struct Around {
+    name: String,
+    is_each: bool,
+    max_parallel: Option<u32>,
+}
+
+#[derive(Default)]
+struct Book {
+    process: u32,
+    /// Attempts that are under way in this process.
+    under_way: BTreeSet<String>,
+    /// Attempts by path, number and how often what is around them had begun: how often they began.
+    begun: BTreeMap<(String, u32, usize), u32>,
+    /// What has been broken.
+    broken: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// An attempt at a node, under way while this lives.
+pub(super) struct UnderWay {
+    ledger: Ledger,
+    path: String,
+    process: u32,
+    /// How often this attempt had begun before.
+    pub(super) before: u32,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut book = self.ledger.book();
+        if book.process == self.process {
+            book.under_way.remove(&self.path);
+        }
+    }
+}
+
+impl Ledger {
+    pub(super) fn new(scenario: &Scenario, disk: &Disk) -> Ledger {
+        let mut around = BTreeMap::new();
+        stand_in(&scenario.flow, &mut around);
+        let (scenario, disk) = (scenario.clone(), disk.clone());
+        Ledger(Arc::new(Shared { scenario, disk, around, book: Mutex::default() }))
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on another process writes.
+    pub(super) fn boot(&self) {
+        let mut book = self.book();
+        book.process += 1;
+        book.under_way.clear();
+    }
+
+    pub(super) fn scenario(&self) -> &Scenario {
+        &self.0.scenario
+    }
+
+    pub(super) fn breaks(&self, what: String) {
+        self.book().broken.push(what);
+    }
+
+    pub(super) fn write(&self, line: String) {
+        self.book().lines.push(line);
+    }
+
+    pub(super) fn broken(&self) -> Option<String> {
+        self.book().broken.first().cloned()
+    }
+
+    pub(super) fn take_lines(&self) -> Vec<String> {
+        std::mem::take(&mut self.book().lines)
+    }
+
+    /// An attempt begins.
+    pub(super) fn begin(&self, path: &str, attempt: u32, state: &Map<String, Value>, now: SystemTime) -> UnderWay {
+        self.0.disk.with_records(|records| self.look_at_attempt(path, attempt, state, records));
+        self.write(format!("{} {path} begins, attempt {attempt}", millis(now)));
+        let entered = self.0.disk.with_records(|records| self.entered(path, records));
+        let mut book = self.book();
+        if !book.under_way.insert(path.to_owned()) {
+            book.broken.push(format!("`{path}` runs twice at once"));
+        }
+        self.look_at_limits(path, &mut book);
+        let begun = book.begun.entry((path.to_owned(), attempt, entered)).or_default();
+        let before = *begun;
+        *begun += 1;
+        UnderWay { ledger: self.clone(), path: path.to_owned(), process: book.process, before }
+    }
+
+    /// A step or a child begins. How many failures of it are on record.
+    pub(super) fn begin_step(&self, path: &str, of: &str) -> u32 {
+        self.0.disk.with_records(|records| {
+            let since = &records[self.entry(of, records)..];
+            if since.iter().any(|at| is_completion(at) && at.record.path == path) {
+                self.breaks(format!("`{path}` is on record, and runs again"));
+            }
+            let failed =
+                |at: &&Stored| matches!(at.record.kind, EventKind::NodeFailed { .. }) && at.record.path == path;
+            since.iter().filter(failed).count() as u32
+        })
+    }
+
+    fn look_at_attempt(&self, path: &str, attempt: u32, state: &Map<String, Value>, records: &[Stored]) {
+        let special = self.0.scenario.flow.find(name_of(path)).cloned().unwrap_or_default();
+        if attempt > special.max_attempts() {
+            self.breaks(format!("`{path}` begins attempt {attempt} of {}", special.max_attempts()));
+        }
+        if records.iter().any(|at| at.record.kind.is_terminal()) {
+            self.breaks(format!("`{path}` begins when the run is over"));
+        }
+        let from = self.entry(path, records);
+        let since = &records[from..];
+        if since.iter().any(|at| is_completion(at) && at.record.path == path) {
+            self.breaks(format!("`{path}` is on record as completed, and begins again"));
+        }
+        let is_started = |at: &Stored| match at.record.kind {
+            EventKind::NodeStarted { attempt: number, .. } => at.record.path == path && number == attempt,
+            _ => false,
+        };
+        let Some(started) = records.iter().rposition(is_started) else {
+            return self.breaks(format!("`{path}` begins attempt {attempt}, and that is not on record"));
+        };
+        let waits = since.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
+        let resumed = records.iter().filter(|at| matches!(at.record.kind, EventKind::RunResumed { .. })).count();
+        let entered = self.entered(path, records);
+        let before = self.book().begun.get(&(path.to_owned(), attempt, entered)).copied().unwrap_or_default() as usize;
+        if before > waits + if special.at_most_once { 0 } else { resumed } {
+            self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
+        }
+        // What it sees is what was recorded before it began, and nothing else.
+        let mut folded = Map::new();
+        for stored in &records[..started] {
+            if let EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } = &stored.record.kind
+                && self.is_node(&stored.record.path)
+                && let Err(fault) = fold_into(&mut folded, state)
+            {
+                self.breaks(format!("`{}` has written what cannot be folded: {fault}", stored.record.path));
+            }
+        }
+        if folded != *state {
+            let (seen, folded) = (Value::from(state.clone()), Value::from(folded));
+            self.breaks(format!("`{path}` sees the state {seen}, and {folded} is on record"));
+        }
+    }
+
+    fn look_at_limits(&self, path: &str, book: &mut Book) {
+        let most = self.0.scenario.max_concurrency;
+        if most > 0 && book.under_way.len() > most {
+            let broken =
+                format!("{} nodes are under way, of at most {most}: {:?}", book.under_way.len(), book.under_way);
+            book.broken.push(broken);
+        }
+        let Some(around) = self.0.around.get(name_of(path)).filter(|around| around.is_each) else { return };
+        let Some((each, _)) = path.rsplit_once('[') else { return };
+        let own = self.0.scenario.flow.find(name_of(path)).and_then(|special| special.max_parallel);
+        let of_node = book.under_way.iter().filter(|at| at.rsplit_once('[').is_some_and(|(other, _)| other == each));
+        let count = of_node.count();
+        if own.is_some_and(|most| count > most as usize) {
+            book.broken.push(format!("{count} items are in `{path}`"));
+        }
+        let Some(most) = around.max_parallel else { return };
+        let group = |path: &str| -> Option<(String, String)> {
+            let (before, name) = path.rsplit_once('/')?;
+            let (name, item) = name.split_once('[')?;
+            let (name, turns) = name.split_once('#').unwrap_or((name, ""));
+            let inside = self.0.around.get(name)?;
+            let item = item.split(']').next()?.to_owned();
+            Some((format!("{before}/{}#{turns}", inside.name), item))
+        };
+        let Some((of, _)) = group(path) else { return };
+        let items: BTreeSet<String> = book
+            .under_way
+            .iter()
+            .filter_map(|at| group(at))
+            .filter(|(each, _)| *each == of)
+            .map(|(_, at)| at)
+            .collect();
+        // Brackets in brackets have no more than their own items counted here.
+        if path.matches('[').count() == 1 && items.len() > most as usize {
+            book.broken.push(format!("{} items of `{of}` are under way, of at most {most}", items.len()));
+        }
+    }
+
+    /// How often what is around a node had begun: then all of it may run again.
+    fn entered(&self, path: &str, records: &[Stored]) -> usize {
+        let above = self.above(path);
+        records.iter().filter(|at| is_start(at) && above.contains(&at.record.path)).count()
+    }
+
+    /// From which record on what happened at a path still counts.
+    fn entry(&self, path: &str, records: &[Stored]) -> usize {
+        let above = self.above(path);
+        records.iter().rposition(|at| is_start(at) && above.contains(&at.record.path)).unwrap_or(0)
+    }
+
+    /// Whether it is a node of a graph, and nothing that a node has asked its context for.
+    pub(super) fn is_node(&self, path: &str) -> bool {
+        self.0.around.contains_key(name_of(path))
+    }
+
+    /// Whether it is a node with a graph inside.
+    pub(super) fn is_scope(&self, path: &str) -> bool {
+        self.0.scenario.flow.find(name_of(path)).is_some_and(|special| special.inside.is_some())
+    }
+
+    /// The paths of the nodes with the graphs that a node stands in.
+    pub(super) fn above(&self, path: &str) -> Vec<String> {
+        let mut above = Vec::new();
+        let mut at = path.to_owned();
+        while let Some(around) = self.0.around.get(name_of(&at)).filter(|around| !around.name.is_empty()) {
+            let Some((before, last)) = at.rsplit_once('/') else { break };
+            at = if around.is_each {
+                let suffix = &last[name_of(&at).len()..];
+                let outer = suffix.rfind('[').map_or("", |item| &suffix[..item]);
+                format!("{before}/{}{outer}", around.name)
+            } else {
+                before.to_owned()
+            };
+            above.push(at.clone());
+        }
+        above
+    }
+}
+
+fn stand_in(flow: &Flow, around: &mut BTreeMap<String, Around>) {
+    inside(flow, &Around { name: String::new(), is_each: false, max_parallel: None }, around);
+}
+
+fn inside(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
+    for node in graphweft_judge::notation::read(&flow.graph).nodes {
+        around.insert(node.id, of.clone());
+    }
+    for (name, into) in flow.insides() {
+        let is_each = matches!(into, Inside::Each(_));
+        let max_parallel = flow.special(name).max_parallel;
+        inside(into.flow(), &Around { name: name.to_owned(), is_each, max_parallel }, around);
+    }
+}
+
+/// The name of the node at a path.
+pub(super) fn name_of(path: &str) -> &str {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.split(['#', '[']).next().unwrap_or_default()
+}
+
+pub(super) fn is_completion(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::NodeCompleted { .. })
+}
+
+fn is_waiting(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::NodeWaiting { .. })
+}
+
+fn is_start(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::NodeStarted { .. })
+}
+
+pub(super) fn millis(time: SystemTime) -> u128 {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
+}

@@ -1,0 +1,27 @@
+//! A simulator: the engine, the driver and the stores as they are, on one thread under a clock of their own, with
+//! everything that chance decides drawn from one number.
+//!
+//! A [`Scenario`](scenario::Scenario) says which graph runs, which routes its nodes take, how long they take, how they
+//! fail, what they ask, when the store fails and the process dies. One scenario gives one run, to the byte of its log,
+//! so that what goes wrong once goes wrong again. While it runs a [ledger](ledger) that no crash reaches holds what the
+//! nodes do against what is promised, and when it is over the record is held against the [oracle](oracle), a plain
+//! interpreter of DESIGN.md 3.1 that plays the same routes.
+//!
+//! - `GRAPHWEFT_SEED=7 GRAPHWEFT_RUNS=1 cargo test -p graphweft --lib sim::tests::random` repeats one seed;
+//! - `GRAPHWEFT_RUNS=100000` searches longer, and `GRAPHWEFT_CRASHES=10000` lets so many processes die;
+//! - `GRAPHWEFT_SCENARIO='{..}' cargo test -p graphweft --lib sim::tests::one` plays a scenario that was printed.
+
+mod behaviour;
+mod bodies;
+mod check;
+mod crashes;
+mod disk;
+mod draw;
+mod ledger;
+mod oracle;
+mod play;
+mod regressions;
+mod scenario;
+mod shrink;
+mod small;
+mod tests;

@@ -1,0 +1,333 @@
+//! Plays a scenario: one process after another on the same store, until the run is over.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::behaviour;
+use super::bodies::{World, definition};
+use super::disk::{Disk, Process, at_once, error};
+use super::ledger::{Ledger, millis};
+use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
+use crate::clock::Clock;
+use crate::engine::{Engine, Outcome, Run, RunError, StartError};
+use crate::event::EventKind;
+use crate::question::AnswerError;
+use crate::store::{MemoryStore, StoreError, Stored};
+use crate::workflow::Flow;
+
+const ID: &str = "x";
+
+/// How long a process may go on; nothing that happens in one takes a tenth of it.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long nobody is there between two processes.
+const DOWNTIME: Duration = Duration::from_millis(1500);
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub(super) struct Played {
+    pub(super) outcome: Outcome<Value>,
+    pub(super) records: Vec<Stored>,
+    /// All that happened, line by line.
+    pub(super) log: Vec<String>,
+    /// How many processes died, and how often the store failed one that lived on.
+    pub(super) crashes: u64,
+    pub(super) store_failures: u64,
+    pub(super) commits: u64,
+}
+
+/// Plays it.
+///
+/// # Errors
+/// What was broken while it ran.
+pub(super) fn play(scenario: &Scenario) -> Result<Played, String> {
+    match scenario.store {
+        Kept::InMemory => play_on(scenario, Disk::new(MemoryStore::new(), scenario.commit_takes)),
+        #[cfg(feature = "sqlite")]
+        Kept::OnDisk => {
+            let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+            let open = crate::store::SqliteStore::builder()
+                .durability(crate::store::Durability::Relaxed)
+                .open(directory.path().join("runs.db"));
+            let store = at_once(Box::pin(open)).map_err(|error| error.to_string())?;
+            play_on(scenario, Disk::new(store, scenario.commit_takes))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        Kept::OnDisk => play_on(scenario, Disk::new(MemoryStore::new(), scenario.commit_takes)),
+    }
+}
+
+/// How a process ended.
+enum End {
+    Died,
+    Over(Outcome<Value>),
+}
+
+fn play_on(scenario: &Scenario, disk: Disk) -> Result<Played, String> {
+    let ledger = Ledger::new(scenario, &disk);
+    let mut now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    let begun = now;
+    let (mut crashes, mut store_failures) = (0, 0);
+    let mut faults = scenario.faults.iter().copied();
+    let outcome = loop {
+        let store = disk.boot(faults.next());
+        ledger.boot();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        let life = Life { scenario, disk: &disk, ledger: &ledger, begun };
+        let ended = runtime.block_on(async {
+            let booted = Instant::now();
+            let from = now;
+            let clock = move || from + booted.elapsed();
+            let ended = life.lives(store, clock, &mut store_failures).await;
+            now = clock() + DOWNTIME;
+            ended
+        });
+        // Whatever was under way is gone with it.
+        drop(runtime);
+        if let Some(broken) = ledger.broken() {
+            return Err(broken);
+        }
+        match ended? {
+            End::Over(outcome) => break outcome,
+            End::Died => crashes += 1,
+        }
+        ledger.write(format!("{} a new process", millis(now)));
+    };
+    let records = disk.with_records(<[Stored]>::to_vec);
+    let mut log = ledger.take_lines();
+    log.extend(records.iter().map(|at| {
+        let kind = serde_json::to_string(&at.record.kind).unwrap_or_default();
+        format!("{} {} {} {kind}", at.seq, millis(at.time), at.record.path)
+    }));
+    Ok(Played { outcome, records, log, crashes, store_failures, commits: disk.all_commits() })
+}
+
+/// One process.
+struct Life<'a> {
+    scenario: &'a Scenario,
+    disk: &'a Disk,
+    ledger: &'a Ledger,
+    begun: SystemTime,
+}
+
+impl Life<'_> {
+    async fn lives(
+        &self,
+        store: Process,
+        clock: impl Fn() -> SystemTime + Clone + Send + Sync + 'static,
+        store_failures: &mut u64,
+    ) -> Result<End, String> {
+        tokio::select! {
+            biased;
+            () = self.disk.died() => Ok(End::Died),
+            ended = self.drives(store, Clock::new(clock), store_failures) => ended.map(End::Over),
+            () = tokio::time::sleep(PATIENCE) => Err(self.stuck()),
+        }
+    }
+
+    fn stuck(&self) -> String {
+        let header = self.disk.header(ID);
+        let all = self.disk.with_records(|records| {
+            let line = |at: &Stored| format!("{} {} {}", millis(at.time), at.record.path, brief(&at.record.kind));
+            records.iter().map(line).collect::<Vec<_>>().join("\n  ")
+        });
+        format!("nothing moves, and the run is not over: {header:?}\n  {all}")
+    }
+
+    async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<Outcome<Value>, String> {
+        let world = World { ledger: self.ledger.clone(), clock: clock.clone() };
+        let definition = definition(&world);
+        let now = clock.clone();
+        let builder = Engine::builder().store(store).clock(move || now.now()).knows(&definition);
+        let builder = builder.max_concurrency(self.scenario.max_concurrency);
+        let builder = if self.scenario.unloads { builder.keep_waiting(0) } else { builder };
+        let engine = builder.build().map_err(|error| error.to_string())?;
+        let mut is_first = self.disk.with_records(|records| records.is_empty());
+        loop {
+            let run = if is_first || self.scenario.starts_again {
+                let flow = Flow::<Value, Value>::new(Arc::clone(&definition));
+                match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(ID).await {
+                    Ok(run) => Ok(run),
+                    Err(StartError::Store(error)) => Err(error),
+                    Err(other) => return Err(format!("the run cannot be started: {other}")),
+                }
+            } else {
+                self.recovers(&engine).await?
+            };
+            let failed = match run {
+                Ok(run) => match self.accompanies(&engine, &run, &clock).await? {
+                    Ok(outcome) => {
+                        self.stays_over(&engine, &outcome).await?;
+                        return Ok(outcome);
+                    }
+                    Err(error) => error,
+                },
+                Err(error) => error,
+            };
+            if !is_on_purpose(&failed, &self.scenario.faults) {
+                return Err(format!("the store is said to have failed: {failed}"));
+            }
+            // Somebody frees the disk, and asks for the run again.
+            *store_failures += 1;
+            self.disk.mend();
+            is_first = self.disk.with_records(|records| records.is_empty());
+            if *store_failures > 10 + self.scenario.faults.len() as u64 {
+                return Err(format!("the store is mended, and still fails: {failed}"));
+            }
+        }
+    }
+
+    async fn recovers(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
+        let recovery = match engine.recover().await {
+            Ok(recovery) => recovery,
+            Err(error) => return Ok(Err(error)),
+        };
+        match recovery.failed.first() {
+            Some((_, RunError::Store(error))) => return Ok(Err(error.clone())),
+            Some((_, why)) => return Err(format!("the run cannot be gone on with: {why}")),
+            None => {}
+        }
+        if !recovery.unregistered.is_empty() {
+            return Err("the run's workflow is not known".to_owned());
+        }
+        if let Some(run) = recovery.resumed.into_iter().next() {
+            return Ok(Ok(run));
+        }
+        match engine.run(ID).await {
+            Ok(Some(run)) => Ok(Ok(run)),
+            Ok(None) => Err("the run is gone".to_owned()),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Waits for the end of the run, answers its questions, and cancels it when it is time.
+    async fn accompanies(
+        &self,
+        engine: &Engine,
+        run: &Run<Value>,
+        clock: &Clock,
+    ) -> Result<Result<Outcome<Value>, StoreError>, String> {
+        let cancels = async {
+            if let Some(at) = self.scenario.cancel_at {
+                tokio::time::sleep(clock.until(self.begun + Duration::from_millis(at))).await;
+                if let Err(error) = run.cancel().await {
+                    return error;
+                }
+            }
+            std::future::pending().await
+        };
+        let answers = async {
+            if self.scenario.answers == Answers::WhenItWaits {
+                return std::future::pending().await;
+            }
+            loop {
+                tokio::time::sleep(Duration::from_millis(7)).await;
+                let questions = match run.questions().await {
+                    Ok(questions) => questions,
+                    Err(error) => return Ok(error),
+                };
+                for question in questions {
+                    if let Err(error) = self.answers(engine, &question.id).await? {
+                        return Ok::<StoreError, String>(error);
+                    }
+                }
+            }
+        };
+        let ends = async {
+            loop {
+                match run.outcome().await {
+                    Ok(Outcome::Waiting(questions)) => {
+                        if self.scenario.answers == Answers::AtOnce {
+                            tokio::time::sleep(Duration::from_millis(20)).await;
+                            continue;
+                        }
+                        for question in questions {
+                            if let Err(error) = self.answers(engine, &question.id).await? {
+                                return Ok(Err(error));
+                            }
+                        }
+                    }
+                    Ok(outcome) => return Ok(Ok(outcome)),
+                    Err(RunError::Store(error)) => return Ok(Err(error)),
+                    Err(other) => return Err(format!("the run has stopped: {other}")),
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = ends => ended,
+            error = answers => Ok(Err(error?)),
+            error = cancels => Ok(Err(error)),
+        }
+    }
+
+    /// Gives a wrong answer, the right one, and the right one again.
+    async fn answers(&self, engine: &Engine, question: &str) -> Result<Result<(), StoreError>, String> {
+        match engine.answer(ID, question, json!("not a number")).await {
+            Err(AnswerError::Invalid { .. }) => {}
+            Err(AnswerError::Store(error)) => return Ok(Err(error)),
+            // It may have been withdrawn, or answered by a process that did not live to know it.
+            Err(AnswerError::Cancelled { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
+            Err(AnswerError::Moving { .. }) => return Ok(Ok(())),
+            other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
+        }
+        let right = json!(behaviour::answer(question));
+        match engine.answer(ID, question, right.clone()).await {
+            Ok(()) => {}
+            Err(AnswerError::Store(error)) => return Ok(Err(error)),
+            Err(AnswerError::Cancelled { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Moving { .. }) => {
+                return Ok(Ok(()));
+            }
+            Err(other) => return Err(format!("the answer to `{question}` was refused: {other}")),
+        }
+        let answered =
+            |at: &Stored| at.record.path == question && at.record.kind == EventKind::Answered { answer: right.clone() };
+        if !self.disk.with_records(|records| records.iter().any(answered)) {
+            return Err(format!("the answer to `{question}` was taken, and is not on record"));
+        }
+        match engine.answer(ID, question, right).await {
+            Err(AnswerError::Store(error)) => Ok(Err(error)),
+            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Cancelled { .. } | AnswerError::Moving { .. }) => {
+                Ok(Ok(()))
+            }
+            other => Err(format!("a second answer to `{question}` gave {other:?}")),
+        }
+    }
+
+    /// A run that is over stays as it is, whoever asks for it and whatever time passes.
+    async fn stays_over(&self, engine: &Engine, outcome: &Outcome<Value>) -> Result<(), String> {
+        let before = self.disk.with_records(<[Stored]>::len);
+        tokio::time::sleep(Duration::from_secs(100)).await;
+        if self.disk.is_failing() {
+            self.disk.mend();
+        }
+        let recovered = engine.recover().await.map_err(|error| error.to_string());
+        if recovered.is_ok_and(|recovery| !recovery.resumed.is_empty()) {
+            return Err("a run that is over was gone on with".to_owned());
+        }
+        let after = self.disk.with_records(<[Stored]>::len);
+        if before != after {
+            return Err(format!("{} records behind the end", after - before));
+        }
+        if let Ok(Some(run)) = engine.run(ID).await
+            && let Ok(again) = run.outcome().await
+            && again != *outcome
+        {
+            return Err(format!("the run ended with {outcome:?}, and then with {again:?}"));
+        }
+        Ok(())
+    }
+}
+
+fn brief(kind: &EventKind) -> String {
+    serde_json::to_string(kind).unwrap_or_default().chars().take(100).collect()
+}
+
+fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
+    let hows = [How::Full, How::Io, How::Busy];
+    hows.iter().any(|how| *failed == error(*how)) && faults.iter().any(|fault| fault.how != How::Dies)
+}

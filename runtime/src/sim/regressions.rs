@@ -1,0 +1,90 @@
+//! Scenarios that have broken something once.
+
+use super::check::judged;
+
+fn holds(scenario: &str) {
+    if let Err(why) = judged(&serde_json::from_str(scenario).expect("a scenario")) {
+        panic!("{why}");
+    }
+}
+
+/// The skip was lost: the record of the start is made before what follows from it.
+#[test]
+fn a_node_that_start_skips_is_on_record_also_after_a_crash() {
+    holds(
+        r#"{"flow": {"graph": "(n9, START.0) => END; (START.1) => n9"},
+            "faults": [{"at": 1, "carried_out": false, "how": "Dies"}]}"#,
+    );
+}
+
+/// It waited at its node's gate for itself.
+#[test]
+fn an_item_of_items_that_waits_for_its_turn_gets_it_also_after_a_recovery() {
+    holds(
+        r#"{"chance": 11251893784833401857, "max_concurrency": 3,
+            "flow": {"graph": "START => n6; n6 => n10; n10 => END", "nodes": {"n10": {"inside": {"Each":
+                {"graph": "START => n10i2; n10i2 => END", "nodes": {"n10i2": {"inside": {"Each":
+                    {"graph": "START => x; x => y; y => END", "nodes": {"x": {"max_parallel": 1}}}}}}}}}}},
+            "faults": [{"at": 2, "carried_out": true, "how": "Io"}]}"#,
+    );
+}
+
+/// The answer was recorded together with the news that the run waits, and nobody woke it.
+#[test]
+fn a_run_that_is_answered_while_it_leaves_the_memory_goes_on() {
+    holds(
+        r#"{"unloads": true, "commit_takes": 2,
+            "flow": {"graph": "START => n2; n2 => n6; n6 => n9; n9 => END",
+                "nodes": {"n2": {"does": [{"Step": {"fails": 1}}, "Ask"]}}}}"#,
+    );
+}
+
+/// It belonged to an engine that no longer drove it, and that did not look for runs of its own.
+#[test]
+fn a_run_that_the_store_stopped_while_it_slept_is_woken() {
+    holds(
+        r#"{"flow": {"graph": "START => n2; n2 => END",
+                "nodes": {"n2": {"does": [{"Sleep": {"millis": 59}}, {"Sleep": {"millis": 255}}]}}},
+            "faults": [{"at": 5, "carried_out": true, "how": "Io"}]}"#,
+    );
+}
+
+/// The records of two failures that were taken up had come between each other, and were read as the end of the run.
+#[test]
+fn two_nodes_that_panic_at_once_go_on_by_their_arms_also_after_a_crash() {
+    holds(
+        r#"{"flow": {"graph": "START => (a, b); a => <0: c, 1: d>; b => <0: e, 1: f>; (c & d, e & f) => END",
+                "nodes": {"a": {"attempts": 1, "fails": 1, "failing": "Panic", "err": 0},
+                          "b": {"attempts": 1, "fails": 1, "failing": "Panic", "err": 0}}},
+            "faults": [{"at": 3, "carried_out": false, "how": "Dies"}]}"#,
+    );
+}
+
+/// The workflow was run again from its start, and with it what may not be repeated.
+#[test]
+fn a_nested_workflow_in_which_something_was_cut_short_is_not_tried_again() {
+    holds(
+        r#"{"flow": {"graph": "START => n; n => END", "nodes": {"n": {"attempts": 2, "inside": {"Nested":
+                {"graph": "START => x; x => END", "nodes": {"x": {"at_most_once": true}}}}}}},
+            "faults": [{"at": 1, "carried_out": true, "how": "Dies"}]}"#,
+    );
+}
+
+/// The claim was carried out and not acknowledged: the run belonged to an engine that did not know it.
+#[test]
+fn a_run_that_was_claimed_for_its_answer_without_anybody_knowing_goes_on() {
+    holds(
+        r#"{"unloads": true, "flow": {"graph": "START => n2; n2 => END",
+                "nodes": {"n2": {"does": [{"Sleep": {"millis": 257}}, "Ask"]}}},
+            "faults": [{"at": 10, "carried_out": true, "how": "Busy"}]}"#,
+    );
+}
+
+/// Who asked for the run again, before its driver had noticed that the store had failed, was told nothing.
+#[test]
+fn a_run_whose_store_fails_at_an_answer_goes_on_when_it_is_asked_for_again() {
+    holds(
+        r#"{"commit_takes": 4, "flow": {"graph": "START => n2; n2 => END", "nodes": {"n2": {"does": ["Ask"]}}},
+            "faults": [{"at": 4, "carried_out": true, "how": "Io"}]}"#,
+    );
+}

@@ -1,0 +1,213 @@
+//! What a simulated run is made of: plain data that can be printed, read back and made smaller.
+
+use std::collections::BTreeMap;
+
+use graphweft_graph::{Graph, Plan, analyse};
+use graphweft_judge::notation;
+use serde::{Deserialize, Serialize};
+
+/// All that decides over a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Scenario {
+    /// What routes, times and values are drawn from, by the paths of the nodes.
+    pub(super) chance: u64,
+    pub(super) flow: Flow,
+    /// Routes that are not left to chance: by path, the choice.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) routes: BTreeMap<String, usize>,
+    /// How many nodes may be under way; 0 is no limit.
+    pub(super) max_concurrency: usize,
+    /// Whether a run that waits leaves the memory at once.
+    pub(super) unloads: bool,
+    pub(super) store: Kept,
+    /// How long a commit takes, in milliseconds.
+    pub(super) commit_takes: u64,
+    /// What the store does to each process, one after another.
+    pub(super) faults: Vec<StoreFault>,
+    /// When the run is to be cancelled, in milliseconds.
+    pub(super) cancel_at: Option<u64>,
+    pub(super) answers: Answers,
+    /// Whether a process that comes after another starts the run again under its id, in place of `recover`.
+    pub(super) starts_again: bool,
+}
+
+/// Where the run is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Kept {
+    #[default]
+    InMemory,
+    OnDisk,
+}
+
+/// When people answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answers {
+    /// As soon as they see a question, which they look for every few milliseconds.
+    #[default]
+    AtOnce,
+    /// Once the run does nothing but wait.
+    WhenItWaits,
+}
+
+/// At which of its commits the store fails a process, counted from 0, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct StoreFault {
+    pub(super) at: u64,
+    /// Whether the commit is carried out all the same, and only nobody told.
+    pub(super) carried_out: bool,
+    pub(super) how: How,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum How {
+    /// The process dies with it.
+    Dies,
+    /// The store says so, until it is mended, and the process lives on.
+    Full,
+    Io,
+    /// The store says so once.
+    Busy,
+}
+
+/// A graph and what is special about its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Flow {
+    /// As [`notation`] has it.
+    pub(super) graph: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) nodes: BTreeMap<String, Special>,
+}
+
+/// What is special about a node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Special {
+    /// The graph inside.
+    pub(super) inside: Option<Box<Inside>>,
+    /// How many attempts it has; 0 is 1.
+    pub(super) attempts: u32,
+    /// How many of them fail, and how.
+    pub(super) fails: u32,
+    pub(super) failing: Failing,
+    /// The choice that errors and faults take once no attempt is left.
+    pub(super) err: Option<usize>,
+    pub(super) at_most_once: bool,
+    /// For a node of `[..]`, and for the nodes inside.
+    pub(super) max_parallel: Option<u32>,
+    /// For a collecting node: how many arrivals it wants; 0 is 1.
+    pub(super) wants: u64,
+    /// What it asks its context for, one thing after another.
+    pub(super) does: Vec<Doing>,
+    /// Whether it cleans up, which takes a while, when it is cancelled.
+    pub(super) cleans_up: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Inside {
+    Nested(Flow),
+    Each(Flow),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Failing {
+    #[default]
+    Error,
+    Panic,
+    Timeout,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Doing {
+    /// A step, the first attempts at which fail.
+    Step {
+        fails: u32,
+    },
+    /// A child that has a step of its own.
+    Child {
+        fails: u32,
+    },
+    Sleep {
+        millis: u64,
+    },
+    Ask,
+    Say,
+}
+
+/// A flow with its graph read and proven.
+pub(super) struct Proven<'s> {
+    pub(super) flow: &'s Flow,
+    pub(super) graph: Graph<String>,
+    pub(super) plan: Plan,
+    /// For each node the choice by which it leads to an end soonest.
+    pub(super) stops: Vec<usize>,
+}
+
+impl Flow {
+    /// `None` where the analysis refuses it.
+    pub(super) fn prove(&self) -> Option<Proven<'_>> {
+        let graph = notation::read(&self.graph);
+        let plan = analyse(&graph).ok()?;
+        let stops = stops(&graph);
+        Some(Proven { flow: self, graph, plan, stops })
+    }
+
+    /// Whether all of it, with the graphs inside, can be run. A node with a graph inside takes its first choice unless it
+    /// fails, so that one has to lead to an end.
+    pub(super) fn can_run(&self) -> bool {
+        let Some(Proven { graph, stops, .. }) = self.prove() else { return false };
+        let is_sound = |node: usize| stops[node] == 0 || self.special(&graph.nodes[node].id).inside.is_none();
+        (0..graph.nodes.len()).all(is_sound) && self.insides().all(|(_, inside)| inside.flow().can_run())
+    }
+
+    pub(super) fn insides(&self) -> impl Iterator<Item = (&str, &Inside)> {
+        self.nodes.iter().filter_map(|(name, node)| Some((name.as_str(), node.inside.as_deref()?)))
+    }
+
+    pub(super) fn special(&self, node: &str) -> Special {
+        self.nodes.get(node).cloned().unwrap_or_default()
+    }
+
+    /// What is special about the node of this name, wherever in the flow it stands: names are unique.
+    pub(super) fn find(&self, node: &str) -> Option<&Special> {
+        let here = self.nodes.get(node);
+        here.or_else(|| self.insides().find_map(|(_, inside)| inside.flow().find(node)))
+    }
+}
+
+impl Inside {
+    pub(super) fn flow(&self) -> &Flow {
+        match self {
+            Inside::Nested(flow) | Inside::Each(flow) => flow,
+        }
+    }
+
+    pub(super) fn flow_mut(&mut self) -> &mut Flow {
+        match self {
+            Inside::Nested(flow) | Inside::Each(flow) => flow,
+        }
+    }
+}
+
+impl Special {
+    pub(super) fn max_attempts(&self) -> u32 {
+        self.attempts.max(1)
+    }
+}
+
+/// The choices that lead to an end from everywhere: each leads only to nodes that are nearer to one.
+fn stops(graph: &Graph<String>) -> Vec<usize> {
+    let mut stops: Vec<Option<usize>> = vec![None; graph.nodes.len()];
+    loop {
+        let known = stops.clone();
+        for (node, data) in graph.nodes.iter().enumerate().filter(|(node, _)| known[*node].is_none()) {
+            let leads_to_stops =
+                data.choices.iter().position(|choice| choice.edges.iter().all(|e| known[graph.edges[*e].to].is_some()));
+            stops[node] = leads_to_stops;
+        }
+        if stops == known {
+            return stops.into_iter().map(|choice| choice.expect("a proven graph can stop")).collect();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What is searched, and for how long.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::check::judged;
+use super::crashes::{Counts, at_every_commit};
+use super::scenario::Scenario;
+use super::{draw, shrink};
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name} is a number")),
+        Err(_) => default,
+    }
+}
+
+/// Plays it; a panic breaks something as well.
+fn tried(scenario: &Scenario) -> Result<super::play::Played, String> {
+    catch_unwind(AssertUnwindSafe(|| judged(scenario))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        Err(format!("a panic: {}", text.unwrap_or_default()))
+    })
+}
+
+/// Says what breaks, in as small a scenario as can be found.
+fn fail(seed: u64, scenario: &Scenario, why: &str) -> ! {
+    let small = shrink::shrink(scenario.clone(), |smaller| tried(smaller).is_err());
+    let still = tried(&small).err().unwrap_or_default();
+    panic!(
+        "seed {seed}: {why}\n\nagain:\n  GRAPHWEFT_SEED={seed} GRAPHWEFT_RUNS=1 cargo test -p graphweft --lib sim::tests\n\n\
+         shrunk: {still}\n\nagain:\n  GRAPHWEFT_SCENARIO='{}' cargo test -p graphweft --lib sim::tests::one\n",
+        serde_json::to_string(&small).expect("a scenario is data")
+    );
+}
+
+#[test]
+fn random_runs_keep_every_promise() {
+    let (first, runs) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_RUNS", 200));
+    let mut counts = Counts::default();
+    for seed in first..first + runs {
+        let scenario = draw::scenario(seed);
+        match tried(&scenario) {
+            Ok(played) => counts.add(&played),
+            Err(why) => fail(seed, &scenario, &why),
+        }
+    }
+    println!("seeds {first}..{}: {counts:?}", first + runs);
+}
+
+#[test]
+fn one_scenario_gives_one_run_to_the_byte() {
+    let first = number("GRAPHWEFT_SEED", 1);
+    for seed in first..first + number("GRAPHWEFT_RUNS", 200) / 10 {
+        let scenario = draw::scenario(seed);
+        let [one, other] = [(); 2].map(|()| judged(&scenario).map(|played| played.log).unwrap_or_default());
+        let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+        assert!(one == other, "seed {seed} gives two runs, and they part at {differs:#?}");
+    }
+}
+
+#[test]
+fn a_run_outlives_the_failure_of_any_commit() {
+    let (first, crashes) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_CRASHES", 150));
+    let mut counts = Counts::default();
+    let mut seed = first;
+    while counts.crashes < crashes {
+        let scenario = draw::scenario(seed);
+        if let Err(broken) = at_every_commit(&scenario, &mut counts) {
+            let (scenario, why) = *broken;
+            fail(seed, &scenario, &why);
+        }
+        seed += 1;
+    }
+    println!("seeds {first}..{seed}: {counts:?}");
+}
+
+/// Plays what a failing search has printed.
+#[test]
+fn one() {
+    let Ok(text) = std::env::var("GRAPHWEFT_SCENARIO") else { return };
+    let scenario: Scenario = serde_json::from_str(&text).expect("a scenario");
+    match judged(&scenario) {
+        Ok(played) => println!("{}\n{:?}", played.log.join("\n"), played.outcome),
+        Err(why) => panic!("{why}"),
+    }
+}
