@@ -72,7 +72,7 @@ impl Disk {
         state.fault = fault;
         state.fails = None;
         for owner in std::mem::take(&mut state.owners) {
-            self.0.store.leave(owner);
+            drop(self.0.store.leave(owner));
         }
         Process { disk: self.clone(), number: state.process }
     }
@@ -211,10 +211,8 @@ impl Store for Process {
         .boxed()
     }
 
-    fn leave(&self, owner: Owner) {
-        if !self.is_dead() {
-            self.disk.0.store.leave(owner);
-        }
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        if self.is_dead() { std::future::ready(()).boxed() } else { self.disk.0.store.leave(owner) }
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

@@ -5,14 +5,12 @@ use std::str::FromStr;
 use arbitrary::{Result, Unstructured};
 use graphweft::{Graph, Json};
 use graphweft_graph::analyse;
+use graphweft_judge::notation;
 use graphweft_macros_core::expand_workflow;
 use proc_macro2::TokenStream;
 
 use crate::drawn::Drawn;
 use crate::{flows, parse, programs, shapes};
-
-#[path = "../../../graph/tests/analysis/notation.rs"]
-mod notation;
 
 /// JSON is that of a graph; anything else is made into a graph, a picture or a program.
 pub fn graphs(data: &[u8]) {
