@@ -101,11 +101,11 @@ fn in_docs(expansion: TokenStream, text: &str) -> String {
         },
         _ => None,
     });
-    let picture = lines.filter_map(|doc| {
+    let mut pictures = lines.filter_map(|doc| {
         let (_, picture) = doc.split_once("```text\n")?;
         Some(picture.strip_suffix("```")?.to_owned())
     });
-    picture.last().unwrap_or_else(|| panic!("no picture in the docs of {text}"))
+    pictures.next_back().unwrap_or_else(|| panic!("no picture in the docs of {text}"))
 }
 
 /// The graph of a workflow, as JSON, with something changed in it.
