@@ -1,0 +1,114 @@
+//! Steps that are recorded in a file, against the commits of SQLite that they cannot do without.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use graphweft::Engine;
+use graphweft::store::{Durability, SqliteStore};
+use tokio::runtime::Runtime;
+
+use crate::flows::rounds;
+use crate::measure::{Contender, Effort, Role, paired};
+use crate::raw::{Raw, Synchronous, Tuning, bodies};
+use crate::report::{Row, Target};
+
+/// How many runs there are at once.
+const AT_ONCE: u64 = 64;
+
+/// An engine on a file.
+pub fn engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine {
+    runtime.block_on(async {
+        let store = SqliteStore::builder().durability(durability).open(path).await.expect("a new file");
+        Engine::builder().store(store).register::<rounds>().build().expect("an engine")
+    })
+}
+
+/// A run of so many nodes, from when it is begun.
+pub fn steps(runtime: &Runtime, engine: &Engine, nodes: u64) -> Duration {
+    runtime.block_on(async {
+        let run = engine.start::<rounds>(nodes - 1).await.expect("a store that works");
+        let begun = Instant::now();
+        run.result().await.expect("a loop that ends");
+        begun.elapsed()
+    })
+}
+
+/// Runs of so many nodes, all at once, with their beginnings.
+fn steps_at_once(runtime: &Runtime, engine: &Engine, nodes: u64) -> Duration {
+    runtime.block_on(async {
+        let begun = Instant::now();
+        let runs = (0..AT_ONCE).map(|_| async {
+            let run = engine.start::<rounds>(nodes - 1).await.expect("a store that works");
+            run.result().await.expect("a loop that ends")
+        });
+        join_all(runs).await;
+        begun.elapsed()
+    })
+}
+
+/// The lines of the table. The files are made in `directory`.
+pub fn rows(runtime: &Runtime, directory: &Path, effort: Effort) -> Vec<Row> {
+    let written = what_a_step_writes(runtime, directory);
+    vec![
+        step(runtime, directory, effort, Synchronous::Full, &written).at_most_times_the_limit(1.1),
+        step(runtime, directory, effort, Synchronous::Normal, &written).at_most_times_the_limit(1.5),
+        many_runs(runtime, directory, effort, &written),
+    ]
+}
+
+fn what_a_step_writes(runtime: &Runtime, directory: &Path) -> Vec<String> {
+    let path = directory.join("written.db");
+    steps(runtime, &engine(runtime, &path, Durability::Relaxed), 500);
+    let mut bodies = bodies(&path);
+    // The first is the start of the run, the last its end.
+    bodies.pop();
+    bodies.split_off(1)
+}
+
+fn step(runtime: &Runtime, directory: &Path, effort: Effort, synchronous: Synchronous, written: &[String]) -> Row {
+    let (durability, name) = match synchronous {
+        Synchronous::Full => (Durability::Full, "full"),
+        Synchronous::Normal => (Durability::Relaxed, "normal"),
+    };
+    let file = |of: &str| directory.join(format!("step-{name}-{of}.db"));
+    let ours = engine(runtime, &file("ours"), durability);
+    let mut raw = Raw::new(&file("raw"), synchronous, Tuning::AsOurs, written.to_vec());
+    let mut defaults = Raw::new(&file("defaults"), synchronous, Tuning::Defaults, written.to_vec());
+    #[allow(unused_mut, reason = "peers are a feature")]
+    let mut contenders = vec![
+        Contender::new("graphweft", Role::Ours, 1, |times| steps(runtime, &ours, times)),
+        Contender::new("a raw commit", Role::Limit, 1, |times| raw.commits(times)),
+        Contender::new("a raw commit with SQLite's defaults", Role::Also, 1, |times| defaults.commits(times)),
+    ];
+    #[cfg(feature = "peers")]
+    contenders.extend(crate::peers::durable_steps(directory, synchronous));
+    let measured = paired(contenders, effort);
+    Row::of(format!("durable step, WAL, synchronous={}", name.to_uppercase()), &measured)
+}
+
+/// Many runs share the wait for the disk.
+fn many_runs(runtime: &Runtime, directory: &Path, effort: Effort, written: &[String]) -> Row {
+    let ours = engine(runtime, &directory.join("many-ours.db"), Durability::Full);
+    let mut raw = Raw::new(&directory.join("many-raw.db"), Synchronous::Full, Tuning::AsOurs, written.to_vec());
+    let measured = paired(
+        vec![
+            Contender::new("graphweft, 64 runs", Role::Ours, AT_ONCE, |times| {
+                // Fewer nodes would measure how runs begin.
+                steps_at_once(runtime, &ours, times.max(20)) * times as u32 / times.max(20) as u32
+            }),
+            Contender::new("raw commits of 64 rows", Role::Limit, AT_ONCE, |times| {
+                raw.group_commits(times, AT_ONCE as i64)
+            }),
+            Contender::new("graphweft, one run", Role::Also, 1, |times| steps(runtime, &ours, times)),
+        ],
+        effort,
+    );
+    let rate = measured[2].over(&measured[0]);
+    let possible = measured[2].over(&measured[1]);
+    Row::of(
+        format!("64 durable runs at once, FULL, a step ({rate:.1} × the rate of one run; raw {possible:.1} ×)"),
+        &measured,
+    )
+    .with_target(Target::new("≥ 20 × the rate of one run", rate >= 20.0))
+}

@@ -1,0 +1,114 @@
+//! Chains, fan-outs and loops without a store.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+
+use crate::by_hand::{self, NODES};
+use crate::flows::{self, THOUSANDS};
+use crate::measure::{Contender, Effort, Measured, Role, median, paired};
+use crate::report::{Figure, Row, Target};
+
+/// How many turns a loop takes.
+pub const TURNS: u64 = 10_000;
+
+/// Runs something so many times in one task, and says how long that took.
+pub fn timed<F: Future>(runtime: &Runtime, times: u64, mut one: impl FnMut() -> F) -> Duration {
+    runtime.block_on(async {
+        let begun = Instant::now();
+        for _ in 0..times {
+            std::hint::black_box(one().await);
+        }
+        begun.elapsed()
+    })
+}
+
+/// A contender that only has to be called. `$call` is awaited.
+macro_rules! contender {
+    ($runtime:expr, $name:expr, $role:ident, $units:expr, $call:expr) => {
+        Contender::new($name, Role::$role, $units, move |times| timed($runtime, times, || async { $call.await }))
+    };
+}
+#[cfg(feature = "peers")]
+pub(crate) use contender;
+
+/// A chain of a hundred nodes.
+pub fn chain(runtime: &Runtime) -> Vec<Contender<'_>> {
+    #[allow(unused_mut, reason = "peers are a feature")]
+    let mut contenders = vec![
+        contender!(runtime, "graphweft", Ours, NODES, flows::chain(1)),
+        contender!(runtime, "boxed futures", Limit, NODES, by_hand::chain_of_boxes(1)),
+        contender!(runtime, "plain await", Also, NODES, by_hand::chain(1)),
+    ];
+    #[cfg(feature = "peers")]
+    contenders.extend(crate::peers::chain(runtime));
+    contenders
+}
+
+/// A hundred nodes at once, and a join.
+pub fn fan_out(runtime: &Runtime) -> Vec<Contender<'_>> {
+    #[allow(unused_mut, reason = "peers are a feature")]
+    let mut contenders = vec![
+        contender!(runtime, "graphweft, `[..]` over 100 items", Ours, NODES, flows::each(1)),
+        contender!(runtime, "`join_all` in one task", Limit, NODES, by_hand::fan_out(1)),
+        contender!(runtime, "graphweft, a group of 100", Also, NODES, flows::fan_out(1)),
+        contender!(runtime, "spawned tasks", Also, NODES, by_hand::fan_out_to_tasks(1)),
+    ];
+    #[cfg(feature = "peers")]
+    contenders.extend(crate::peers::fan_out(runtime));
+    contenders
+}
+
+/// A loop of ten thousand turns.
+pub fn rounds(runtime: &Runtime) -> Vec<Contender<'_>> {
+    #[allow(unused_mut, reason = "peers are a feature")]
+    let mut contenders = vec![
+        contender!(runtime, "graphweft", Ours, TURNS, flows::rounds(TURNS)),
+        contender!(runtime, "`loop` and `match`", Limit, TURNS, by_hand::rounds(TURNS)),
+    ];
+    #[cfg(feature = "peers")]
+    contenders.extend(crate::peers::rounds(runtime));
+    contenders
+}
+
+/// The lines of the table.
+pub fn rows(runtime: &Runtime, effort: Effort) -> Vec<Row> {
+    let chain = paired(chain(runtime), effort);
+    let fan_out = paired(fan_out(runtime), effort);
+    let rounds = paired(rounds(runtime), effort);
+    vec![
+        Row::of("chain of 100 nodes, a node", &chain).at_most(50.0),
+        Row::of("fan-out to 100 and join, a node", &fan_out).at_most(120.0),
+        in_tasks(&fan_out),
+        Row::of("loop of 10,000 turns, a turn", &rounds).at_most(60.0),
+        last_thousand(runtime, effort),
+    ]
+}
+
+/// The same fan-out, held against a task for each node.
+fn in_tasks(fan_out: &[Measured]) -> Row {
+    let with_role = |name: &str, role| {
+        let measured = fan_out.iter().find(|measured| measured.name == name).expect("it was measured");
+        Measured { role, ..measured.clone() }
+    };
+    let both = [with_role("graphweft, a group of 100", Role::Ours), with_role("spawned tasks", Role::Limit)];
+    Row::of("fan-out to 100 written out, against a task for each, a node", &both).at_most(300.0)
+}
+
+/// Whether a loop gets slower as it goes on.
+fn last_thousand(runtime: &Runtime, effort: Effort) -> Row {
+    let mut first = Measured { name: "the first thousand turns", role: Role::Limit, rounds: Vec::new() };
+    let mut last = Measured { name: "the last thousand turns", role: Role::Ours, rounds: Vec::new() };
+    for _ in 0..effort.rounds * 4 {
+        THOUSANDS.lock().expect("nobody panics with it").clear();
+        runtime.block_on(flows::timed_rounds(TURNS)).expect("a loop that ends");
+        let times = std::mem::take(&mut *THOUSANDS.lock().expect("nobody panics with it"));
+        let turn = |from: usize| (times[from + 1] - times[from]).as_nanos() as f64 / 1000.0;
+        first.rounds.push(turn(0));
+        last.rounds.push(turn(times.len() - 2));
+    }
+    let ratio = median(&last.rounds) / median(&first.rounds);
+    let mut row = Row::of("the last thousand of 10,000 turns against the first, a turn", &[last, first]);
+    row.figures.sort_by_key(|figure: &Figure| figure.role != Role::Ours);
+    row.with_target(Target::new("as fast (≤ 1.1)", ratio <= 1.1))
+}

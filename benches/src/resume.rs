@@ -1,0 +1,143 @@
+//! Going on with a run that has ten thousand steps behind it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use graphweft::prelude::*;
+use graphweft::store::{Durability, SqliteStore};
+use graphweft::{Engine, Workflow};
+use rusqlite::Connection;
+use tokio::runtime::Runtime;
+use tokio::sync::Notify;
+
+use crate::flows::turn;
+use crate::measure::{Contender, Effort, Role, paired};
+use crate::raw::{bodies, settle};
+use crate::report::Row;
+
+const STEPS: u64 = 10_000;
+
+/// Whether runs come to an end: in the life that goes on.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
+
+/// When what is not on record began.
+static BEGUN: Mutex<Option<Instant>> = Mutex::new(None);
+static HAS_BEGUN: Notify = Notify::const_new();
+
+/// What is not on record: in the first life it does not end.
+async fn the_rest() {
+    *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    if !GOES_ON.load(Ordering::Acquire) {
+        HAS_BEGUN.notify_one();
+        std::future::pending::<()>().await;
+    }
+}
+
+#[node]
+async fn last(n: u64) -> u64 {
+    the_rest().await;
+    n
+}
+
+workflow! {
+    /// As many nodes as it is told, and one that does not end before it is told so.
+    pub rounds_and_last(u64) -> u64 { START => turn => <again: turn, done: last>; }
+}
+
+#[node]
+async fn many_steps(steps: u64, ctx: &Context) -> Result<u64, graphweft::ChildError<Never>> {
+    let mut sum = 0;
+    for step in 0..steps {
+        sum += ctx.step("one", || async move { Ok::<_, Never>(step) }).key(step).await?;
+    }
+    the_rest().await;
+    Ok(sum)
+}
+
+workflow! {
+    /// As many steps of one node as it is told, and no end before it is told so.
+    pub one_node_of_steps(u64) -> u64 { START => many_steps; }
+}
+
+/// The lines of the table. The files are made in `directory`.
+pub fn rows(runtime: &Runtime, directory: &Path, effort: Effort) -> Vec<Row> {
+    vec![
+        row::<rounds_and_last>(runtime, directory, effort, "resume after 10,000 recorded nodes", STEPS - 1)
+            .at_most(30e6),
+        row::<one_node_of_steps>(runtime, directory, effort, "resume of a node after 10,000 `ctx.step`s", STEPS)
+            .at_most(30e6),
+    ]
+}
+
+fn row<W: Workflow<Input = u64>>(runtime: &Runtime, directory: &Path, effort: Effort, name: &str, steps: u64) -> Row {
+    let file = directory.join(format!("{}.db", W::NAME));
+    cut_short::<W>(&file, steps);
+    // A new name for each copy: the one before is closed some moments after its last use.
+    let mut copies = (0..).map(|n| directory.join(format!("{}-{n}.db", W::NAME)));
+    let mut goes_on = || goes_on::<W>(runtime, &file, &copies.next().expect("there is always another number"));
+    let measured = paired(
+        vec![
+            Contender::new("graphweft", Role::Ours, 1, |times| (0..times).map(|_| goes_on()).sum()),
+            Contender::new("reading the rows", Role::Limit, 1, |times| (0..times).map(|_| read_once(&file)).sum()),
+            Contender::new("reading and parsing the rows", Role::Also, 1, |times| {
+                (0..times).map(|_| read_and_parse(&file)).sum()
+            }),
+        ],
+        effort,
+    );
+    Row::of(name, &measured)
+}
+
+/// A process that dies when all steps are done.
+fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64) {
+    GOES_ON.store(false, Ordering::Release);
+    let life = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    life.block_on(async {
+        let engine = engine::<W>(file).await;
+        let _run = engine.start::<W>(steps).id("run").await.expect("a store that works");
+        HAS_BEGUN.notified().await;
+    });
+    life.shutdown_timeout(Duration::from_secs(10));
+    settle(file);
+}
+
+async fn engine<W: Workflow>(file: &Path) -> Engine {
+    let store = SqliteStore::builder().durability(Durability::Relaxed).open(file).await.expect("a file of runs");
+    Engine::builder().store(store).register::<W>().build().expect("an engine")
+}
+
+/// The life after that, on a copy: from `recover` to the first node that was not done.
+fn goes_on<W: Workflow>(runtime: &Runtime, file: &Path, copy: &Path) -> Duration {
+    fs::copy(file, copy).expect("room for a copy");
+    GOES_ON.store(true, Ordering::Release);
+    runtime.block_on(async {
+        let engine = engine::<W>(copy).await;
+        *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let begun = Instant::now();
+        let recovery = engine.recover().await.expect("a file of runs");
+        assert_eq!(recovery.resumed.len(), 1, "one run was cut short");
+        recovery.resumed[0].result().await.expect("it ends now");
+        let went_on = BEGUN.lock().unwrap_or_else(PoisonError::into_inner).expect("the last node has run");
+        went_on - begun
+    })
+}
+
+fn read_once(file: &Path) -> Duration {
+    let connection = Connection::open(file).expect("a file of runs");
+    let begun = Instant::now();
+    let mut rows = connection.prepare("SELECT body FROM journal ORDER BY id").expect("a file of runs");
+    let bytes = rows.query_map([], |row| Ok(row.get_ref(0)?.as_str()?.len())).expect("a file of runs");
+    std::hint::black_box(bytes.map(|bytes| bytes.expect("a body")).sum::<usize>());
+    begun.elapsed()
+}
+
+fn read_and_parse(file: &Path) -> Duration {
+    let begun = Instant::now();
+    for body in bodies(file) {
+        std::hint::black_box(serde_json::from_str::<serde_json::Value>(&body).expect("JSON"));
+    }
+    begun.elapsed()
+}
