@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 const HELP: &str = "\
 Measures graphweft against the same work written by hand, and prints a table.
-With `--features peers` other libraries do the work as well, in the same run.
 
+  --peers            other libraries do the work as well, in the same run; they are built first
   --quick            a few rounds of everything, to see that it works
   --only PART        in-memory, durable, resume, scale or compile; may be repeated
   --directory PATH   where files of runs are made: its file system is what is measured; the system's default
@@ -23,6 +23,7 @@ pub(crate) enum Wanted {
 }
 
 pub(crate) struct Arguments {
+    pub(crate) has_peers: bool,
     pub(crate) is_quick: bool,
     pub(crate) parts: Vec<Part>,
     pub(crate) directory: PathBuf,
@@ -57,6 +58,7 @@ impl Arguments {
     /// What is wanted, or how to say it.
     pub(crate) fn read(given: impl Iterator<Item = String>) -> Result<Wanted, String> {
         let mut arguments = Arguments {
+            has_peers: false,
             is_quick: false,
             parts: Vec::new(),
             directory: std::env::temp_dir(),
@@ -67,6 +69,7 @@ impl Arguments {
         while let Some(name) = given.next() {
             let mut value = || given.next().ok_or_else(|| format!("`{name}` wants a value\n\n{HELP}"));
             match name.as_str() {
+                "--peers" => arguments.has_peers = true,
                 "--quick" => arguments.is_quick = true,
                 "--only" => {
                     let part = value()?;

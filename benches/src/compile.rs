@@ -41,7 +41,7 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
             Effort { turn: Duration::ZERO, ..effort },
         );
         let rounds = measured[0].rounds.iter().zip(&measured[1].rounds).map(|(wired, bare)| wired - bare).collect();
-        let difference = Measured { name: "wired, less the nodes alone", role: Role::Ours, rounds };
+        let difference = Measured { name: "wired, less the nodes alone".to_owned(), role: Role::Ours, rounds };
         let row = Row::of(
             format!("`cargo check` of {} nodes wired, over the nodes alone", pair.nodes),
             &[

@@ -8,9 +8,11 @@ use graphweft::Engine;
 use graphweft::store::{Durability, SqliteStore};
 use tokio::runtime::Runtime;
 
+use crate::by_hand::NODES;
 use crate::flows::rounds;
 use crate::measure::{Contender, Effort, Role, paired};
-use crate::raw::{Raw, Synchronous, Tuning, bodies};
+use crate::peers::Peers;
+use crate::raw::{Raw, Synchronous, Tuning, WARM_UP, bodies};
 use crate::report::{Row, Target};
 
 /// How many runs there are at once.
@@ -22,6 +24,14 @@ pub fn engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine 
         let store = SqliteStore::builder().durability(durability).open(path).await.expect("a new file");
         Engine::builder().store(store).register::<rounds>().build().expect("an engine")
     })
+}
+
+/// An engine on a file whose log is as long as it gets.
+fn warm_engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine {
+    // Of two that have the file open, so that the log stays when one of them has done its part without waiting.
+    let warm = engine(runtime, path, durability);
+    steps(runtime, &engine(runtime, path, Durability::Relaxed), WARM_UP);
+    warm
 }
 
 /// A run of so many nodes, from when it is begun.
@@ -48,11 +58,11 @@ fn steps_at_once(runtime: &Runtime, engine: &Engine, nodes: u64) -> Duration {
 }
 
 /// The lines of the table. The files are made in `directory`.
-pub fn rows(runtime: &Runtime, directory: &Path, effort: Effort) -> Vec<Row> {
+pub fn rows(runtime: &Runtime, peers: &Peers, directory: &Path, effort: Effort) -> Vec<Row> {
     let written = what_a_step_writes(runtime, directory);
     vec![
-        step(runtime, directory, effort, Synchronous::Full, &written).at_most_times_the_limit(1.1),
-        step(runtime, directory, effort, Synchronous::Normal, &written).at_most_times_the_limit(1.5),
+        step(runtime, peers, directory, effort, Synchronous::Full, &written).at_most_times_the_limit(1.1),
+        step(runtime, peers, directory, effort, Synchronous::Normal, &written).at_most_times_the_limit(1.5),
         many_runs(runtime, directory, effort, &written),
     ]
 }
@@ -66,30 +76,35 @@ fn what_a_step_writes(runtime: &Runtime, directory: &Path) -> Vec<String> {
     bodies.split_off(1)
 }
 
-fn step(runtime: &Runtime, directory: &Path, effort: Effort, synchronous: Synchronous, written: &[String]) -> Row {
-    let (durability, name) = match synchronous {
-        Synchronous::Full => (Durability::Full, "full"),
-        Synchronous::Normal => (Durability::Relaxed, "normal"),
+fn step(
+    runtime: &Runtime,
+    peers: &Peers,
+    directory: &Path,
+    effort: Effort,
+    synchronous: Synchronous,
+    written: &[String],
+) -> Row {
+    let (durability, name, theirs) = match synchronous {
+        Synchronous::Full => (Durability::Full, "full", "durable-full"),
+        Synchronous::Normal => (Durability::Relaxed, "normal", "durable-normal"),
     };
     let file = |of: &str| directory.join(format!("step-{name}-{of}.db"));
-    let ours = engine(runtime, &file("ours"), durability);
+    let ours = warm_engine(runtime, &file("ours"), durability);
     let mut raw = Raw::new(&file("raw"), synchronous, Tuning::AsOurs, written.to_vec());
     let mut defaults = Raw::new(&file("defaults"), synchronous, Tuning::Defaults, written.to_vec());
-    #[allow(unused_mut, reason = "peers are a feature")]
     let mut contenders = vec![
         Contender::new("graphweft", Role::Ours, 1, |times| steps(runtime, &ours, times)),
         Contender::new("a raw commit", Role::Limit, 1, |times| raw.commits(times)),
         Contender::new("a raw commit with SQLite's defaults", Role::Also, 1, |times| defaults.commits(times)),
     ];
-    #[cfg(feature = "peers")]
-    contenders.extend(crate::peers::durable_steps(directory, synchronous));
+    contenders.extend(peers.at(theirs, NODES));
     let measured = paired(contenders, effort);
     Row::of(format!("durable step, WAL, synchronous={}", name.to_uppercase()), &measured)
 }
 
 /// Many runs share the wait for the disk.
 fn many_runs(runtime: &Runtime, directory: &Path, effort: Effort, written: &[String]) -> Row {
-    let ours = engine(runtime, &directory.join("many-ours.db"), Durability::Full);
+    let ours = warm_engine(runtime, &directory.join("many-ours.db"), Durability::Full);
     let mut raw = Raw::new(&directory.join("many-raw.db"), Synchronous::Full, Tuning::AsOurs, written.to_vec());
     let measured = paired(
         vec![

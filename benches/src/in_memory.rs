@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use crate::by_hand::{self, NODES};
 use crate::flows::{self, THOUSANDS};
 use crate::measure::{Contender, Effort, Measured, Role, median, paired};
+use crate::peers::Peers;
 use crate::report::{Figure, Row, Target};
 
 /// How many turns a loop takes.
@@ -29,53 +30,45 @@ macro_rules! contender {
         Contender::new($name, Role::$role, $units, move |times| timed($runtime, times, || async { $call.await }))
     };
 }
-#[cfg(feature = "peers")]
-pub(crate) use contender;
 
 /// A chain of a hundred nodes.
-pub fn chain(runtime: &Runtime) -> Vec<Contender<'_>> {
-    #[allow(unused_mut, reason = "peers are a feature")]
+pub fn chain<'a>(runtime: &'a Runtime, peers: &Peers) -> Vec<Contender<'a>> {
     let mut contenders = vec![
         contender!(runtime, "graphweft", Ours, NODES, flows::chain(1)),
         contender!(runtime, "boxed futures", Limit, NODES, by_hand::chain_of_boxes(1)),
         contender!(runtime, "plain await", Also, NODES, by_hand::chain(1)),
     ];
-    #[cfg(feature = "peers")]
-    contenders.extend(crate::peers::chain(runtime));
+    contenders.extend(peers.at("chain", NODES));
     contenders
 }
 
 /// A hundred nodes at once, and a join.
-pub fn fan_out(runtime: &Runtime) -> Vec<Contender<'_>> {
-    #[allow(unused_mut, reason = "peers are a feature")]
+pub fn fan_out<'a>(runtime: &'a Runtime, peers: &Peers) -> Vec<Contender<'a>> {
     let mut contenders = vec![
         contender!(runtime, "graphweft, `[..]` over 100 items", Ours, NODES, flows::each(1)),
         contender!(runtime, "`join_all` in one task", Limit, NODES, by_hand::fan_out(1)),
         contender!(runtime, "graphweft, a group of 100", Also, NODES, flows::fan_out(1)),
         contender!(runtime, "spawned tasks", Also, NODES, by_hand::fan_out_to_tasks(1)),
     ];
-    #[cfg(feature = "peers")]
-    contenders.extend(crate::peers::fan_out(runtime));
+    contenders.extend(peers.at("fan-out", NODES));
     contenders
 }
 
 /// A loop of ten thousand turns.
-pub fn rounds(runtime: &Runtime) -> Vec<Contender<'_>> {
-    #[allow(unused_mut, reason = "peers are a feature")]
+pub fn rounds<'a>(runtime: &'a Runtime, peers: &Peers) -> Vec<Contender<'a>> {
     let mut contenders = vec![
         contender!(runtime, "graphweft", Ours, TURNS, flows::rounds(TURNS)),
         contender!(runtime, "`loop` and `match`", Limit, TURNS, by_hand::rounds(TURNS)),
     ];
-    #[cfg(feature = "peers")]
-    contenders.extend(crate::peers::rounds(runtime));
+    contenders.extend(peers.at("rounds", TURNS));
     contenders
 }
 
 /// The lines of the table.
-pub fn rows(runtime: &Runtime, effort: Effort) -> Vec<Row> {
-    let chain = paired(chain(runtime), effort);
-    let fan_out = paired(fan_out(runtime), effort);
-    let rounds = paired(rounds(runtime), effort);
+pub fn rows(runtime: &Runtime, peers: &Peers, effort: Effort) -> Vec<Row> {
+    let chain = paired(chain(runtime, peers), effort);
+    let fan_out = paired(fan_out(runtime, peers), effort);
+    let rounds = paired(rounds(runtime, peers), effort);
     vec![
         Row::of("chain of 100 nodes, a node", &chain).at_most(50.0),
         Row::of("fan-out to 100 and join, a node", &fan_out).at_most(120.0),
@@ -97,8 +90,8 @@ fn in_tasks(fan_out: &[Measured]) -> Row {
 
 /// Whether a loop gets slower as it goes on.
 fn last_thousand(runtime: &Runtime, effort: Effort) -> Row {
-    let mut first = Measured { name: "the first thousand turns", role: Role::Limit, rounds: Vec::new() };
-    let mut last = Measured { name: "the last thousand turns", role: Role::Ours, rounds: Vec::new() };
+    let mut first = Measured { name: "the first thousand turns".to_owned(), role: Role::Limit, rounds: Vec::new() };
+    let mut last = Measured { name: "the last thousand turns".to_owned(), role: Role::Ours, rounds: Vec::new() };
     for _ in 0..effort.rounds * 4 {
         THOUSANDS.lock().expect("nobody panics with it").clear();
         runtime.block_on(flows::timed_rounds(TURNS)).expect("a loop that ends");

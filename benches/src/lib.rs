@@ -7,6 +7,7 @@ pub mod durable;
 pub mod flows;
 pub mod in_memory;
 pub mod measure;
+pub mod peers;
 pub mod raw;
 pub mod report;
 pub mod resume;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use graphweft_benches::measure::Effort;
+use graphweft_benches::peers::Peers;
 use graphweft_benches::report::{self, Row};
 use graphweft_benches::scale::{self, Scale};
 use graphweft_benches::{compile, durable, in_memory, resume};
@@ -43,12 +44,13 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
         Effort { rounds, turn: Duration::from_millis(milliseconds) }
     };
     let scale = if arguments.is_quick { Scale::QUICK } else { Scale::WHOLE };
+    let peers = if arguments.has_peers { Peers::start(files.path()) } else { Peers::default() };
     let mut rows = Vec::new();
     for part in &arguments.parts {
         eprintln!("measuring: {}", part.name());
         rows.extend(match part {
-            Part::InMemory => in_memory::rows(&runtime, effort(21, 20)),
-            Part::Durable => durable::rows(&runtime, files.path(), effort(15, 100)),
+            Part::InMemory => in_memory::rows(&runtime, &peers, effort(21, 20)),
+            Part::Durable => durable::rows(&runtime, &peers, files.path(), effort(15, 100)),
             Part::Resume => resume::rows(&runtime, files.path(), effort(11, 0)),
             Part::Scale => scale::rows(files.path(), scale),
             Part::Compile => compile::rows(&compiled(), effort(7, 0)),

@@ -21,7 +21,7 @@ pub enum Role {
 /// One way to do some work.
 pub struct Contender<'a> {
     /// What it is called in the table.
-    pub name: &'static str,
+    pub name: String,
     /// Who does it.
     pub role: Role,
     /// How many nodes, or what else is counted, doing it once consists of.
@@ -32,8 +32,8 @@ pub struct Contender<'a> {
 
 impl<'a> Contender<'a> {
     /// One way to do some work.
-    pub fn new(name: &'static str, role: Role, units: u64, run: impl FnMut(u64) -> Duration + 'a) -> Self {
-        Contender { name, role, units, run: Box::new(run) }
+    pub fn new(name: &str, role: Role, units: u64, run: impl FnMut(u64) -> Duration + 'a) -> Self {
+        Contender { name: name.to_owned(), role, units, run: Box::new(run) }
     }
 }
 
@@ -50,7 +50,7 @@ pub struct Effort {
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// What it is called.
-    pub name: &'static str,
+    pub name: String,
     /// Who it is.
     pub role: Role,
     /// One figure a round.
@@ -94,7 +94,7 @@ pub fn paired(mut contenders: Vec<Contender<'_>>, effort: Effort) -> Vec<Measure
     let times: Vec<u64> = contenders.iter_mut().map(|contender| times_in(contender, effort.turn)).collect();
     let mut measured: Vec<Measured> = contenders
         .iter()
-        .map(|contender| Measured { name: contender.name, role: contender.role, rounds: Vec::new() })
+        .map(|contender| Measured { name: contender.name.clone(), role: contender.role, rounds: Vec::new() })
         .collect();
     for round in 0..effort.rounds {
         for turn in 0..contenders.len() {

@@ -13,9 +13,8 @@ pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let system = std::env::consts::OS;
     let processor = std::env::consts::ARCH;
-    let peers = if cfg!(feature = "peers") { "with peers" } else { "without peers" };
     format!(
-        "{cores} cores, {system}, {processor}, {}, {peers}.",
+        "{cores} cores, {system}, {processor}, {}.",
         version.unwrap_or_else(|_| "rustc unknown".to_owned())
     )
 }

@@ -5,6 +5,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+/// So many commits make the log as long as it gets. While it grows, every sync has to record its new length as well.
+pub const WARM_UP: u64 = 3000;
+
 /// When SQLite waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Synchronous {
@@ -39,12 +42,22 @@ impl Raw {
             Tuning::AsOurs => "PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 2048;",
         };
         connection.execute_batch(pragmas).expect("SQLite knows them");
-        connection.pragma_update(None, "synchronous", format!("{synchronous:?}")).expect("SQLite knows it");
         let table = "CREATE TABLE journal (
             id INTEGER PRIMARY KEY, time INTEGER NOT NULL, records INTEGER NOT NULL, body TEXT NOT NULL
         ) STRICT";
         connection.execute_batch(table).expect("a table");
-        Raw { connection, bodies, next: 0 }
+        let mut raw = Raw { connection, bodies, next: 0 };
+        raw.wait_for_the_disk("OFF");
+        raw.commits(WARM_UP);
+        raw.wait_for_the_disk(match synchronous {
+            Synchronous::Full => "FULL",
+            Synchronous::Normal => "NORMAL",
+        });
+        raw
+    }
+
+    fn wait_for_the_disk(&self, when: &str) {
+        self.connection.pragma_update(None, "synchronous", when).expect("SQLite knows it");
     }
 
     /// So many commits of one row.

@@ -66,7 +66,7 @@ impl Figure {
 impl From<&Measured> for Figure {
     fn from(measured: &Measured) -> Self {
         let (least, most) = measured.range();
-        Figure { name: measured.name.to_owned(), role: measured.role, median: measured.median(), least, most }
+        Figure { name: measured.name.clone(), role: measured.role, median: measured.median(), least, most }
     }
 }
 

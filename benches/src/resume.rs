@@ -18,7 +18,8 @@ use crate::measure::{Contender, Effort, Role, paired};
 use crate::raw::{bodies, settle};
 use crate::report::Row;
 
-const STEPS: u64 = 10_000;
+/// How many steps there are.
+pub const STEPS: u64 = 10_000;
 
 /// Whether runs come to an end: in the life that goes on.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
@@ -92,7 +93,7 @@ fn row<W: Workflow<Input = u64>>(runtime: &Runtime, directory: &Path, effort: Ef
 }
 
 /// A process that dies when all steps are done.
-fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64) {
+pub fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64) {
     GOES_ON.store(false, Ordering::Release);
     let life = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     life.block_on(async {
@@ -110,7 +111,7 @@ async fn engine<W: Workflow>(file: &Path) -> Engine {
 }
 
 /// The life after that, on a copy: from `recover` to the first node that was not done.
-fn goes_on<W: Workflow>(runtime: &Runtime, file: &Path, copy: &Path) -> Duration {
+pub fn goes_on<W: Workflow>(runtime: &Runtime, file: &Path, copy: &Path) -> Duration {
     fs::copy(file, copy).expect("room for a copy");
     GOES_ON.store(true, Ordering::Release);
     runtime.block_on(async {

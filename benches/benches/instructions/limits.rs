@@ -1,0 +1,42 @@
+//! How many instructions are allowed: what it took when this was written, and a tenth. Lower them when something got
+//! faster; where one is raised, the commit says what the instructions buy.
+
+use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
+
+/// A chain of 100 nodes.
+pub(crate) const CHAIN: u64 = 405_000;
+/// `[..]` over 100 items, and a join.
+pub(crate) const EACH: u64 = 1_620_000;
+/// 100 branches, and a join.
+pub(crate) const FAN_OUT: u64 = 1_140_000;
+/// A loop of 1,000 turns.
+pub(crate) const ROUNDS: u64 = 4_500_000;
+/// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
+pub(crate) const IN_ENGINE: u64 = 1_260_000;
+/// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
+pub(crate) const DURABLE: u64 = 32_500_000;
+/// Reading 10,000 records back from a file; SQLite's share is in it.
+pub(crate) const DECODE: u64 = 79_500_000;
+/// Going on after 10,000 recorded nodes, without the reading.
+pub(crate) const REPLAY: u64 = 152_500_000;
+
+/// Fails where it takes more.
+pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::default();
+    callgrind.hard_limits([(EventKind::Ir, instructions)]);
+    with(callgrind)
+}
+
+/// The same of what happens within a function, in whatever thread.
+pub(crate) fn at_most_within(function: &str, instructions: u64) -> LibraryBenchmarkConfig {
+    let mut callgrind = Callgrind::default();
+    callgrind.entry_point(EntryPoint::Custom(function.to_owned()));
+    callgrind.hard_limits([(EventKind::Ir, instructions)]);
+    with(callgrind)
+}
+
+fn with(callgrind: Callgrind) -> LibraryBenchmarkConfig {
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(callgrind);
+    config
+}

@@ -1,0 +1,119 @@
+//! How many instructions the hot paths take: the same on a busy machine as on an idle one, and so what a change is held
+//! against. `cargo bench --bench instructions` fails where one of the [`limits`] is crossed.
+#![allow(missing_docs, reason = "the macros make public items without any")]
+
+mod limits;
+
+use std::path::Path;
+use std::time::Duration;
+
+use graphweft::store::Durability;
+use graphweft::{Engine, RunError};
+use graphweft_benches::{durable, flows, resume};
+use gungraun::prelude::*;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+/// One thread: what is counted is what the thread of a benchmark does, and it does not depend on who comes first.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
+}
+
+/// Everything is done once before: what is laid out with the first run is not counted.
+fn warm<F: Future<Output = Result<u64, RunError>>>(work: fn(u64) -> F, input: u64) -> (Runtime, u64) {
+    let runtime = runtime();
+    runtime.block_on(work(input)).expect("it cannot fail");
+    (runtime, input)
+}
+
+/// The runtime is given back, so that its end is not counted.
+fn again<F: Future<Output = Result<u64, RunError>>>((runtime, input): (Runtime, u64), work: fn(u64) -> F) -> Runtime {
+    runtime.block_on(work(input)).expect("it cannot fail");
+    runtime
+}
+
+#[library_benchmark(config = limits::at_most(limits::CHAIN))]
+#[bench::of_100(warm(flows::chain, 1))]
+fn chain(warm: (Runtime, u64)) -> Runtime {
+    again(warm, flows::chain)
+}
+
+#[library_benchmark(config = limits::at_most(limits::EACH))]
+#[bench::of_100(warm(flows::each, 1))]
+fn each(warm: (Runtime, u64)) -> Runtime {
+    again(warm, flows::each)
+}
+
+#[library_benchmark(config = limits::at_most(limits::FAN_OUT))]
+#[bench::of_100(warm(flows::fan_out, 1))]
+fn fan_out(warm: (Runtime, u64)) -> Runtime {
+    again(warm, flows::fan_out)
+}
+
+#[library_benchmark(config = limits::at_most(limits::ROUNDS))]
+#[bench::of_1000(warm(flows::rounds, 1000))]
+fn rounds(warm: (Runtime, u64)) -> Runtime {
+    again(warm, flows::rounds)
+}
+
+fn warm_engine() -> (Runtime, Engine) {
+    let engine = Engine::builder().register::<flows::chain>().build().expect("an engine");
+    in_engine_once((runtime(), engine))
+}
+
+fn in_engine_once((runtime, engine): (Runtime, Engine)) -> (Runtime, Engine) {
+    runtime.block_on(async {
+        let run = engine.start::<flows::chain>(1).await.expect("it needs nothing");
+        run.result().await.expect("it cannot fail");
+    });
+    (runtime, engine)
+}
+
+#[library_benchmark(config = limits::at_most(limits::IN_ENGINE))]
+#[bench::of_100(warm_engine())]
+fn in_engine(warm: (Runtime, Engine)) -> (Runtime, Engine) {
+    in_engine_once(warm)
+}
+
+fn durable_engine() -> (TempDir, Runtime, Engine) {
+    let (directory, runtime) = (tempfile::tempdir().expect("a directory"), runtime());
+    // Where nobody waits for the disk, the task that records does the writing itself.
+    let engine = durable::engine(&runtime, &directory.path().join("runs.db"), Durability::Relaxed);
+    durable::steps(&runtime, &engine, 10);
+    (directory, runtime, engine)
+}
+
+#[library_benchmark(config = limits::at_most(limits::DURABLE))]
+#[bench::of_1000(durable_engine())]
+fn durable_steps((directory, runtime, engine): (TempDir, Runtime, Engine)) -> (TempDir, Runtime, Engine, Duration) {
+    let took = durable::steps(&runtime, &engine, 1000);
+    (directory, runtime, engine, took)
+}
+
+fn cut_short() -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    resume::cut_short::<resume::rounds_and_last>(&directory.path().join("runs.db"), resume::STEPS - 1);
+    directory
+}
+
+fn goes_on(directory: &Path) -> Duration {
+    resume::goes_on::<resume::rounds_and_last>(&runtime(), &directory.join("runs.db"), &directory.join("copy.db"))
+}
+
+#[library_benchmark(config = limits::at_most_within("*sqlite::read::records*", limits::DECODE))]
+#[bench::of_10000(cut_short())]
+fn decode(directory: TempDir) -> (TempDir, Duration) {
+    let took = goes_on(directory.path());
+    (directory, took)
+}
+
+#[library_benchmark(config = limits::at_most(limits::REPLAY))]
+#[bench::of_10000(cut_short())]
+fn replay(directory: TempDir) -> (TempDir, Duration) {
+    let took = goes_on(directory.path());
+    (directory, took)
+}
+
+library_benchmark_group!(name = in_memory, benchmarks = [chain, each, fan_out, rounds, in_engine]);
+library_benchmark_group!(name = recorded, benchmarks = [durable_steps, decode, replay]);
+main!(library_benchmark_groups = [in_memory, recorded]);

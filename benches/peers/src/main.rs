@@ -1,0 +1,153 @@
+//! Other libraries at the same work, each in the way that its own documentation shows.
+//!
+//! Takes its turns from the program that measures: `list WORK` on a line gives the names of those that do it, `run WORK NAME
+//! TIMES` the nanoseconds that it took. WORK is `chain`, `fan-out`, `rounds`, `durable-full` or `durable-normal`; the first
+//! argument is a directory for files.
+//!
+//! What is made for each run anew, because a graph serves only once, is made before the clock starts: only running counts.
+
+mod adk_graph;
+mod async_dag;
+mod dagx;
+mod durare;
+mod duroxide;
+mod graph_flow;
+mod sayiir;
+mod takeln;
+
+use std::future::Future;
+use std::hint::black_box;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+
+/// How many nodes a chain and a fan-out have.
+const NODES: u64 = 100;
+
+/// How many turns a loop takes.
+const TURNS: u64 = 10_000;
+
+/// Whether SQLite waits for the disk with every commit.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Synchronous {
+    Full,
+    Normal,
+}
+
+/// A library at one work: does it so many times, and says how long that took.
+type Work = Box<dyn FnMut(&Runtime, u64) -> Duration>;
+
+/// What every node does.
+fn add_one(n: u64) -> u64 {
+    black_box(n) + 1
+}
+
+/// For graphs that serve many runs.
+fn again<F: Future>(mut run: impl FnMut() -> F + 'static) -> Work {
+    Box::new(move |runtime, times| {
+        runtime.block_on(async {
+            let begun = Instant::now();
+            for _ in 0..times {
+                black_box(run().await);
+            }
+            begun.elapsed()
+        })
+    })
+}
+
+/// For graphs that serve one run.
+fn each_made<G, F: Future>(make: impl Fn() -> G + 'static, run: impl Fn(G) -> F + 'static) -> Work {
+    Box::new(move |runtime, times| {
+        runtime.block_on(async {
+            let mut took = Duration::ZERO;
+            for _ in 0..times {
+                let graph = make();
+                let begun = Instant::now();
+                black_box(run(graph).await);
+                took += begun.elapsed();
+            }
+            took
+        })
+    })
+}
+
+fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, Work)> {
+    match work {
+        "chain" => vec![
+            ("async_dag", async_dag::chain()),
+            ("sayiir", sayiir::chain()),
+            ("graph-flow", graph_flow::chain()),
+            ("dagx", dagx::chain()),
+            ("adk-graph", adk_graph::chain()),
+        ],
+        "fan-out" => vec![
+            ("async_dag", async_dag::fan_out()),
+            ("sayiir", sayiir::fan_out()),
+            ("graph-flow", graph_flow::fan_out()),
+            ("dagx", dagx::fan_out()),
+            ("adk-graph", adk_graph::fan_out()),
+        ],
+        "rounds" => vec![
+            ("sayiir", sayiir::rounds()),
+            ("graph-flow", graph_flow::rounds()),
+            ("adk-graph", adk_graph::rounds()),
+        ],
+        "durable-full" => vec![
+            ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Full)),
+            ("takeln", takeln::durable(runtime, directory)),
+            ("durare", durare::durable(runtime, directory, Synchronous::Full)),
+        ],
+        "durable-normal" => vec![
+            ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Normal)),
+            ("durare", durare::durable(runtime, directory, Synchronous::Normal)),
+            ("duroxide", duroxide::durable(runtime, directory)),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+fn main() {
+    let directory = std::env::args().nth(1).expect("a directory for files");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let mut at_hand: (String, Vec<(&str, Work)>) = Default::default();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("a line");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [command, work, ..] = words[..] else { continue };
+        if at_hand.0 != work {
+            at_hand = (work.to_owned(), works(work, &runtime, Path::new(&directory)));
+        }
+        let answer = match (command, &words[2..]) {
+            ("run", [name, times]) => {
+                let (_, run) = at_hand.1.iter_mut().find(|at_hand| at_hand.0 == *name).expect("it was listed");
+                run(&runtime, times.parse().expect("a number")).as_nanos().to_string()
+            }
+            _ => at_hand.1.iter().map(|at_hand| at_hand.0).collect::<Vec<_>>().join(" "),
+        };
+        println!("{answer}");
+        std::io::stdout().flush().expect("somebody listens");
+    }
+}
+
+/// A pool of connections to a new file.
+async fn pool(file: &Path, synchronous: Synchronous) -> sqlx::SqlitePool {
+    let options = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal)
+        .synchronous(match synchronous {
+            Synchronous::Full => sqlx::sqlite::SqliteSynchronous::Full,
+            Synchronous::Normal => sqlx::sqlite::SqliteSynchronous::Normal,
+        });
+    sqlx::SqlitePool::connect_with(options).await.expect("a new file")
+}
+
+fn file(directory: &Path, of: &str, synchronous: Synchronous) -> std::path::PathBuf {
+    let name = match synchronous {
+        Synchronous::Full => "full",
+        Synchronous::Normal => "normal",
+    };
+    directory.join(format!("peer-{of}-{name}.db"))
+}
