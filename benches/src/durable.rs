@@ -9,7 +9,7 @@ use graphweft::store::{Durability, SqliteStore};
 use tokio::runtime::Runtime;
 
 use crate::by_hand::NODES;
-use crate::flows::rounds;
+use crate::flows::{GATE, gated_rounds};
 use crate::measure::{Contender, Effort, Role, paired};
 use crate::peers::Peers;
 use crate::raw::{Raw, Synchronous, Tuning, WARM_UP, bodies};
@@ -22,7 +22,7 @@ const AT_ONCE: u64 = 64;
 pub fn engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine {
     runtime.block_on(async {
         let store = SqliteStore::builder().durability(durability).open(path).await.expect("a new file");
-        Engine::builder().store(store).register::<rounds>().build().expect("an engine")
+        Engine::builder().store(store).register::<gated_rounds>().build().expect("an engine")
     })
 }
 
@@ -30,30 +30,28 @@ pub fn engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine 
 fn warm_engine(runtime: &Runtime, path: &Path, durability: Durability) -> Engine {
     // Of two that have the file open, so that the log stays when one of them has done its part without waiting.
     let warm = engine(runtime, path, durability);
-    steps(runtime, &engine(runtime, path, Durability::Relaxed), WARM_UP);
+    steps(runtime, &engine(runtime, path, Durability::Relaxed), 1, WARM_UP);
     warm
 }
 
-/// A run of so many nodes, from when it is begun.
-pub fn steps(runtime: &Runtime, engine: &Engine, nodes: u64) -> Duration {
+/// So many runs at once of so many nodes each, from when all of them stand at the gate.
+pub fn steps(runtime: &Runtime, engine: &Engine, runs: u64, nodes: u64) -> Duration {
     runtime.block_on(async {
-        let run = engine.start::<rounds>(nodes - 1).await.expect("a store that works");
-        let begun = Instant::now();
-        run.result().await.expect("a loop that ends");
-        begun.elapsed()
+        // One node is the gate, and one is the last turn.
+        let begun = join_all((0..runs).map(|_| engine.start::<gated_rounds>(nodes - 2).into_future())).await;
+        let clock = Instant::now();
+        GATE.add_permits(runs as usize);
+        join_all(begun.iter().map(|run| run.as_ref().expect("a store that works").result())).await;
+        clock.elapsed()
     })
 }
 
-/// Runs of so many nodes, all at once, with their beginnings.
-fn steps_at_once(runtime: &Runtime, engine: &Engine, nodes: u64) -> Duration {
-    runtime.block_on(async {
-        let begun = Instant::now();
-        let runs = (0..AT_ONCE).map(|_| async {
-            let run = engine.start::<rounds>(nodes - 1).await.expect("a store that works");
-            run.result().await.expect("a loop that ends")
-        });
-        join_all(runs).await;
-        begun.elapsed()
+/// A contender that does so many steps in each of some runs.
+fn contender<'a>(name: &str, role: Role, runtime: &'a Runtime, engine: &'a Engine, runs: u64) -> Contender<'a> {
+    Contender::new(name, role, runs, move |times| {
+        // With fewer, how runs begin and end would be measured.
+        let nodes = times.max(20);
+        steps(runtime, engine, runs, nodes).mul_f64(times as f64 / nodes as f64)
     })
 }
 
@@ -69,8 +67,9 @@ pub fn rows(runtime: &Runtime, peers: &Peers, directory: &Path, effort: Effort) 
 
 fn what_a_step_writes(runtime: &Runtime, directory: &Path) -> Vec<String> {
     let path = directory.join("written.db");
-    steps(runtime, &engine(runtime, &path, Durability::Relaxed), 500);
+    steps(runtime, &engine(runtime, &path, Durability::Relaxed), 1, 500);
     let mut bodies = bodies(&path);
+    assert!(bodies.len() >= 500, "each step is a commit of its own");
     // The first is the start of the run, the last its end.
     bodies.pop();
     bodies.split_off(1)
@@ -93,7 +92,7 @@ fn step(
     let mut raw = Raw::new(&file("raw"), synchronous, Tuning::AsOurs, written.to_vec());
     let mut defaults = Raw::new(&file("defaults"), synchronous, Tuning::Defaults, written.to_vec());
     let mut contenders = vec![
-        Contender::new("graphweft", Role::Ours, 1, |times| steps(runtime, &ours, times)),
+        contender("graphweft", Role::Ours, runtime, &ours, 1),
         Contender::new("a raw commit", Role::Limit, 1, |times| raw.commits(times)),
         Contender::new("a raw commit with SQLite's defaults", Role::Also, 1, |times| defaults.commits(times)),
     ];
@@ -108,14 +107,11 @@ fn many_runs(runtime: &Runtime, directory: &Path, effort: Effort, written: &[Str
     let mut raw = Raw::new(&directory.join("many-raw.db"), Synchronous::Full, Tuning::AsOurs, written.to_vec());
     let measured = paired(
         vec![
-            Contender::new("graphweft, 64 runs", Role::Ours, AT_ONCE, |times| {
-                // Fewer nodes would measure how runs begin.
-                steps_at_once(runtime, &ours, times.max(20)) * times as u32 / times.max(20) as u32
-            }),
+            contender("graphweft, 64 runs", Role::Ours, runtime, &ours, AT_ONCE),
             Contender::new("raw commits of 64 rows", Role::Limit, AT_ONCE, |times| {
                 raw.group_commits(times, AT_ONCE as i64)
             }),
-            Contender::new("graphweft, one run", Role::Also, 1, |times| steps(runtime, &ours, times)),
+            contender("graphweft, one run", Role::Also, runtime, &ours, 1),
         ],
         effort,
     );

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use graphweft::prelude::*;
+use tokio::sync::Semaphore;
 
 use crate::by_hand::NODES;
 
@@ -96,6 +97,20 @@ pub async fn turn(left: u64) -> Turn {
 workflow! {
     /// Goes round so many times.
     pub rounds(u64) -> u64 { START => turn => <again: turn, done: END>; }
+}
+
+/// What holds runs of [`gated_rounds`] back, so that none is ahead when the clock starts.
+pub static GATE: Semaphore = Semaphore::const_new(0);
+
+#[node]
+async fn gate(left: u64) -> u64 {
+    GATE.acquire().await.expect("nobody closes it").forget();
+    left
+}
+
+workflow! {
+    /// Goes round so many times, after a gate.
+    pub gated_rounds(u64) -> u64 { START => gate => turn => <again: turn, done: END>; }
 }
 
 /// When each thousandth turn of [`timed_rounds`] came.

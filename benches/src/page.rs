@@ -13,10 +13,7 @@ pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let system = std::env::consts::OS;
     let processor = std::env::consts::ARCH;
-    format!(
-        "{cores} cores, {system}, {processor}, {}.",
-        version.unwrap_or_else(|_| "rustc unknown".to_owned())
-    )
+    format!("{cores} cores, {system}, {processor}, {}.", version.unwrap_or_else(|_| "rustc unknown".to_owned()))
 }
 
 /// Puts the table between the marks of a page.

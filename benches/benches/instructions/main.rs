@@ -79,14 +79,14 @@ fn durable_engine() -> (TempDir, Runtime, Engine) {
     let (directory, runtime) = (tempfile::tempdir().expect("a directory"), runtime());
     // Where nobody waits for the disk, the task that records does the writing itself.
     let engine = durable::engine(&runtime, &directory.path().join("runs.db"), Durability::Relaxed);
-    durable::steps(&runtime, &engine, 10);
+    durable::steps(&runtime, &engine, 1, 10);
     (directory, runtime, engine)
 }
 
 #[library_benchmark(config = limits::at_most(limits::DURABLE))]
 #[bench::of_1000(durable_engine())]
 fn durable_steps((directory, runtime, engine): (TempDir, Runtime, Engine)) -> (TempDir, Runtime, Engine, Duration) {
-    let took = durable::steps(&runtime, &engine, 1000);
+    let took = durable::steps(&runtime, &engine, 1, 1000);
     (directory, runtime, engine, took)
 }
 

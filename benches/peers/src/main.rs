@@ -6,13 +6,21 @@
 //!
 //! What is made for each run anew, because a graph serves only once, is made before the clock starts: only running counts.
 
+#[cfg(feature = "adk-graph")]
 mod adk_graph;
+#[cfg(feature = "async_dag")]
 mod async_dag;
+#[cfg(feature = "dagx")]
 mod dagx;
+#[cfg(feature = "durare")]
 mod durare;
+#[cfg(feature = "duroxide")]
 mod duroxide;
+#[cfg(feature = "graph-flow")]
 mod graph_flow;
+#[cfg(feature = "sayiir")]
 mod sayiir;
+#[cfg(feature = "takeln")]
 mod takeln;
 
 use std::future::Future;
@@ -76,32 +84,51 @@ fn each_made<G, F: Future>(make: impl Fn() -> G + 'static, run: impl Fn(G) -> F 
 fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, Work)> {
     match work {
         "chain" => vec![
+            #[cfg(feature = "async_dag")]
             ("async_dag", async_dag::chain()),
+            #[cfg(feature = "sayiir")]
             ("sayiir", sayiir::chain()),
+            #[cfg(feature = "graph-flow")]
             ("graph-flow", graph_flow::chain()),
+            #[cfg(feature = "dagx")]
             ("dagx", dagx::chain()),
+            #[cfg(feature = "adk-graph")]
             ("adk-graph", adk_graph::chain()),
         ],
         "fan-out" => vec![
+            #[cfg(feature = "async_dag")]
             ("async_dag", async_dag::fan_out()),
+            #[cfg(feature = "sayiir")]
             ("sayiir", sayiir::fan_out()),
+            #[cfg(feature = "graph-flow")]
             ("graph-flow", graph_flow::fan_out()),
+            #[cfg(feature = "dagx")]
             ("dagx", dagx::fan_out()),
+            #[cfg(feature = "adk-graph")]
             ("adk-graph", adk_graph::fan_out()),
         ],
         "rounds" => vec![
+            #[cfg(feature = "sayiir")]
             ("sayiir", sayiir::rounds()),
+            #[cfg(feature = "graph-flow")]
             ("graph-flow", graph_flow::rounds()),
+            #[cfg(feature = "adk-graph")]
             ("adk-graph", adk_graph::rounds()),
         ],
         "durable-full" => vec![
+            #[cfg(feature = "adk-graph")]
             ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Full)),
-            ("takeln", takeln::durable(runtime, directory)),
+            #[cfg(feature = "takeln")]
+            ("takeln", takeln::durable(directory)),
+            #[cfg(feature = "durare")]
             ("durare", durare::durable(runtime, directory, Synchronous::Full)),
         ],
         "durable-normal" => vec![
+            #[cfg(feature = "adk-graph")]
             ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Normal)),
+            #[cfg(feature = "durare")]
             ("durare", durare::durable(runtime, directory, Synchronous::Normal)),
+            #[cfg(feature = "duroxide")]
             ("duroxide", duroxide::durable(runtime, directory)),
         ],
         _ => Vec::new(),
@@ -110,7 +137,8 @@ fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, 
 
 fn main() {
     let directory = std::env::args().nth(1).expect("a directory for files");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let mut at_hand: (String, Vec<(&str, Work)>) = Default::default();
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("a line");
@@ -132,6 +160,7 @@ fn main() {
 }
 
 /// A pool of connections to a new file.
+#[cfg(any(feature = "adk-graph", feature = "durare"))]
 async fn pool(file: &Path, synchronous: Synchronous) -> sqlx::SqlitePool {
     let options = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(file)
@@ -144,6 +173,7 @@ async fn pool(file: &Path, synchronous: Synchronous) -> sqlx::SqlitePool {
     sqlx::SqlitePool::connect_with(options).await.expect("a new file")
 }
 
+#[cfg(any(feature = "adk-graph", feature = "durare", feature = "duroxide", feature = "takeln"))]
 fn file(directory: &Path, of: &str, synchronous: Synchronous) -> std::path::PathBuf {
     let name = match synchronous {
         Synchronous::Full => "full",

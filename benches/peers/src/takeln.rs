@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use takeln::{Graph, GraphError, Node, NodeContext, NodeOutput, SqliteCheckpointer};
-use tokio::runtime::Runtime;
 
-use super::{NODES, Synchronous, Work, add_one, file, pool};
+use super::{NODES, Synchronous, Work, add_one, file};
 
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 struct State {
@@ -25,9 +24,10 @@ impl Node<State> for AddOne {
     }
 }
 
-pub(super) fn durable(runtime: &Runtime, directory: &Path) -> Work {
+pub(super) fn durable(directory: &Path) -> Work {
     let file = file(directory, "takeln", Synchronous::Full);
-    runtime.block_on(async { pool(&file, Synchronous::Full).await.close().await });
+    let connection = rusqlite::Connection::open(&file).expect("a new file");
+    connection.pragma_update(None, "journal_mode", "WAL").expect("SQLite knows it");
     let checkpointer = Arc::new(SqliteCheckpointer::new(&file.to_string_lossy()).expect("a new file"));
     let mut graph = Graph::new();
     for n in 0..NODES {

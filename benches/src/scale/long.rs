@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Scale, grouped, measure, resident, runtime};
 use crate::flows::{THOUSANDS, timed_rounds};
-use crate::measure::Role;
+use crate::measure::{Role, median};
 use crate::report::{Figure, Row, Target, Unit};
 
 #[node]
@@ -47,13 +47,23 @@ pub(super) fn short_runs(count: u64) -> Value {
 
 /// A loop of so many turns.
 pub(super) fn turns(count: u64) -> Value {
+    let runtime = runtime();
+    let thousands = |count| {
+        runtime.block_on(timed_rounds(count)).expect("a loop that ends");
+        std::mem::take(&mut *THOUSANDS.lock().expect("nobody panics with it"))
+    };
+    // What is laid out with the first run, and room for the times, is no growth.
+    let room = thousands(count / 10);
+    drop(room);
     let before = resident();
-    runtime().block_on(timed_rounds(count)).expect("a loop that ends");
-    let times = std::mem::take(&mut *THOUSANDS.lock().expect("nobody panics with it"));
+    let times = thousands(count);
+    let bytes = resident() - before - (times.capacity() * size_of::<Instant>()) as f64;
     let tenth = times.len() / 10;
-    let turn = |from: usize| (times[from + tenth] - times[from]).as_nanos() as f64 / (tenth * 1000) as f64;
-    let own = (times.capacity() * size_of::<Instant>()) as f64;
-    json!({ "first": turn(0), "last": turn(times.len() - 1 - tenth), "bytes": resident() - before - own })
+    let turn = |from: usize| {
+        let thousands = times[from..from + tenth].windows(2).map(|ends| (ends[1] - ends[0]).as_nanos() as f64 / 1000.0);
+        median(&thousands.collect::<Vec<_>>())
+    };
+    json!({ "first": turn(0), "last": turn(times.len() - tenth), "bytes": bytes })
 }
 
 /// A graph of a thousand nodes: the first run, which lays it out, and the following.
