@@ -118,7 +118,7 @@ pub static THOUSANDS: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
 
 #[node]
 async fn timed_turn(left: u64) -> Turn {
-    if left % 1000 == 0 {
+    if left.is_multiple_of(1000) {
         THOUSANDS.lock().expect("nobody panics with it").push(Instant::now());
     }
     match left {

@@ -24,14 +24,16 @@ impl Peers {
     /// Builds their program and starts it. Its files are made in `directory`.
     pub fn start(directory: &Path) -> Self {
         let package = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
+        let own = std::env::current_exe().expect("this program is a file");
+        let target = own.parent().expect("a file is in a directory").join("peers");
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--release", "--locked", "--quiet", "--manifest-path"])
+            .args(["build", "--release", "--locked", "--manifest-path"])
             .arg(format!("{package}/Cargo.toml"))
-            .args(["--target-dir", &format!("{package}/target")])
-            .env_remove("CARGO_TARGET_DIR")
+            .arg("--target-dir")
+            .arg(&target)
             .status();
         assert!(built.is_ok_and(|status| status.success()), "the other libraries cannot be built");
-        let program = format!("{package}/target/release/graphweft-benches-peers");
+        let program = target.join("release").join("graphweft-benches-peers");
         let started = Command::new(program).arg(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.expect("it was built");
         let to = child.stdin.take().expect("it is piped");

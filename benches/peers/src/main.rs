@@ -1,21 +1,15 @@
 //! Other libraries at the same work, each in the way that its own documentation shows.
 //!
 //! Takes its turns from the program that measures: `list WORK` on a line gives the names of those that do it, `run WORK NAME
-//! TIMES` the nanoseconds that it took. WORK is `chain`, `fan-out`, `rounds`, `durable-full` or `durable-normal`; the first
-//! argument is a directory for files.
+//! TIMES` the nanoseconds that it took. WORK is `chain`, `fan-out`, `rounds` or `durable-full`; the first argument is a
+//! directory for files.
 //!
 //! What is made for each run anew, because a graph serves only once, is made before the clock starts: only running counts.
 
-#[cfg(feature = "adk-graph")]
-mod adk_graph;
 #[cfg(feature = "async_dag")]
 mod async_dag;
 #[cfg(feature = "dagx")]
 mod dagx;
-#[cfg(feature = "durare")]
-mod durare;
-#[cfg(feature = "duroxide")]
-mod duroxide;
 #[cfg(feature = "graph-flow")]
 mod graph_flow;
 #[cfg(feature = "sayiir")]
@@ -36,13 +30,6 @@ const NODES: u64 = 100;
 
 /// How many turns a loop takes.
 const TURNS: u64 = 10_000;
-
-/// Whether SQLite waits for the disk with every commit.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Synchronous {
-    Full,
-    Normal,
-}
 
 /// A library at one work: does it so many times, and says how long that took.
 type Work = Box<dyn FnMut(&Runtime, u64) -> Duration>;
@@ -81,7 +68,7 @@ fn each_made<G, F: Future>(make: impl Fn() -> G + 'static, run: impl Fn(G) -> F 
     })
 }
 
-fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, Work)> {
+fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
     match work {
         "chain" => vec![
             #[cfg(feature = "async_dag")]
@@ -92,8 +79,6 @@ fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, 
             ("graph-flow", graph_flow::chain()),
             #[cfg(feature = "dagx")]
             ("dagx", dagx::chain()),
-            #[cfg(feature = "adk-graph")]
-            ("adk-graph", adk_graph::chain()),
         ],
         "fan-out" => vec![
             #[cfg(feature = "async_dag")]
@@ -104,32 +89,16 @@ fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, 
             ("graph-flow", graph_flow::fan_out()),
             #[cfg(feature = "dagx")]
             ("dagx", dagx::fan_out()),
-            #[cfg(feature = "adk-graph")]
-            ("adk-graph", adk_graph::fan_out()),
         ],
         "rounds" => vec![
             #[cfg(feature = "sayiir")]
             ("sayiir", sayiir::rounds()),
             #[cfg(feature = "graph-flow")]
             ("graph-flow", graph_flow::rounds()),
-            #[cfg(feature = "adk-graph")]
-            ("adk-graph", adk_graph::rounds()),
         ],
         "durable-full" => vec![
-            #[cfg(feature = "adk-graph")]
-            ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Full)),
             #[cfg(feature = "takeln")]
             ("takeln", takeln::durable(directory)),
-            #[cfg(feature = "durare")]
-            ("durare", durare::durable(runtime, directory, Synchronous::Full)),
-        ],
-        "durable-normal" => vec![
-            #[cfg(feature = "adk-graph")]
-            ("adk-graph", adk_graph::durable(runtime, directory, Synchronous::Normal)),
-            #[cfg(feature = "durare")]
-            ("durare", durare::durable(runtime, directory, Synchronous::Normal)),
-            #[cfg(feature = "duroxide")]
-            ("duroxide", duroxide::durable(runtime, directory)),
         ],
         _ => Vec::new(),
     }
@@ -145,7 +114,7 @@ fn main() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [command, work, ..] = words[..] else { continue };
         if at_hand.0 != work {
-            at_hand = (work.to_owned(), works(work, &runtime, Path::new(&directory)));
+            at_hand = (work.to_owned(), works(work, Path::new(&directory)));
         }
         let answer = match (command, &words[2..]) {
             ("run", [name, times]) => {
@@ -157,27 +126,4 @@ fn main() {
         println!("{answer}");
         std::io::stdout().flush().expect("somebody listens");
     }
-}
-
-/// A pool of connections to a new file.
-#[cfg(any(feature = "adk-graph", feature = "durare"))]
-async fn pool(file: &Path, synchronous: Synchronous) -> sqlx::SqlitePool {
-    let options = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(true)
-        .journal_mode(sqlx::sqlite::SqliteJournalMode::Wal)
-        .synchronous(match synchronous {
-            Synchronous::Full => sqlx::sqlite::SqliteSynchronous::Full,
-            Synchronous::Normal => sqlx::sqlite::SqliteSynchronous::Normal,
-        });
-    sqlx::SqlitePool::connect_with(options).await.expect("a new file")
-}
-
-#[cfg(any(feature = "adk-graph", feature = "durare", feature = "duroxide", feature = "takeln"))]
-fn file(directory: &Path, of: &str, synchronous: Synchronous) -> std::path::PathBuf {
-    let name = match synchronous {
-        Synchronous::Full => "full",
-        Synchronous::Normal => "normal",
-    };
-    directory.join(format!("peer-{of}-{name}.db"))
 }

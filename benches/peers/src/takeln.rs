@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use takeln::{Graph, GraphError, Node, NodeContext, NodeOutput, SqliteCheckpointer};
 
-use super::{NODES, Synchronous, Work, add_one, file};
+use super::{NODES, Work, add_one};
 
 #[derive(Clone, Default, serde::Serialize, serde::Deserialize)]
 struct State {
@@ -25,7 +25,7 @@ impl Node<State> for AddOne {
 }
 
 pub(super) fn durable(directory: &Path) -> Work {
-    let file = file(directory, "takeln", Synchronous::Full);
+    let file = directory.join("takeln.db");
     let connection = rusqlite::Connection::open(&file).expect("a new file");
     connection.pragma_update(None, "journal_mode", "WAL").expect("SQLite knows it");
     let checkpointer = Arc::new(SqliteCheckpointer::new(&file.to_string_lossy()).expect("a new file"));
