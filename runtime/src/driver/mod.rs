@@ -8,8 +8,10 @@ mod journal;
 mod pass_on;
 mod recorded;
 mod replay;
+mod rest;
 mod run;
 mod shared;
+mod spawned;
 mod timers;
 
 pub(crate) use attempt::Running;

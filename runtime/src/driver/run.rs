@@ -9,13 +9,14 @@ use std::task::{Context as Waker, Poll};
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, Id, JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
 use super::journal::{Journal, Progress};
 use super::shared::{Shared, Within};
+use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::compile::Executable;
 use crate::context::{Attempt, Beat};
@@ -94,9 +95,9 @@ pub(super) struct Driver {
     /// What it has in common with the child whose graph it drives.
     pub(super) within: Option<Arc<Within>>,
     /// How often something had begun to move when nothing did last.
-    still_at: Option<u64>,
+    pub(super) still_at: Option<u64>,
     /// Whether it is to leave the memory once that is recorded.
-    leaves: bool,
+    pub(super) leaves: bool,
     /// What has gone wrong outside of every node.
     failed: Option<Fault>,
     /// The end that its records lead to, where that was not recorded.
@@ -120,57 +121,6 @@ pub(super) struct UnderWay {
     pub(super) running: Running<'static, Finished>,
     pub(super) attempt: Arc<Attempt>,
     pub(super) beat: Option<Beat>,
-}
-
-pub(super) struct Spawned {
-    pub(super) task: TaskId,
-    pub(super) handle: AbortHandle,
-    pub(super) attempt: Arc<Attempt>,
-    #[expect(dead_code, reason = "held, not read")]
-    pub(super) beat: Option<Beat>,
-    /// Whether this driver has dropped it. Where it is gone without that, the tokio runtime is being shut down.
-    pub(super) is_dropped: bool,
-}
-
-/// Attempts with a task of their own, by the place of their node's task in the core.
-#[derive(Default)]
-pub(super) struct SpawnedTasks {
-    places: Vec<Option<Spawned>>,
-    count: usize,
-}
-
-impl SpawnedTasks {
-    fn insert(&mut self, spawned: Spawned) {
-        let at = spawned.task.place();
-        if self.places.len() <= at {
-            self.places.resize_with(at + 1, || None);
-        }
-        self.places[at] = Some(spawned);
-        self.count += 1;
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    pub(super) fn get(&self, task: TaskId) -> Option<&Spawned> {
-        self.places.get(task.place())?.as_ref().filter(|spawned| spawned.task == task)
-    }
-
-    pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut Spawned> {
-        self.places.get_mut(task.place())?.as_mut().filter(|spawned| spawned.task == task)
-    }
-
-    fn remove(&mut self, task: TaskId) -> Option<Spawned> {
-        let removed = self.places.get_mut(task.place())?.take_if(|spawned| spawned.task == task);
-        self.count -= usize::from(removed.is_some());
-        removed
-    }
-
-    /// Looks at all of them: for tasks that did not come to their end.
-    fn of(&self, id: Id) -> Option<TaskId> {
-        self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
-    }
 }
 
 enum Occurrence {
@@ -374,19 +324,6 @@ impl Driver {
         flushed(&journal, ending).await
     }
 
-    /// The graph of a child is counted among what moves as long as it is at work.
-    fn wake_up(&mut self) {
-        if let Some(within) = &self.within {
-            within.moves(&self.shared);
-        }
-    }
-
-    fn rest(&mut self) {
-        if let Some(within) = self.within.as_ref().filter(|_| self.timers.is_empty()) {
-            within.rests();
-        }
-    }
-
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
@@ -527,37 +464,6 @@ impl Driver {
             }
         }
         Poll::Pending
-    }
-
-    /// The generation in which nothing of the run moves, where that is news: nodes wait for answers and timers of their
-    /// own, and for nothing else.
-    fn has_come_to_rest(&mut self) -> Option<u64> {
-        let journal = self.shared.journal.as_ref().filter(|_| self.is_whole)?;
-        let pulse = &self.shared.pulse;
-        let generation = pulse.still()?;
-        let is_news = self.still_at != Some(generation) || pulse.is_unwanted();
-        (is_news && journal.halted().is_none() && self.timers.is_empty()).then_some(generation)
-    }
-
-    /// Says so, to whoever waits for the run and in its header. Where something is on its way into the journal, an answer
-    /// perhaps, which may have something move, that is waited for first; then it is looked at again.
-    fn is_now_still(&mut self, generation: u64) {
-        let Some(journal) = &self.shared.journal else { return };
-        let pulse = &self.shared.pulse;
-        let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all());
-        let leaves = is_unwanted && may_leave;
-        if !journal.rest(journal.desk.next_timer(), leaves, || pulse.generation() == generation) {
-            return;
-        }
-        if is_unwanted {
-            pulse.take_unwanted();
-        }
-        self.still_at = Some(generation);
-        self.leaves = leaves;
-        // One that has to stay would be told to go again and again.
-        if may_leave && !leaves {
-            self.shared.env.rests(&self.shared, generation);
-        }
     }
 
     fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {

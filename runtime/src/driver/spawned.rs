@@ -1,0 +1,59 @@
+//! Attempts that have a task of their own.
+
+use std::sync::Arc;
+
+use tokio::task::{AbortHandle, Id};
+
+use crate::context::{Attempt, Beat};
+use crate::core::TaskId;
+
+pub(super) struct Spawned {
+    pub(super) task: TaskId,
+    pub(super) handle: AbortHandle,
+    pub(super) attempt: Arc<Attempt>,
+    #[expect(dead_code, reason = "held, not read")]
+    pub(super) beat: Option<Beat>,
+    /// Whether this driver has dropped it. Where it is gone without that, the tokio runtime is being shut down.
+    pub(super) is_dropped: bool,
+}
+
+/// Attempts with a task of their own, by the place of their node's task in the core.
+#[derive(Default)]
+pub(super) struct SpawnedTasks {
+    places: Vec<Option<Spawned>>,
+    count: usize,
+}
+
+impl SpawnedTasks {
+    pub(super) fn insert(&mut self, spawned: Spawned) {
+        let at = spawned.task.place();
+        if self.places.len() <= at {
+            self.places.resize_with(at + 1, || None);
+        }
+        self.places[at] = Some(spawned);
+        self.count += 1;
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn get(&self, task: TaskId) -> Option<&Spawned> {
+        self.places.get(task.place())?.as_ref().filter(|spawned| spawned.task == task)
+    }
+
+    pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut Spawned> {
+        self.places.get_mut(task.place())?.as_mut().filter(|spawned| spawned.task == task)
+    }
+
+    pub(super) fn remove(&mut self, task: TaskId) -> Option<Spawned> {
+        let removed = self.places.get_mut(task.place())?.take_if(|spawned| spawned.task == task);
+        self.count -= usize::from(removed.is_some());
+        removed
+    }
+
+    /// Looks at all of them: for tasks that did not come to their end.
+    pub(super) fn of(&self, id: Id) -> Option<TaskId> {
+        self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
+    }
+}
