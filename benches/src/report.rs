@@ -21,9 +21,9 @@ impl Unit {
     /// A figure with three digits that count and a unit that fits.
     pub fn show(self, value: f64) -> String {
         let (scaled, name) = match self {
-            Unit::Time if value >= 1e9 => (value / 1e9, " s"),
-            Unit::Time if value >= 1e6 => (value / 1e6, " ms"),
-            Unit::Time if value >= 1e4 => (value / 1e3, " µs"),
+            Unit::Time if value.abs() >= 1e9 => (value / 1e9, " s"),
+            Unit::Time if value.abs() >= 1e6 => (value / 1e6, " ms"),
+            Unit::Time if value.abs() >= 1e4 => (value / 1e3, " µs"),
             Unit::Time => (value, " ns"),
             Unit::Bytes if value.abs() >= 1e6 => (value / 1e6, " MB"),
             Unit::Bytes if value.abs() >= 1e4 => (value / 1e3, " kB"),
