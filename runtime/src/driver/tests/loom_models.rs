@@ -14,6 +14,7 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use serde_json::{Value, json};
 
+use crate::clock::Clock;
 use crate::context::{At, Attempt, Beat, Wait};
 use crate::driver::shared::Pulse;
 use crate::driver::{Env, Journal, Shared};
@@ -110,7 +111,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat) {
         records: Vec::new(),
     };
     let Some(Ok(Created::New(header))) = store.create(new).now_or_never() else { panic!("it is new") };
-    let journal = Arc::new(Journal::new(&header, owner, Arc::new(store.clone())));
+    let journal = Arc::new(Journal::new(&header, owner, Arc::new(store.clone()), Clock::default()));
     let run = Arc::new(Shared::recorded(Arc::new(Env::default()), journal));
     let attempt = Attempt::new(Arc::clone(&run), At::Child("flow/a".into()), 1, Arc::default(), None);
     let attempt = Arc::new(attempt);
