@@ -194,8 +194,20 @@ fn kind_of<Id>(graph: &Graph<Id>, node: NodeIx, edge: EdgeIx) -> EdgeKind {
     }
 }
 
+/// A picture is read line by line, so that the end of one inside a name has to be written as something else.
 fn mermaid_text(text: &str) -> String {
-    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+    let mut out = String::with_capacity(text.len());
+    for at in text.chars() {
+        match at {
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            at if at.is_control() => out.push_str(&format!("&#{};", u32::from(at))),
+            at => out.push(at),
+        }
+    }
+    out
 }
 
 fn dot_text(text: &str) -> String {
@@ -233,6 +245,12 @@ mod tests {
         let labels = vec![vec![], vec![], vec!["ok".to_owned(), "err".to_owned()], vec![], vec![], vec![]];
         let nodes = ["START", "END", "a", "b", "c", "join"].map(step).to_vec();
         Picture::of(&graph, nodes, &labels, false)
+    }
+
+    #[test]
+    fn a_line_that_ends_inside_a_name_does_not_end_in_the_picture() {
+        let picture = Picture { nodes: vec![step("one\ntwo & \"three\"")], edges: Vec::new() };
+        assert_eq!(picture.to_mermaid(), "flowchart TD\n    n0[\"one&#10;two &amp; &quot;three&quot;\"]\n");
     }
 
     #[test]

@@ -119,5 +119,7 @@ fn plain(text: &str) -> String {
         "{text}"
     );
     let text = text.replace("<br>", "\n").replace("&lt;", "<").replace("&gt;", ">");
+    let controls = (0..=0x9f).filter_map(char::from_u32).filter(|at| at.is_control());
+    let text = controls.fold(text, |text, at| text.replace(&format!("&#{};", u32::from(at)), &at.to_string()));
     text.replace("&quot;", "\"").replace("&amp;", "&")
 }
