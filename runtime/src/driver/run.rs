@@ -96,6 +96,8 @@ pub(super) struct Driver {
     pub(super) within: Option<Arc<Within>>,
     /// How often something had begun to move when nothing did last.
     pub(super) still_at: Option<u64>,
+    /// Whether those who wait for the run believe that it does.
+    says_that_it_waits: bool,
     /// Whether it is to leave the memory once that is recorded.
     pub(super) leaves: bool,
     /// What has gone wrong outside of every node.
@@ -184,6 +186,7 @@ impl Job {
             is_whole,
             within,
             still_at: None,
+            says_that_it_waits: false,
             leaves: false,
             failed: None,
             ended: None,
@@ -259,7 +262,10 @@ impl Driver {
                     break Ending::Halted(Halt::ShutDown);
                 }
                 if self.still_at == Some(self.shared.pulse.generation()) && journal.desk.has_open_questions() {
+                    self.says_that_it_waits = true;
                     journal.set_progress(Progress::Waiting);
+                } else if std::mem::take(&mut self.says_that_it_waits) {
+                    journal.set_progress(Progress::Running);
                 }
             }
             self.begin_ready();

@@ -154,9 +154,10 @@ impl<T: Travels> Run<T> {
         match now.map_err(|_| RunError::ShutDown)? {
             Progress::Waiting => {
                 let open = live.journal.desk.open_questions();
-                // They may all have been answered in this moment.
+                // They may all have been answered in this moment, or their nodes have ended: then something moves, and its
+                // driver says so.
                 if open.is_empty() {
-                    tokio::task::yield_now().await;
+                    let _gone = progress.changed().await;
                     return Ok(None);
                 }
                 Ok(Some(Outcome::Waiting(open)))

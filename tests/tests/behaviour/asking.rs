@@ -398,3 +398,21 @@ fn several_questions_of_a_run_that_is_not_loaded_are_answered_one_after_another(
         assert_eq!(engine.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("1 2 3"));
     });
 }
+
+#[node(timeout = "1m", retry(max_attempts = 2, initial_delay = "1h"))]
+async fn asks_for_a_minute(ctx: &Context) -> bool {
+    if ctx.attempt() == 1 { ctx.ask::<bool>("soon", "Now?").await } else { true }
+}
+
+workflow! { impatient() -> bool { START => asks_for_a_minute; } }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_a_run_whose_question_has_gone_does_nothing_meanwhile() {
+    let run = Engine::builder().build().unwrap().start::<impatient>(()).await.unwrap();
+    assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+
+    // Paused time passes only where nobody does anything.
+    tokio::time::sleep(Duration::from_secs(61)).await;
+
+    assert_eq!(run.outcome().await, Ok(Outcome::Completed(true)));
+}
