@@ -335,7 +335,14 @@ impl Driver {
 
     fn enter_again(&mut self, fold: &mut Fold, task: TaskId, place: &Place, what: Entered) -> Result<(), Halt> {
         let Some(known) = fold.tasks.get_mut(&place.to_string()) else { return Ok(()) };
-        let Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Inside) else { return Ok(()) };
+        let pending = match &mut known.stage {
+            Stage::Enters(_) => std::mem::replace(&mut known.stage, Stage::Inside),
+            Stage::Runs(_) => {
+                return Err(self.does_not_fit(&place.to_string(), "was entered, and is no workflow and no `[..]` now"));
+            }
+            _ => return Ok(()),
+        };
+        let Stage::Enters(pending) = pending else { return Ok(()) };
         let inside = match pending.arrived {
             Some(arrived) => Arc::new(Inside::new(place.clone(), pending.may_repeat, arrived)),
             None => match fold.entered.get(&task) {
