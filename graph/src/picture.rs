@@ -77,7 +77,8 @@ impl Picture {
         for (node, data) in graph.nodes.iter().enumerate() {
             for (choice, taken) in data.choices.iter().enumerate() {
                 let label = labels.get(node).and_then(|labels| labels.get(choice));
-                let leads_nowhere = taken.edges.iter().all(|edge| is_unit && graph.edges[*edge].to == END);
+                let leads_nowhere =
+                    taken.edges.iter().all(|edge| is_unit && graph.edges.get(*edge).is_some_and(|edge| edge.to == END));
                 if let (true, true, Some(label)) = (is_unit, leads_nowhere, label) {
                     edges.push(PictureEdge { from: node, to: END, label: Some(label.clone()), kind: EdgeKind::Then });
                 }
@@ -175,7 +176,7 @@ impl Picture {
 
 fn label_of<Id>(graph: &Graph<Id>, labels: &[Vec<String>], node: NodeIx, edge: EdgeIx) -> Option<String> {
     let labels = labels.get(node).filter(|labels| !labels.is_empty())?;
-    let choices = &graph.nodes[node].choices;
+    let choices = &graph.nodes.get(node)?.choices;
     let taken: Vec<&str> = choices
         .iter()
         .zip(labels)
@@ -186,7 +187,7 @@ fn label_of<Id>(graph: &Graph<Id>, labels: &[Vec<String>], node: NodeIx, edge: E
 }
 
 fn kind_of<Id>(graph: &Graph<Id>, node: NodeIx, edge: EdgeIx) -> EdgeKind {
-    let way = graph.nodes[node].ways.iter().find(|way| way.edges().any(|one| one == edge));
+    let way = graph.nodes.get(node).and_then(|node| node.ways.iter().find(|way| way.edges().any(|one| one == edge)));
     match way {
         Some(Way::All(_)) => EdgeKind::Joins,
         Some(Way::Any(_)) => EdgeKind::Collects,

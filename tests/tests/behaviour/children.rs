@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures::join;
 use graphweft::prelude::*;
 use graphweft::state::{Replace, Sum};
+use graphweft::store::{MemoryStore, Store};
 use graphweft::{ChildError, EventKind, RetryPolicy};
 use graphweft_tests::{Journal, failure, paths, records, records_of, started};
 use tokio::sync::{Barrier, Notify};
@@ -592,9 +593,14 @@ async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let journal = Journal::default();
-    let engine = Engine::builder().resource(journal.clone()).keep_waiting(0).register::<asking>().build().unwrap();
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).resource(journal.clone()).keep_waiting(0);
+    let engine = engine.register::<asking>().build().unwrap();
     let run = engine.start::<asking>(()).await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+    while store.header(run.id()).await.unwrap().unwrap().owner.is_some() {
+        tokio::task::yield_now().await;
+    }
     run.answer("approve", true).await.unwrap();
     while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
         tokio::task::yield_now().await;
