@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes each target for a while, from the seeds and from what was found before:
 #
-#   fuzz/run.sh                                     4,000 inputs each, the same ones every time
+#   fuzz/run.sh                                     2,000 inputs each, the same ones every time
 #   GRAPHWEFT_FUZZ_SECONDS=3600 fuzz/run.sh resume  one of them for an hour
 #   GRAPHWEFT_SEED=7 fuzz/run.sh                    another search
 #
@@ -17,7 +17,7 @@ cd "$(dirname "$0")"
 if [ -n "${GRAPHWEFT_FUZZ_SECONDS:-}" ]; then
     bound="-max_total_time=$GRAPHWEFT_FUZZ_SECONDS"
 else
-    bound=-runs=4000
+    bound=-runs=2000
 fi
 seed=${GRAPHWEFT_SEED:-1}
 targets=("$@")
