@@ -4,21 +4,21 @@
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 
 /// A chain of 100 nodes.
-pub(crate) const CHAIN: u64 = 405_000;
+pub(crate) const CHAIN: u64 = 150_000;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 1_620_000;
+pub(crate) const EACH: u64 = 1_430_000;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 1_140_000;
+pub(crate) const FAN_OUT: u64 = 965_000;
 /// A loop of 1,000 turns.
-pub(crate) const ROUNDS: u64 = 4_500_000;
+pub(crate) const ROUNDS: u64 = 1_625_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 1_260_000;
+pub(crate) const IN_ENGINE: u64 = 1_325_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 32_500_000;
+pub(crate) const DURABLE: u64 = 34_200_000;
 /// Reading 10,000 records back from a file; SQLite's share is in it.
-pub(crate) const DECODE: u64 = 79_500_000;
+pub(crate) const DECODE: u64 = 89_500_000;
 /// Going on after 10,000 recorded nodes, without the reading.
-pub(crate) const REPLAY: u64 = 152_500_000;
+pub(crate) const REPLAY: u64 = 163_500_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
