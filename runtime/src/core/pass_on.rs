@@ -40,13 +40,14 @@ impl<V> Core<V> {
         };
         let frame = &mut scope.frames[at.frame];
         let is_plain = at.stage == TaskStage::Running && at.stopping.is_none() && at.timer.is_none() && !at.gated;
-        let is_last = frame.last && !dead.is_empty();
+        // In the last turn of a loop, the edges that it does not take are dead at once, and not only noted.
+        let kills = frame.last && !dead.is_empty();
         // Either the other node is left to do in this turn, or the turn ends and its frame becomes that of the next.
         let is_free = match step.to_next_turn {
             false => frame.open > 1 && frame.nodes[step.to_slot].stage == Stage::Waiting,
             true => frame.open == 1 && !frame.next_begun && !frame.last,
         };
-        if !is_plain || !is_free || is_last || scope.closing.is_some() {
+        if !is_plain || !is_free || kills || scope.closing.is_some() {
             return Err(emitted);
         }
         let value = match emitted {

@@ -42,6 +42,12 @@ pub(super) struct EncodedAppend {
     pub(super) nudge: bool,
 }
 
+impl EncodedAppend {
+    fn changes_header(&self) -> bool {
+        self.status.is_some() || self.graph.is_some() || self.owner.is_some() || self.nudge
+    }
+}
+
 pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Created, Trouble> {
     if let Some(header) = header_by_id(transaction, &run.id)? {
         return Ok(Created::Existing(header));
@@ -88,7 +94,7 @@ pub(super) fn append_in_one_statement(
     batch: &EncodedAppend,
 ) -> Option<Result<Appended, Trouble>> {
     let [row] = &batch.rows[..] else { return None };
-    if batch.at == 0 || batch.status.is_some() || batch.graph.is_some() || batch.owner.is_some() || batch.nudge {
+    if batch.at == 0 || batch.changes_header() {
         return None;
     }
     let ids = rows_of(batch.run);
@@ -126,7 +132,7 @@ fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble>
 }
 
 fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
-    if batch.status.is_none() && batch.graph.is_none() && batch.owner.is_none() && !batch.nudge {
+    if !batch.changes_header() {
         return Ok(());
     }
     let mut row = RunRow::expect(transaction, to_integer(batch.run.0))?;
