@@ -22,9 +22,9 @@ pub(crate) struct Desk(Mutex<Inner>);
 struct Inner {
     /// By path: `checkout/plan/search:rust`.
     items: BTreeMap<String, Item>,
-    /// Records from before this process, below nodes that were not done: for children that are workflows, which fold
-    /// them themselves.
-    before: Vec<Stored>,
+    /// By path: the records from before this process of the graphs inside children that were not done, which fold them
+    /// themselves.
+    before: BTreeMap<String, Vec<Stored>>,
     questions: Questions,
     /// Who waits for an answer, and how it is looked at.
     askers: BTreeMap<String, Asker>,
@@ -79,6 +79,11 @@ impl Desk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether what a record tells of can have happened below `node`, which is not done: what is around it had begun.
+    pub(crate) fn can_restore(&self, record: &Record, node: &str) -> bool {
+        self.inner().had_begun_around(record, node)
+    }
+
     /// Folds a record of something below a node that is not done, from before this process.
     pub(crate) fn restore(&self, stored: Stored) {
         let mut inner = self.inner();
@@ -88,7 +93,9 @@ impl Desk {
         {
             item.is_before = true;
         }
-        inner.before.push(stored);
+        if inner.is_in_a_graph(&stored.record.path) {
+            inner.before.entry(stored.record.path.clone()).or_default().push(stored);
+        }
     }
 
     /// Folds a record of a question, of whatever kind, from before this process.
@@ -137,7 +144,9 @@ impl Desk {
         if let Some(item) = inner.items.get_mut(path) {
             item.is_before = false;
         }
-        inner.before.iter().filter(|stored| below(&stored.record.path, path)).cloned().collect()
+        let mut records: Vec<Stored> = range_below(&inner.before, path).flat_map(|(_, at)| at).cloned().collect();
+        records.sort_unstable_by_key(|stored| stored.seq);
+        records
     }
 
     /// Whether a node of this process sleeps until a timer has run out.
@@ -210,6 +219,22 @@ impl Desk {
     }
 }
 
+/// What a map has by paths strictly below `above`.
+fn range_below<'m, T>(map: &'m BTreeMap<String, T>, above: &str) -> impl Iterator<Item = (&'m String, &'m T)> {
+    let from = format!("{above}/");
+    map.range(from.clone()..).take_while(move |(path, _)| path.starts_with(&from))
+}
+
+fn remove_below<T>(map: &mut BTreeMap<String, T>, above: &str) {
+    if map.is_empty() {
+        return;
+    }
+    let gone: Vec<String> = range_below(map, above).map(|(path, _)| path.clone()).collect();
+    for path in gone {
+        map.remove(&path);
+    }
+}
+
 /// Whether `path` is strictly below `above`.
 pub(crate) fn below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
@@ -264,6 +289,31 @@ impl Inner {
         }
     }
 
+    /// Whether a child, or a node in the graph of one, stands in something that has begun. Only its driver records what
+    /// becomes of it; an answer to what it had asked may come after it is gone.
+    fn had_begun_around(&self, record: &Record, node: &str) -> bool {
+        let is_of_driver = matches!(
+            record.kind,
+            EventKind::NodeStarted { .. }
+                | EventKind::NodeCompleted { .. }
+                | EventKind::NodeWaiting { .. }
+                | EventKind::NodeFailed { .. }
+        );
+        let Some((parent, _)) = record.path.rsplit_once('/').filter(|_| is_of_driver) else { return true };
+        if parent == node || self.items.contains_key(parent) {
+            return true;
+        }
+        // What is below something that is over is forgotten, and may be told of late.
+        let mut above = parent;
+        while let Some((around, _)) = above.rsplit_once('/').filter(|(around, _)| *around != node) {
+            if self.items.get(around).is_some_and(|item| !item.under_way) {
+                return true;
+            }
+            above = around;
+        }
+        false
+    }
+
     /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
     fn is_in_a_graph(&self, path: &str) -> bool {
         let mut above = path;
@@ -277,23 +327,10 @@ impl Inner {
     }
 
     fn forget_below(&mut self, path: &str) {
-        if self.items.is_empty() && self.before.is_empty() {
-            return;
-        }
-        let from = format!("{path}/");
-        let gone: Vec<String> = self
-            .items
-            .range(from.clone()..)
-            .map(|(at, _)| at)
-            .take_while(|at| at.starts_with(&from))
-            .cloned()
-            .collect();
-        for at in gone {
-            self.items.remove(&at);
-        }
+        remove_below(&mut self.items, path);
         // A graph is folded from all of its records, also from those of a graph inside it that is done or begins anew.
-        if !self.is_in_a_graph(path) {
-            self.before.retain(|stored| !below(&stored.record.path, path));
+        if !self.before.is_empty() && !self.is_in_a_graph(path) {
+            remove_below(&mut self.before, path);
         }
     }
 

@@ -276,9 +276,11 @@ impl Driver {
             above = parent;
             match fold.tasks.get(above).map(|known| &known.stage) {
                 Some(Stage::Runs(_)) => {
-                    if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
-                        journal.desk.restore(stored);
+                    let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return Ok(()) };
+                    if !fold.is_lenient && !journal.desk.can_restore(&stored.record, above) {
+                        return Err(self.does_not_fit(&stored.record.path, "has run, and nothing around it had begun"));
                     }
+                    journal.desk.restore(stored);
                     return Ok(());
                 }
                 // Without the record that it has begun, what is below it cannot have happened.

@@ -74,14 +74,41 @@ pub(super) fn header_by_key(connection: &Connection, key: i64) -> Result<Option<
     Ok(headers(select.query([key])?)?.pop())
 }
 
+/// The workflows that have unfinished runs, in as many steps as there are workflows.
+pub(super) const UNFINISHED_WORKFLOWS: &str = "
+    WITH RECURSIVE names (name) AS (
+        SELECT min(workflow) FROM runs WHERE status IN (0, 1)
+        UNION ALL
+        SELECT (SELECT min(workflow) FROM runs WHERE status IN (0, 1) AND workflow > names.name) FROM names
+        WHERE names.name IS NOT NULL
+    )
+    SELECT name FROM names WHERE name IS NOT NULL";
+
+fn unfinished_workflows(connection: &Connection) -> Result<Vec<String>, Trouble> {
+    let mut names = connection.prepare_cached(UNFINISHED_WORKFLOWS)?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(names)
+}
+
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
     let mut wanted = vec!["1".to_owned()];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+    let is_unfinished = !query.status.is_empty() && !query.status.iter().any(|status| status.is_over());
+    if is_unfinished {
+        // As the index has it, or SQLite would not see that it serves.
+        wanted.push("status IN (0, 1)".to_owned());
+    }
+    if is_unfinished && !query.not_workflows.is_empty() {
+        let others = unfinished_workflows(connection)?.into_iter();
+        let others: Vec<_> = others.filter(|workflow| !query.not_workflows.contains(workflow)).collect();
+        wanted.push(format!("workflow IN ({})", vec!["?"; others.len()].join(", ")));
+        values.extend(others.into_iter().map(|workflow| Box::new(workflow) as Box<dyn ToSql>));
+    }
     if let Some(workflow) = &query.workflow {
         wanted.push("workflow = ?".to_owned());
         values.push(Box::new(workflow.clone()));
     }
-    for workflow in &query.not_workflows {
+    for workflow in query.not_workflows.iter().filter(|_| !is_unfinished) {
         wanted.push("workflow <> ?".to_owned());
         values.push(Box::new(workflow.clone()));
     }

@@ -136,6 +136,7 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
         (super::super::claim::READY_RUNS, &["1", "'checkout'", "5"][..]),
         (super::super::claim::NEXT_RUNS, &["1", "'checkout'", "5"]),
         (super::super::claim::OWNERS_OF_RUNS, &[]),
+        (super::super::read::UNFINISHED_WORKFLOWS, &[]),
     ] {
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
         let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
