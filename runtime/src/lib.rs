@@ -17,6 +17,7 @@ mod fingerprint;
 mod graph;
 mod node;
 mod options;
+mod pace;
 mod question;
 mod route;
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
 use graphweft::{Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// What nodes did, in the order in which they did it; given to an engine as a resource.
 #[derive(Clone, Debug, Default)]
@@ -44,32 +44,50 @@ impl Drop for WhenDropped {
     }
 }
 
-/// Counts who is inside at once.
-#[derive(Clone, Debug, Default)]
-pub struct Gauge(Arc<Mutex<(usize, usize)>>);
+/// Counts who is inside at once, and lets nobody out before so many were as are expected.
+#[derive(Clone, Debug)]
+pub struct Gauge {
+    /// How many are inside, and the most that ever were.
+    counts: watch::Sender<(usize, usize)>,
+    expected: usize,
+}
 
 impl Gauge {
-    /// One more is inside, until the result is dropped.
-    pub fn enter(&self) -> Inside {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        counts.0 += 1;
-        counts.1 = counts.1.max(counts.0);
-        Inside(self.clone())
+    /// One that expects so many at once.
+    pub fn expecting(expected: usize) -> Self {
+        Gauge { counts: watch::Sender::new((0, 0)), expected }
+    }
+
+    /// One more is inside, and stays for a while.
+    ///
+    /// # Panics
+    /// Where fewer than are expected come for a minute.
+    pub async fn stay_inside(&self) {
+        self.counts.send_modify(|(now, most)| {
+            *now += 1;
+            *most = *now.max(most);
+        });
+        let _leaves = Leaves(self);
+        let mut counts = self.counts.subscribe();
+        let all = counts.wait_for(|(_, most)| *most >= self.expected);
+        let came = tokio::time::timeout(Duration::from_secs(60), all).await.is_ok();
+        assert!(came, "only {} were inside at once, and not {}", self.highest(), self.expected);
+        // One too many would come now.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
     }
 
     /// The most that were ever inside at once.
     pub fn highest(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).1
+        self.counts.borrow().1
     }
 }
 
-/// Made by [`Gauge::enter`].
-#[derive(Debug)]
-pub struct Inside(Gauge);
+struct Leaves<'g>(&'g Gauge);
 
-impl Drop for Inside {
+impl Drop for Leaves<'_> {
     fn drop(&mut self) {
-        self.0.0.lock().unwrap_or_else(PoisonError::into_inner).0 -= 1;
+        self.0.counts.send_modify(|(now, _)| *now -= 1);
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) const DURABLE: u64 = 34_200_000;
 pub(crate) const DECODE: u64 = 89_500_000;
 /// Going on after 10,000 recorded nodes, without the reading.
 pub(crate) const REPLAY: u64 = 163_500_000;
+/// Going on with a node that has 10,000 recorded steps, without the reading.
+pub(crate) const STEPS_GIVEN_BACK: u64 = 200_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

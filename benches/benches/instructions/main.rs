@@ -4,12 +4,12 @@
 
 mod limits;
 
-use std::path::Path;
 use std::time::Duration;
 
 use graphweft::store::Durability;
-use graphweft::{Engine, RunError};
-use graphweft_benches::{durable, flows, resume};
+use graphweft::{Engine, RunError, Workflow};
+use graphweft_benches::resume::{self, STEPS, one_node_of_steps, rounds_and_last};
+use graphweft_benches::{durable, flows};
 use gungraun::prelude::*;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -19,10 +19,13 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Everything is done once before: what is laid out with the first run is not counted.
+/// Everything is done before: what is laid out with the first run, and learnt about nodes in the first dozens, is not
+/// counted.
 fn warm<F: Future<Output = Result<u64, RunError>>>(work: fn(u64) -> F, input: u64) -> (Runtime, u64) {
     let runtime = runtime();
-    runtime.block_on(work(input)).expect("it cannot fail");
+    for _ in 0..100 {
+        runtime.block_on(work(input)).expect("it cannot fail");
+    }
     (runtime, input)
 }
 
@@ -90,30 +93,36 @@ fn durable_steps((directory, runtime, engine): (TempDir, Runtime, Engine)) -> (T
     (directory, runtime, engine, took)
 }
 
-fn cut_short() -> TempDir {
+fn cut_short<W: Workflow<Input = u64>>(steps: u64) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
-    resume::cut_short::<resume::rounds_and_last>(&directory.path().join("runs.db"), resume::STEPS - 1);
+    resume::cut_short::<W>(&directory.path().join("runs.db"), steps);
     directory
 }
 
-fn goes_on(directory: &Path) -> Duration {
-    resume::goes_on::<resume::rounds_and_last>(&runtime(), &directory.join("runs.db"), &directory.join("copy.db"))
+fn goes_on<W: Workflow<Input = u64>>(directory: TempDir) -> (TempDir, Duration) {
+    let (file, copy) = (directory.path().join("runs.db"), directory.path().join("copy.db"));
+    let took = resume::goes_on::<W>(&runtime(), &file, &copy);
+    (directory, took)
 }
 
 #[library_benchmark(config = limits::at_most_within("*sqlite::read::records*", limits::DECODE))]
-#[bench::of_10000(cut_short())]
+#[bench::of_10000(cut_short::<rounds_and_last>(STEPS - 1))]
 fn decode(directory: TempDir) -> (TempDir, Duration) {
-    let took = goes_on(directory.path());
-    (directory, took)
+    goes_on::<rounds_and_last>(directory)
 }
 
 #[library_benchmark(config = limits::at_most(limits::REPLAY))]
-#[bench::of_10000(cut_short())]
+#[bench::of_10000(cut_short::<rounds_and_last>(STEPS - 1))]
 fn replay(directory: TempDir) -> (TempDir, Duration) {
-    let took = goes_on(directory.path());
-    (directory, took)
+    goes_on::<rounds_and_last>(directory)
+}
+
+#[library_benchmark(config = limits::at_most(limits::STEPS_GIVEN_BACK))]
+#[bench::of_10000(cut_short::<one_node_of_steps>(STEPS))]
+fn steps_given_back(directory: TempDir) -> (TempDir, Duration) {
+    goes_on::<one_node_of_steps>(directory)
 }
 
 library_benchmark_group!(name = in_memory, benchmarks = [chain, each, fan_out, rounds, in_engine]);
-library_benchmark_group!(name = recorded, benchmarks = [durable_steps, decode, replay]);
+library_benchmark_group!(name = recorded, benchmarks = [durable_steps, decode, replay, steps_given_back]);
 main!(library_benchmark_groups = [in_memory, recorded]);

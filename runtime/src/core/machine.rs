@@ -117,6 +117,11 @@ impl<V> Core<V> {
         self.machine.out.pop_front()
     }
 
+    /// Whether it asks for nothing more.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.machine.out.is_empty()
+    }
+
     /// Whether a task is to stop, and it is only waited for what it started.
     pub(crate) fn is_stopping(&self, task: TaskId) -> bool {
         self.machine.tasks.get(task).is_some_and(|task| task.stopping.is_some())

@@ -7,7 +7,7 @@
 //! - `digest/search[3]`: the fourth item in node `search` of `[search]` or `[search => summarise]`; `search[3]#2` in
 //!   the second turn of a loop inside the brackets, `search#2[3]` where the brackets stand in a loop.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use super::layout::Layout;
@@ -63,15 +63,23 @@ impl fmt::Display for Turns {
 }
 
 impl ScopePath {
-    /// What stands before and behind the name of each node of this scope.
-    fn affixes(&self) -> (String, String) {
+    /// What stands before the name of each node of this scope.
+    fn write_before(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.around, self.item) {
-            (None, _) => (self.prefix.as_ref().unwrap_or(&self.layout.name).clone(), String::new()),
-            (Some(around), None) => (around.to_string(), String::new()),
+            (None, _) => f.write_str(self.prefix.as_ref().unwrap_or(&self.layout.name)),
+            (Some(around), None) => fmt::Display::fmt(around, f),
+            (Some(around), Some(_)) => around.scope.write_before(f),
+        }
+    }
+
+    /// What stands behind it.
+    fn write_behind(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.around, self.item) {
             (Some(around), Some(item)) => {
-                let (before, behind) = around.scope.affixes();
-                (before, format!("{behind}{}[{item}]", around.turns))
+                around.scope.write_behind(f)?;
+                write!(f, "{}[{item}]", around.turns)
             }
+            _ => Ok(()),
         }
     }
 }
@@ -104,16 +112,18 @@ impl Place {
 
 impl fmt::Display for ScopePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, behind) = self.affixes();
-        write!(f, "{before}{behind}")
+        self.write_before(f)?;
+        self.write_behind(f)
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, behind) = self.scope.affixes();
-        let name = self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str());
-        write!(f, "{before}/{name}{behind}{}", self.turns)
+        self.scope.write_before(f)?;
+        f.write_char('/')?;
+        f.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
+        self.scope.write_behind(f)?;
+        fmt::Display::fmt(&self.turns, f)
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::tree::Tree;
 use crate::context::{Wait, Woken};
 use crate::event::EventKind;
 use crate::fault::{Cause, Fault};
@@ -21,10 +22,10 @@ pub(crate) struct Desk(Mutex<Inner>);
 #[derive(Default)]
 struct Inner {
     /// By path: `checkout/plan/search:rust`.
-    items: BTreeMap<String, Item>,
+    items: Tree<Item>,
     /// By path: the records from before this process of the graphs inside children that were not done, which fold them
     /// themselves.
-    before: BTreeMap<String, Vec<Stored>>,
+    before: Tree<Vec<Stored>>,
     questions: Questions,
     /// Who waits for an answer, and how it is looked at.
     askers: BTreeMap<String, Asker>,
@@ -94,7 +95,7 @@ impl Desk {
             item.is_before = true;
         }
         if inner.is_in_a_graph(&stored.record.path) {
-            inner.before.entry(stored.record.path.clone()).or_default().push(stored);
+            inner.before.get_or_insert(&stored.record.path).push(stored);
         }
     }
 
@@ -108,7 +109,7 @@ impl Desk {
         let mut inner = self.inner();
         inner.questions.apply(&record.path, &record.kind);
         if let EventKind::Answered { answer } = &record.kind {
-            let item = inner.items.entry(record.path.clone()).or_default();
+            let item = inner.items.get_or_insert(&record.path);
             item.answer = Some(answer.clone());
             if let Some(Asker { reply, wait, .. }) = inner.askers.remove(&record.path) {
                 // Whoever has asked may be gone; then it is on record.
@@ -144,7 +145,7 @@ impl Desk {
         if let Some(item) = inner.items.get_mut(path) {
             item.is_before = false;
         }
-        let mut records: Vec<Stored> = range_below(&inner.before, path).flat_map(|(_, at)| at).cloned().collect();
+        let mut records: Vec<Stored> = inner.before.below(path).flatten().cloned().collect();
         records.sort_unstable_by_key(|stored| stored.seq);
         records
     }
@@ -219,22 +220,6 @@ impl Desk {
     }
 }
 
-/// What a map has by paths strictly below `above`.
-fn range_below<'m, T>(map: &'m BTreeMap<String, T>, above: &str) -> impl Iterator<Item = (&'m String, &'m T)> {
-    let from = format!("{above}/");
-    map.range(from.clone()..).take_while(move |(path, _)| path.starts_with(&from))
-}
-
-fn remove_below<T>(map: &mut BTreeMap<String, T>, above: &str) {
-    if map.is_empty() {
-        return;
-    }
-    let gone: Vec<String> = range_below(map, above).map(|(path, _)| path.clone()).collect();
-    for path in gone {
-        map.remove(&path);
-    }
-}
-
 /// Whether `path` is strictly below `above`.
 pub(crate) fn below(path: &str, above: &str) -> bool {
     path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
@@ -248,7 +233,7 @@ impl Inner {
                 if inside.is_some() || self.items.get(path).is_some_and(|item| item.inside) {
                     self.forget_below(path);
                 }
-                let item = self.items.entry(path.to_owned()).or_default();
+                let item = self.items.get_or_insert(path);
                 item.attempt = *attempt;
                 item.under_way = true;
                 item.is_before = false;
@@ -260,13 +245,13 @@ impl Inner {
                 }
             }
             EventKind::NodeCompleted { output, state, .. } => {
-                let item = self.items.entry(path.to_owned()).or_default();
+                let item = self.items.get_or_insert(path);
                 item.under_way = false;
                 item.output = Some((output.clone().unwrap_or_default(), state.clone()));
                 self.forget_below(path);
             }
             EventKind::NodeFailed { attempt, cause, retry_in, error } => {
-                let item = self.items.entry(path.to_owned()).or_default();
+                let item = self.items.get_or_insert(path);
                 item.attempt = *attempt;
                 item.failures += 1;
                 // What was cut short stays so, whoever asks for it again.
@@ -278,13 +263,13 @@ impl Inner {
                 self.forgive_below(path);
             }
             EventKind::Answered { answer } => {
-                self.items.entry(path.to_owned()).or_default().answer = Some(answer.clone());
+                self.items.get_or_insert(path).answer = Some(answer.clone());
             }
-            EventKind::AnswerRefused { .. } => self.items.entry(path.to_owned()).or_default().answer = None,
+            EventKind::AnswerRefused { .. } => self.items.get_or_insert(path).answer = None,
             EventKind::TimerSet { until } => {
-                self.items.entry(path.to_owned()).or_default().until = Some(*until);
+                self.items.get_or_insert(path).until = Some(*until);
             }
-            EventKind::TimerFired => self.items.entry(path.to_owned()).or_default().fired = true,
+            EventKind::TimerFired => self.items.get_or_insert(path).fired = true,
             _ => {}
         }
     }
@@ -300,7 +285,7 @@ impl Inner {
                 | EventKind::NodeFailed { .. }
         );
         let Some((parent, _)) = record.path.rsplit_once('/').filter(|_| is_of_driver) else { return true };
-        if parent == node || self.items.contains_key(parent) {
+        if parent == node || self.items.get(parent).is_some() {
             return true;
         }
         // What is below something that is over is forgotten, and may be told of late.
@@ -327,23 +312,19 @@ impl Inner {
     }
 
     fn forget_below(&mut self, path: &str) {
-        remove_below(&mut self.items, path);
+        self.items.remove_below(path);
         // A graph is folded from all of its records, also from those of a graph inside it that is done or begins anew.
         if !self.before.is_empty() && !self.is_in_a_graph(path) {
-            remove_below(&mut self.before, path);
+            self.before.remove_below(path);
         }
     }
 
     fn forgive_below(&mut self, path: &str) {
-        if self.items.is_empty() {
-            return;
-        }
-        let from = format!("{path}/");
-        let failed = self.items.range_mut(from.clone()..).take_while(|(at, _)| at.starts_with(&from));
-        for (_, item) in failed.filter(|(_, item)| item.failed.is_some()) {
-            item.failed = None;
-            item.failures = 0;
-            item.retry_at = None;
-        }
+        self.items.change_below(path, &mut |item| {
+            if item.failed.take().is_some() {
+                item.failures = 0;
+                item.retry_at = None;
+            }
+        });
     }
 }

@@ -205,6 +205,9 @@ impl Journal {
     /// Shows something to whoever watches now.
     pub(crate) fn show(&self, path: String, kind: EventKind) {
         let mut inner = self.inner();
+        if inner.watchers.is_empty() {
+            return;
+        }
         let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
         let event = self.event(seq, self.clock.now(), path, kind);
         inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());

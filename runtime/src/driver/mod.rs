@@ -13,6 +13,7 @@ mod run;
 mod shared;
 mod spawned;
 mod timers;
+mod tree;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;

@@ -1,10 +1,11 @@
 //! Folding the records of a run into the core, so that it stands where it stood when the last of them was made. No code
 //! of a node runs.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::catch::caught;
@@ -27,13 +28,11 @@ const UNCOUNTED: u64 = 10_000;
 struct Fold {
     /// By path: the last task there.
     tasks: HashMap<String, Known>,
-    paths: HashMap<TaskId, String>,
+    paths: Paths,
     timers: HashMap<String, (TimerId, Duration)>,
     /// The inputs of tasks that may be tried again.
     kept: HashMap<TaskId, Arrived>,
     entered: HashMap<TaskId, Arc<Inside>>,
-    /// Of which it is on record that they have begun, once at least.
-    begun: HashSet<TaskId>,
     /// Nodes that were skipped: by the record, and by the graph as it is now.
     skipped: BTreeSet<String>,
     skips: BTreeSet<String>,
@@ -65,6 +64,31 @@ struct Known {
     task: TaskId,
     place: Place,
     stage: Stage,
+    /// Whether it is on record that it has begun, once at least.
+    has_begun: bool,
+}
+
+/// The paths of tasks, by their places in the core.
+#[derive(Default)]
+struct Paths(Vec<Option<(TaskId, String)>>);
+
+impl Paths {
+    fn insert(&mut self, task: TaskId, path: String) {
+        if self.0.len() <= task.place() {
+            self.0.resize_with(task.place() + 1, || None);
+        }
+        self.0[task.place()] = Some((task, path));
+    }
+
+    fn get(&self, task: TaskId) -> Option<&str> {
+        let (of, path) = self.0.get(task.place())?.as_ref()?;
+        (*of == task).then_some(path)
+    }
+
+    fn remove(&mut self, task: TaskId) -> Option<String> {
+        let (_, path) = self.0.get_mut(task.place())?.take_if(|(of, _)| *of == task)?;
+        Some(path)
+    }
 }
 
 enum Stage {
@@ -169,7 +193,7 @@ impl Driver {
         self.settle_desk(path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
-                fold.begun.insert(task);
+                fold.begins(path);
                 self.core.apply(Event::Started { task });
                 self.drain(fold, time);
                 if let Some(inside) = inside {
@@ -306,10 +330,10 @@ impl Driver {
 
     fn end(&mut self, fold: &mut Fold, task: TaskId, ended: Ended<Token>, writes: Writes) {
         let is_repeated = matches!(ended, Ended::Waiting);
-        if let Some(known) = fold.paths.get(&task).and_then(|path| fold.tasks.get_mut(path)) {
+        if let Some(known) = fold.known(task) {
             known.stage = Stage::Over;
         }
-        if is_repeated && let Some(path) = fold.paths.remove(&task) {
+        if is_repeated && let Some(path) = fold.paths.remove(task) {
             fold.tasks.remove(&path);
         }
         self.core.apply(Event::Ended { task, ended, writes, random: 0.0 });
@@ -379,7 +403,7 @@ impl Driver {
 
     /// The input of an attempt that has failed, for the next one.
     fn keep_for_retry(&mut self, fold: &mut Fold, task: TaskId) {
-        let Some(known) = fold.paths.get(&task).and_then(|path| fold.tasks.get_mut(path)) else { return };
+        let Some(known) = fold.known(task) else { return };
         if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
             && let Some(arrived) = pending.arrived
         {
@@ -392,9 +416,7 @@ impl Driver {
         while let Some(command) = self.core.next_command() {
             match command {
                 Command::Awaits { task, place } => {
-                    let path = place.to_string();
-                    fold.paths.insert(task, path.clone());
-                    fold.tasks.insert(path, Known { task, place, stage: Stage::Waits });
+                    fold.is_there(task, place, Stage::Waits);
                 }
                 Command::Run { task, place, attempt, may_repeat, arrived, sees } => {
                     let arrived = arrived.or_else(|| fold.kept.remove(&task));
@@ -438,12 +460,13 @@ impl Driver {
             self.ended = Some(end);
             return Ok(());
         }
-        let mut left: Vec<(String, Known)> = fold.tasks.drain().collect();
+        let is_left = |(_, known): &(String, Known)| !matches!(known.stage, Stage::Over);
+        let mut left: Vec<(String, Known)> = fold.tasks.drain().filter(is_left).collect();
         left.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.keep_inputs(&mut fold, &left)?;
         self.core.apply(Event::Replayed);
         for (path, known) in left {
-            let Known { task, place, stage } = known;
+            let Known { task, place, stage, .. } = known;
             match stage {
                 Stage::Runs(_) if self.core.is_stopping(task) => self.tell(task, Ended::Stopped, Writes::default()),
                 Stage::Runs(pending) => self.run_again(task, place, pending),
@@ -509,8 +532,19 @@ impl Driver {
 }
 
 impl Fold {
+    fn known(&mut self, task: TaskId) -> Option<&mut Known> {
+        self.tasks.get_mut(self.paths.get(task)?)
+    }
+
+    /// It is on record that an attempt has begun.
+    fn begins(&mut self, path: &str) {
+        if let Some(known) = self.tasks.get_mut(path) {
+            known.has_begun = true;
+        }
+    }
+
     fn has_begun(&self, path: &str) -> bool {
-        self.tasks.get(path).is_some_and(|known| self.begun.contains(&known.task))
+        self.tasks.get(path).is_some_and(|known| known.has_begun)
     }
 
     /// Whether a node waits for its next attempt.
@@ -528,7 +562,7 @@ impl Fold {
 
     /// A node that had failed is to begin anew.
     fn forgiven(&mut self, task: TaskId) {
-        let Some(known) = self.paths.get(&task).and_then(|path| self.tasks.get_mut(path)) else { return };
+        let Some(known) = self.known(task) else { return };
         if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
             && let Some(arrived) = pending.arrived
         {
@@ -537,11 +571,18 @@ impl Fold {
     }
 
     fn stage(&mut self, task: TaskId, place: Place, stage: Stage) {
-        let path = match self.paths.get(&task) {
-            Some(path) => path.clone(),
-            None => place.to_string(),
-        };
-        self.tasks.insert(path, Known { task, place, stage });
+        match self.known(task) {
+            Some(known) => (known.place, known.stage) = (place, stage),
+            None => self.is_there(task, place, stage),
+        }
+    }
+
+    /// A task that has fired, or has had an attempt and waits for the next.
+    fn is_there(&mut self, task: TaskId, place: Place, stage: Stage) {
+        let path = place.to_string();
+        let has_begun = self.tasks.get(&path).is_some_and(|known| known.task == task && known.has_begun);
+        self.paths.insert(task, path.clone());
+        self.tasks.insert(path, Known { task, place, stage, has_begun });
     }
 
     fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {
@@ -550,7 +591,7 @@ impl Fold {
                 self.skips.insert(place.to_string());
             }
             (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
-                if let Some(known) = self.paths.get(&task).and_then(|path| self.tasks.get_mut(path)) {
+                if let Some(known) = self.known(task) {
                     known.stage = Stage::Over;
                 }
             }

@@ -16,10 +16,10 @@ use super::attempt::Running;
 use super::catch::caught;
 use super::journal::{Journal, Progress};
 use super::shared::{Shared, Within};
-use super::spawned::{Spawned, SpawnedTasks};
+use super::spawned::{Spawned, SpawnedTasks, timed};
 use super::timers::{Timer, Timers};
 use crate::compile::Executable;
-use crate::context::{Attempt, Beat};
+use crate::context::{At, Attempt, Beat};
 use crate::core::{Core, Ended, Event, RunEnd, TaskId, Writes};
 use crate::engine::Halt;
 use crate::event::EventKind;
@@ -106,7 +106,7 @@ pub(super) struct Driver {
     pub(super) ended: Option<RunEnd<Token>>,
     random: u64,
     /// How many attempts may end before other tasks get their turn.
-    until_yield: u32,
+    pub(super) until_yield: u32,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
     clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -269,7 +269,18 @@ impl Driver {
                 }
             }
             self.begin_ready();
-            let occurrence = poll_fn(|waker| self.poll_next(waker)).await;
+            let occurrence = if self.until_yield == 0 {
+                self.until_yield = ATTEMPTS_BETWEEN_YIELDS;
+                tokio::task::yield_now().await;
+                self.clock_first = true;
+                // There may be more to carry out, so that nothing is waited for.
+                match poll_fn(|waker| Poll::Ready(self.poll_next(waker))).await {
+                    Poll::Ready(occurrence) => occurrence,
+                    Poll::Pending => continue,
+                }
+            } else {
+                poll_fn(|waker| self.poll_next(waker)).await
+            };
             let taken = caught(|| self.take(occurrence)).and_then(|taken| taken);
             if let Err(fault) = taken {
                 self.failed = Some(fault);
@@ -279,11 +290,6 @@ impl Driver {
                 self.take_more().await;
             }
             self.until_yield = self.until_yield.saturating_sub(1);
-            if self.until_yield == 0 {
-                self.until_yield = ATTEMPTS_BETWEEN_YIELDS;
-                tokio::task::yield_now().await;
-                self.clock_first = true;
-            }
         };
         // Whatever a destructor says now, the run has ended as it has.
         let _ended_already = caught(|| drop(self));
@@ -385,10 +391,19 @@ impl Driver {
             self.alone = self.ready.pop();
             return;
         }
+        self.spawn_ready();
+    }
+
+    pub(super) fn spawn_ready(&mut self) {
         let tasks = self.tasks.get_or_insert_default();
         for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
             let UnderWay { task, running, attempt, beat } = under_way;
-            let handle = tasks.spawn(async move { (task, running.await) });
+            let pace = match &attempt.place {
+                At::Node(place) if self.is_bare => self.executable.pace(place).cloned(),
+                _ => None,
+            };
+            let timed = timed(running, pace);
+            let handle = tasks.spawn(async move { (task, timed.await) });
             self.spawned.insert(Spawned { task, handle, attempt, beat, is_dropped: false });
         }
     }

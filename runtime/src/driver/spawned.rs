@@ -1,11 +1,17 @@
 //! Attempts that have a task of their own.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::task::{AbortHandle, Id};
 
+use super::attempt::Running;
 use crate::context::{Attempt, Beat};
 use crate::core::TaskId;
+use crate::pace::Pace;
+use crate::table::Finished;
 
 pub(super) struct Spawned {
     pub(super) task: TaskId,
@@ -56,4 +62,19 @@ impl SpawnedTasks {
     pub(super) fn of(&self, id: Id) -> Option<TaskId> {
         self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
     }
+}
+
+/// An attempt, with a note of how soon its node is done, where there is a place to write it.
+pub(super) fn timed(
+    mut running: Running<'static, Finished>,
+    mut pace: Option<Arc<Pace>>,
+) -> impl Future<Output = Finished> + Send {
+    poll_fn(move |waker| {
+        let timed = pace.take().map(|pace| (pace, Instant::now()));
+        let polled = Pin::new(&mut running).poll(waker);
+        if let Some((pace, begun)) = timed {
+            pace.note(polled.is_ready(), begun.elapsed());
+        }
+        polled
+    })
 }

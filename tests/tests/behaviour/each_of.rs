@@ -203,16 +203,14 @@ async fn an_item_converts_with_from() {
 
 #[node(max_parallel = 3)]
 async fn bounded(n: u32, #[resource] gauge: &Gauge) -> u32 {
-    let _inside = gauge.enter();
-    tokio::task::yield_now().await;
-    tokio::task::yield_now().await;
+    gauge.stay_inside().await;
     n
 }
 
 #[tokio::test]
 async fn no_more_items_than_max_parallel_are_in_a_node_at_once() {
     workflow! { gauged(u32) -> u32 { START => count => [bounded] => total; } }
-    let gauge = Gauge::default();
+    let gauge = Gauge::expecting(3);
     let engine = Engine::builder().resource(gauge.clone()).build().unwrap();
     engine.start::<gauged>(20).await.unwrap().result().await.unwrap();
     assert_eq!(gauge.highest(), 3);
@@ -221,7 +219,7 @@ async fn no_more_items_than_max_parallel_are_in_a_node_at_once() {
 #[tokio::test]
 async fn a_bound_changes_nothing_about_the_output() {
     workflow! { gauged(u32) -> Vec<u32> { START => count => [bounded]; } }
-    let engine = Engine::builder().resource(Gauge::default()).build().unwrap();
+    let engine = Engine::builder().resource(Gauge::expecting(1)).build().unwrap();
     assert_eq!(engine.start::<gauged>(7).await.unwrap().result().await.unwrap(), [0, 1, 2, 3, 4, 5, 6]);
 }
 
@@ -233,7 +231,7 @@ async fn a_let_may_set_the_bound() {
             START => count => [bounded] => total;
         }
     }
-    let gauge = Gauge::default();
+    let gauge = Gauge::expecting(1);
     let engine = Engine::builder().resource(gauge.clone()).build().unwrap();
     engine.start::<gauged>(5).await.unwrap().result().await.unwrap();
     assert_eq!(gauge.highest(), 1);

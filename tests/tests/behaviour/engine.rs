@@ -48,9 +48,7 @@ async fn count(n: u32) -> Vec<u32> {
 
 #[node]
 async fn gauged(n: u32, #[resource] gauge: &Gauge) -> u32 {
-    let _inside = gauge.enter();
-    tokio::task::yield_now().await;
-    tokio::task::yield_now().await;
+    gauge.stay_inside().await;
     n
 }
 
@@ -239,7 +237,7 @@ fn registering_a_workflow_twice_is_no_mistake() {
 
 #[tokio::test]
 async fn no_more_nodes_than_max_concurrency_run_at_once() {
-    let gauge = Gauge::default();
+    let gauge = Gauge::expecting(4);
     let engine = Engine::builder().resource(gauge.clone()).max_concurrency(4).build().unwrap();
     engine.start::<gauging>(30).await.unwrap().result().await.unwrap();
     assert_eq!(gauge.highest(), 4);
@@ -247,7 +245,7 @@ async fn no_more_nodes_than_max_concurrency_run_at_once() {
 
 #[tokio::test]
 async fn without_max_concurrency_all_run_at_once() {
-    let gauge = Gauge::default();
+    let gauge = Gauge::expecting(30);
     let engine = Engine::builder().resource(gauge.clone()).build().unwrap();
     engine.start::<gauging>(30).await.unwrap().result().await.unwrap();
     assert_eq!(gauge.highest(), 30);
@@ -330,7 +328,7 @@ async fn the_path_of_a_node_begins_with_its_workflow() {
 #[tokio::test]
 async fn max_concurrency_counts_over_all_runs_of_an_engine() {
     workflow! { one_each(u32) -> u32 { START => gauged; } }
-    let gauge = Gauge::default();
+    let gauge = Gauge::expecting(2);
     let engine = Engine::builder().resource(gauge.clone()).max_concurrency(2).build().unwrap();
     let runs = futures::future::join_all((0..6).map(|n| engine.start::<one_each>(n).into_future())).await;
     for run in runs {

@@ -41,6 +41,34 @@ async fn meet_all(n: u32, #[resource] meet: &Barrier) -> u32 {
     n
 }
 
+/// Which task of tokio it runs in.
+fn own_task() -> String {
+    format!("{:?}", tokio::task::try_id())
+}
+
+#[node]
+async fn at_once(_: u32) -> String {
+    own_task()
+}
+
+#[node]
+async fn after_others(_: u32) -> String {
+    tokio::task::yield_now().await;
+    own_task()
+}
+
+/// Others that are ready have their turn before this one where its input says so.
+#[node]
+async fn now_and_then(others_first: bool) -> String {
+    if others_first {
+        tokio::task::yield_now().await;
+    }
+    own_task()
+}
+
+workflow! { at_once_each(Vec<u32>) -> Vec<String> { START => [at_once]; } }
+workflow! { after_others_each(Vec<u32>) -> Vec<String> { START => [after_others]; } }
+workflow! { now_and_then_each(Vec<bool>) -> Vec<String> { START => [now_and_then]; } }
 workflow! { parallel(u32) -> u32 { START => (left, right) => sum; } }
 workflow! { all_at_once(u32) -> Vec<u32> { START => count => [meet_all]; } }
 workflow! { doubles(u32) -> Vec<u32> { START => count => [double]; } }
@@ -104,4 +132,33 @@ fn a_run_whose_runtime_is_shut_down_says_so() {
 fn a_runtime_without_a_clock_is_enough_where_nothing_takes_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(doubles(2)).unwrap(), [0, 2]);
+}
+
+fn different(tasks: &[String]) -> usize {
+    tasks.iter().collect::<std::collections::HashSet<_>>().len()
+}
+
+/// How soon a node is done is looked at by the clock, so that it may take some runs until that is known.
+#[tokio::test]
+async fn nodes_that_are_done_at_once_share_a_task_when_that_is_known() {
+    for _ in 0..10_000 {
+        if different(&at_once_each(vec![0; 10]).await.unwrap()) == 1 {
+            return;
+        }
+    }
+    panic!("each still has a task of its own");
+}
+
+#[tokio::test]
+async fn nodes_that_wait_have_a_task_each_however_often_they_ran() {
+    for _ in 0..100 {
+        assert_eq!(different(&after_others_each(vec![0; 10]).await.unwrap()), 10);
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_begins_to_wait_has_tasks_again() {
+    while different(&now_and_then_each(vec![false; 10]).await.unwrap()) > 1 {}
+    assert!(different(&now_and_then_each(vec![true; 10]).await.unwrap()) >= 9, "one was believed to be quick");
+    assert_eq!(different(&now_and_then_each(vec![true; 10]).await.unwrap()), 10);
 }

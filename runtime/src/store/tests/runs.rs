@@ -151,6 +151,32 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
     assert!(store.list(both).await.unwrap().is_empty());
 }
 
+pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
+    for (id, workflow) in [("a", "one"), ("b", "two"), ("c", "three"), ("d", "two"), ("e", "three")] {
+        create(&store, NewRun { workflow: workflow.to_owned(), ..new_run(id) }).await;
+    }
+    let d = header(&store, "d").await;
+    set_status(&store, d.key, RunStatus::Completed, None).await;
+    let without = |names: &[&str], status: &[RunStatus]| RunQuery {
+        not_workflows: names.iter().map(|name| (*name).to_owned()).collect(),
+        status: status.to_vec(),
+        ..RunQuery::default()
+    };
+
+    let unfinished = [RunStatus::Running, RunStatus::Waiting];
+    for (names, status, expected) in [
+        (&["one"][..], &unfinished[..], &["e", "c", "b"][..]),
+        (&["one", "three"], &unfinished, &["b"]),
+        (&["one", "two", "three"], &unfinished, &[]),
+        (&["one", "two", "three", "four"], &unfinished, &[]),
+        (&["three"], &[], &["d", "b", "a"]),
+        (&["three"], &[RunStatus::Completed], &["d"]),
+        (&["two"], &[RunStatus::Waiting], &[]),
+    ] {
+        assert_eq!(ids(&store.list(without(names, status)).await.unwrap()), expected, "{names:?} {status:?}");
+    }
+}
+
 pub(super) async fn forks_are_found_by_their_origin(store: impl Store) {
     create(&store, new_run("a")).await;
     let origin = Some(("a".to_owned(), 3));

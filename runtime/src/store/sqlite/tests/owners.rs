@@ -136,7 +136,6 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
         (super::super::claim::READY_RUNS, &["1", "'checkout'", "5"][..]),
         (super::super::claim::NEXT_RUNS, &["1", "'checkout'", "5"]),
         (super::super::claim::OWNERS_OF_RUNS, &[]),
-        (super::super::read::UNFINISHED_WORKFLOWS, &[]),
     ] {
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
         let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
@@ -144,4 +143,16 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
         assert!(!steps.is_empty() && steps.iter().all(|step| step.contains("COVERING INDEX runs_")), "{steps:?}");
         assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:?}");
     }
+}
+
+#[tokio::test]
+async fn the_unfinished_runs_of_others_are_read_off_an_index_however_many_there_are() {
+    let (_directory, path) = place();
+    let _store = open(&path).await;
+    let connection = behind_the_back(&path);
+    let query = super::super::read::UNFINISHED_WORKFLOWS;
+    let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+    let steps = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
+    let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
+    assert!(steps.len() == 2 && steps.iter().all(|step| step.starts_with("SEARCH runs USING INDEX")), "{steps:?}");
 }
