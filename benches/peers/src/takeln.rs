@@ -31,7 +31,7 @@ pub(super) fn durable(directory: &Path) -> Work {
     let checkpointer = Arc::new(SqliteCheckpointer::new(&file.to_string_lossy()).expect("a new file"));
     let mut graph = Graph::new();
     for n in 0..NODES {
-        graph.add_node(&format!("n{n}"), AddOne);
+        graph.add_node(format!("n{n}"), AddOne);
         let next = if n + 1 < NODES { format!("n{}", n + 1) } else { "__END__".to_owned() };
         graph.add_edge(&format!("n{n}"), &next);
     }
