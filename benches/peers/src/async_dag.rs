@@ -19,7 +19,7 @@ pub(super) fn chain() -> Work {
     };
     each_made(make, |(mut graph, last)| async move {
         graph.run().await;
-        graph.get_value::<u64>(last)
+        assert_eq!(graph.get_value::<u64>(last), Some(NODES + 1));
     })
 }
 
@@ -33,6 +33,7 @@ pub(super) fn fan_out() -> Work {
     };
     each_made(make, |(mut graph, branches)| async move {
         graph.run().await;
-        branches.into_iter().filter_map(|branch| graph.get_value::<u64>(branch)).sum::<u64>()
+        let sum = branches.into_iter().filter_map(|branch| graph.get_value::<u64>(branch)).sum::<u64>();
+        assert_eq!(sum, 2 * NODES);
     })
 }

@@ -16,7 +16,7 @@ pub(super) fn chain() -> Work {
     };
     each_made(make, |(dag, last)| async move {
         dag.run(|future| drop(tokio::spawn(future))).await.expect("it runs");
-        dag.get(last).expect("it has run")
+        assert_eq!(dag.get(last).expect("it has run"), NODES + 1);
     })
 }
 
@@ -31,6 +31,7 @@ pub(super) fn fan_out() -> Work {
     };
     each_made(make, |(dag, branches)| async move {
         dag.run(|future| drop(tokio::spawn(future))).await.expect("it runs");
-        branches.into_iter().map(|branch| dag.get(branch).expect("it has run")).sum::<u64>()
+        let sum = branches.into_iter().map(|branch| dag.get(branch).expect("it has run")).sum::<u64>();
+        assert_eq!(sum, 2 * NODES);
     })
 }
