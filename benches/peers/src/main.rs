@@ -8,8 +8,12 @@
 
 #[cfg(feature = "async_dag")]
 mod async_dag;
+#[cfg(feature = "dagrs")]
+mod dagrs;
 #[cfg(feature = "dagx")]
 mod dagx;
+#[cfg(feature = "floxide")]
+mod floxide;
 #[cfg(feature = "graph-flow")]
 mod graph_flow;
 #[cfg(feature = "sayiir")]
@@ -83,6 +87,10 @@ fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
             ("graph-flow", graph_flow::chain()),
             #[cfg(feature = "dagx")]
             ("dagx", dagx::chain()),
+            #[cfg(feature = "dagrs")]
+            ("dagrs", dagrs::chain()),
+            #[cfg(feature = "floxide")]
+            ("floxide", floxide::chain()),
         ],
         "fan-out" => vec![
             #[cfg(feature = "async_dag")]
@@ -93,12 +101,20 @@ fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
             ("graph-flow", graph_flow::fan_out()),
             #[cfg(feature = "dagx")]
             ("dagx", dagx::fan_out()),
+            #[cfg(feature = "dagrs")]
+            ("dagrs", dagrs::fan_out()),
+            #[cfg(feature = "floxide")]
+            ("floxide", floxide::fan_out()),
         ],
         "rounds" => vec![
             #[cfg(feature = "sayiir")]
             ("sayiir", sayiir::rounds()),
             #[cfg(feature = "graph-flow")]
             ("graph-flow", graph_flow::rounds()),
+            #[cfg(feature = "dagrs")]
+            ("dagrs", dagrs::rounds()),
+            #[cfg(feature = "floxide")]
+            ("floxide", floxide::rounds()),
         ],
         "durable-full" => vec![
             #[cfg(feature = "takeln")]
