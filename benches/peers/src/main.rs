@@ -1,23 +1,31 @@
 //! Other libraries at the same work, each in the way that its own documentation shows.
 //!
 //! Takes its turns from the program that measures: `list WORK` on a line gives the names of those that do it, `run WORK NAME
-//! TIMES` the nanoseconds that it took. WORK is `chain`, `fan-out`, `rounds` or `durable-full`; the first argument is a
-//! directory for files.
+//! TIMES` the nanoseconds that it took. WORK is `chain`, `fan-out`, `rounds`, `durable-full` or `durable-normal`; the first
+//! argument is a directory for files.
 //!
 //! What is made for each run anew, because a graph serves only once, is made before the clock starts: only running counts.
 
+#[cfg(feature = "adk-graph")]
+mod adk_graph;
 #[cfg(feature = "async_dag")]
 mod async_dag;
 #[cfg(feature = "dagrs")]
 mod dagrs;
 #[cfg(feature = "dagx")]
 mod dagx;
+#[cfg(feature = "durare")]
+mod durare;
+#[cfg(feature = "duroxide")]
+mod duroxide;
 #[cfg(feature = "floxide")]
 mod floxide;
 #[cfg(feature = "graph-flow")]
 mod graph_flow;
 #[cfg(feature = "sayiir")]
 mod sayiir;
+#[cfg(any(feature = "adk-graph", feature = "durare"))]
+mod sqlite;
 #[cfg(feature = "takeln")]
 mod takeln;
 
@@ -76,7 +84,10 @@ fn each_made<G, F: Future>(make: impl Fn() -> G + 'static, run: impl Fn(G) -> F 
     })
 }
 
-fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
+fn works(work: &str, runtime: &Runtime, directory: &Path) -> Vec<(&'static str, Work)> {
+    #[cfg(any(feature = "adk-graph", feature = "durare"))]
+    use sqlx::sqlite::SqliteSynchronous::{Full, Normal};
+
     match work {
         "chain" => vec![
             #[cfg(feature = "async_dag")]
@@ -91,6 +102,8 @@ fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
             ("dagrs", dagrs::chain()),
             #[cfg(feature = "floxide")]
             ("floxide", floxide::chain()),
+            #[cfg(feature = "adk-graph")]
+            ("adk-graph", adk_graph::chain()),
         ],
         "fan-out" => vec![
             #[cfg(feature = "async_dag")]
@@ -105,6 +118,8 @@ fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
             ("dagrs", dagrs::fan_out()),
             #[cfg(feature = "floxide")]
             ("floxide", floxide::fan_out()),
+            #[cfg(feature = "adk-graph")]
+            ("adk-graph", adk_graph::fan_out()),
         ],
         "rounds" => vec![
             #[cfg(feature = "sayiir")]
@@ -115,10 +130,24 @@ fn works(work: &str, directory: &Path) -> Vec<(&'static str, Work)> {
             ("dagrs", dagrs::rounds()),
             #[cfg(feature = "floxide")]
             ("floxide", floxide::rounds()),
+            #[cfg(feature = "adk-graph")]
+            ("adk-graph", adk_graph::rounds()),
         ],
         "durable-full" => vec![
             #[cfg(feature = "takeln")]
             ("takeln", takeln::durable(directory)),
+            #[cfg(feature = "adk-graph")]
+            ("adk-graph", adk_graph::durable(runtime, directory, Full)),
+            #[cfg(feature = "durare")]
+            ("durare", durare::durable(runtime, directory, Full)),
+        ],
+        "durable-normal" => vec![
+            #[cfg(feature = "adk-graph")]
+            ("adk-graph", adk_graph::durable(runtime, directory, Normal)),
+            #[cfg(feature = "durare")]
+            ("durare", durare::durable(runtime, directory, Normal)),
+            #[cfg(feature = "duroxide")]
+            ("duroxide", duroxide::durable(runtime, directory)),
         ],
         _ => Vec::new(),
     }
@@ -134,7 +163,7 @@ fn main() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [command, work, ..] = words[..] else { continue };
         if at_hand.0 != work {
-            at_hand = (work.to_owned(), works(work, Path::new(&directory)));
+            at_hand = (work.to_owned(), works(work, &runtime, Path::new(&directory)));
             if work == "durable-full" {
                 for (_, run) in &mut at_hand.1 {
                     run(&runtime, WARM_UP);
