@@ -91,6 +91,9 @@ impl Engine {
         };
         match claimed {
             Ok(claimed) => {
+                for damaged in claimed.damaged {
+                    tracing::error!(run = damaged.id, error = %damaged.error, "a run that was answered cannot go on");
+                }
                 for header in claimed.runs {
                     let id = header.id.clone();
                     if let Err(halt) = self.resume(header).await {

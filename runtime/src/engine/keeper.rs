@@ -49,6 +49,10 @@ impl Engine {
                 live.journal.catch_up().await;
             }
         }
+        for damaged in claimed.damaged {
+            self.refused().insert(damaged.key);
+            tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot go on");
+        }
         for header in claimed.runs {
             let id = header.id.clone();
             if let Err(halt) = self.resume(header).await {

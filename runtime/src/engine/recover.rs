@@ -52,10 +52,14 @@ impl Engine {
             let mut claim = self.claim(None).await?;
             claim.except.extend(&seen);
             let claimed = self.0.store.claim(claim).await?;
-            if claimed.runs.is_empty() {
+            if claimed.runs.is_empty() && claimed.damaged.is_empty() {
                 break;
             }
             seen.extend(claimed.runs.iter().map(|header| header.key));
+            for damaged in claimed.damaged {
+                self.refused().insert(damaged.key);
+                recovery.failed.push((damaged.id, RunError::Store(damaged.error)));
+            }
             let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
                 let id = header.id.clone();
                 (id, self.resume(header).await)
@@ -129,6 +133,9 @@ impl Engine {
     ) -> Result<Option<Arc<Live>>, Halt> {
         let claim = self.claim(Some(&header)).await.map_err(Halt::Store)?;
         let claimed = self.0.store.claim(claim).await.map_err(Halt::Store)?;
+        if let Some(damaged) = claimed.damaged.into_iter().find(|damaged| damaged.key == header.key) {
+            return Err(Halt::Store(damaged.error));
+        }
         match claimed.runs.into_iter().find(|run| run.key == header.key) {
             Some(header) => self.go_on(reservation, &header, definition).await.map(Some),
             None => {

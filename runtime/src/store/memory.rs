@@ -231,7 +231,7 @@ impl Runs {
         let is_mine = |key: &RunKey| self.runs[key].header.owner == Some(claim.owner);
         let nudged: Vec<RunKey> = self.nudged.iter().copied().filter(is_mine).collect();
         self.nudged.retain(|key| !nudged.contains(key));
-        Claimed { runs, nudged, next_wake }
+        Claimed { runs, damaged: Vec::new(), nudged, next_wake }
     }
 
     fn take_over(&mut self, key: RunKey, claim: &Claim) -> Option<RunHeader> {

@@ -241,10 +241,23 @@ pub struct Claim {
 pub struct Claimed {
     /// The runs that are now the caller's, as they are with the record of that.
     pub runs: Vec<RunHeader>,
+    /// Runs that could go on and whose headers cannot be read: nobody takes them over, and nothing of them was changed.
+    pub damaged: Vec<Damaged>,
     /// Runs of the caller that somebody else has added something to since it was last told.
     pub nudged: Vec<RunKey>,
     /// When the next waiting run of these workflows wants to go on.
     pub next_wake: Option<SystemTime>,
+}
+
+/// A run that cannot be taken over as it is.
+#[derive(Clone, Debug)]
+pub struct Damaged {
+    /// Its number, for [`Claim::except`].
+    pub key: RunKey,
+    /// Its id as far as that can be read, or what is known instead.
+    pub id: String,
+    /// What is wrong with it.
+    pub error: StoreError,
 }
 
 /// Which runs to list; the default is all.

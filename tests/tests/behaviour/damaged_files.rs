@@ -411,3 +411,36 @@ fn a_changed_byte_of_a_database_with_a_log_is_an_error_or_changes_nothing() {
         (Files { database: flip(&files.database, at, how), ..files.clone() }, format!("{how:?} {at}"))
     });
 }
+
+#[test]
+fn a_run_whose_header_is_damaged_is_named_and_the_others_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    life(async {
+        let death = Death::at("shout");
+        let engine = engine(SqliteStore::open(&path).await.unwrap(), &death);
+        for id in ["one", "other"] {
+            let _run = engine.start::<greeting>(id.to_owned()).id(id).await.unwrap();
+        }
+        death.came().await;
+    });
+    life(async {
+        let engine = engine(SqliteStore::open(&path).await.unwrap(), &Death::default());
+        let change = |statement| assert_eq!(Connection::open(&path).unwrap().execute(statement, []).unwrap(), 1);
+        change("UPDATE runs SET updated = updated + 1 WHERE id = 'one'");
+
+        let recovered = engine.recover().await.unwrap();
+        change("UPDATE runs SET updated = updated - 1 WHERE id = 'one'");
+        let mended = engine.recover().await.unwrap();
+
+        let [(id, RunError::Store(StoreError::Corrupt { message, .. }))] = &recovered.failed[..] else {
+            panic!("{:?}", recovered.failed)
+        };
+        assert_eq!((id.as_str(), message.as_str()), ("one", "the header of run `one` does not match its checksum"));
+        for (recovery, id) in [(&recovered, "other"), (&mended, "one")] {
+            let [run] = &recovery.resumed[..] else { panic!("{recovery:?}") };
+            assert_eq!(run.id(), id);
+            assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))), "{id}");
+        }
+    });
+}

@@ -14,7 +14,7 @@ use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::event::EventKind;
-use crate::store::{Claim, Claimed, Record, RunHeader, RunKey, RunStatus};
+use crate::store::{Claim, Claimed, Damaged, Record, RunHeader, RunKey, RunStatus};
 
 /// What a claim would do, as of now.
 pub(super) struct Plan {
@@ -80,11 +80,25 @@ impl Plan {
             RunRow { nudged: 0, ..row }.update(transaction)?;
         }
         let taken: HashSet<_> = self.take.iter().map(|ready| ready.key).collect();
-        let runs =
-            self.take.into_iter().map(|ready| take_over(transaction, &ready, claim)).collect::<Result<_, _>>()?;
+        let (mut runs, mut damaged) = (Vec::new(), Vec::new());
+        for ready in self.take {
+            match as_it_is(transaction, &ready, claim) {
+                Ok((row, header)) => runs.push(take_over(transaction, row, header, claim)?),
+                // The others have nothing to do with it.
+                Err(trouble @ Trouble::Damaged(_)) => {
+                    damaged.push(Damaged {
+                        key: RunKey(from_integer(ready.key)),
+                        id: id_of(transaction, ready.key),
+                        error: trouble.at(database),
+                    });
+                }
+                Err(other) => return Err(other),
+            }
+        }
         let nudged = self.nudged.into_iter().filter(|key| !taken.contains(key));
         Ok(Claimed {
             runs,
+            damaged,
             nudged: nudged.map(|key| RunKey(from_integer(key))).collect(),
             next_wake: self.next_wake.map(from_millis),
         })
@@ -165,12 +179,22 @@ fn owners_of_runs(connection: &Connection) -> Result<Vec<i64>, Trouble> {
     Ok(owners)
 }
 
-fn take_over(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<RunHeader, Trouble> {
+/// The row and the header of a run that is to be taken over.
+fn as_it_is(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<(RunRow, RunHeader), Trouble> {
     let row = RunRow::expect(transaction, ready.key)?;
     if (row.ready, row.owner) != (Some(ready.ready), ready.owner) || !claim.workflows.contains(&row.workflow) {
         return Err(disagrees(&row));
     }
-    let mut header = header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let header = header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    Ok((row, header))
+}
+
+fn take_over(
+    transaction: &Connection,
+    row: RunRow,
+    mut header: RunHeader,
+    claim: &Claim,
+) -> Result<RunHeader, Trouble> {
     let resumed = Record { path: header.workflow.clone(), kind: EventKind::RunResumed { owner: claim.owner.0 } };
     let rows: Vec<EncodedRow> = super::codec::encode(&[resumed]).map_err(std::io::Error::from)?;
     insert_rows(transaction, rows_of(header.key).start + to_integer(header.records), claim.now, &rows)?;
@@ -194,6 +218,12 @@ fn take_over(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<R
         updated: from_millis(updated),
         ..header
     })
+}
+
+/// The id of a run whose row is not to be trusted.
+fn id_of(connection: &Connection, key: i64) -> String {
+    let id = connection.query_row("SELECT id FROM runs WHERE key = ?1", [key], |row| row.get(0));
+    id.unwrap_or_else(|_| format!("run number {key}"))
 }
 
 fn disagrees(row: &RunRow) -> Trouble {

@@ -156,3 +156,28 @@ async fn the_unfinished_runs_of_others_are_read_off_an_index_however_many_there_
     let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
     assert!(steps.len() == 2 && steps.iter().all(|step| step.starts_with("SEARCH runs USING INDEX")), "{steps:?}");
 }
+
+#[tokio::test]
+async fn a_run_whose_header_is_damaged_keeps_no_other_from_being_taken() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let me = store.join().await.unwrap();
+    for id in ["a", "b", "c"] {
+        create(&store, new_run(id)).await;
+    }
+    let damaged = header(&store, "b").await;
+    let change = "UPDATE runs SET updated = updated + 1 WHERE id = 'b'";
+    assert_eq!(behind_the_back(&path).execute(change, []).unwrap(), 1);
+
+    let claimed = store.claim(claim(me)).await.unwrap();
+
+    assert_eq!(ids(&claimed.runs), ["a", "c"]);
+    let [found] = &claimed.damaged[..] else { panic!("{:?}", claimed.damaged) };
+    let message = "the header of run `b` does not match its checksum".to_owned();
+    assert_eq!((found.key, found.id.as_str()), (damaged.key, "b"));
+    assert_eq!(found.error, StoreError::Corrupt { path: path.clone(), message });
+    let mended = "UPDATE runs SET updated = updated - 1 WHERE id = 'b'";
+    assert_eq!(behind_the_back(&path).execute(mended, []).unwrap(), 1);
+    assert_eq!(header(&store, "b").await, damaged, "nothing of it was changed");
+    assert_eq!(ids(&store.claim(claim(me)).await.unwrap().runs), ["a", "b", "c"]);
+}
