@@ -20,7 +20,7 @@ pub(super) struct Slots {
 /// The places in one node inside `[..]`.
 #[derive(Default)]
 pub(super) struct Gate {
-    inside: usize,
+    pub(super) inside: usize,
     queue: VecDeque<TaskId>,
 }
 
@@ -44,7 +44,10 @@ impl<V> Machine<V> {
         if self.is_held(task) {
             return self.hold(task);
         }
-        if let Some((each, key, places)) = self.gate_of(program, task)
+        // One that was about to be tried again when the records ended has never left its gate.
+        let is_inside = self.tasks.get(task).is_some_and(|at| at.gated);
+        if !is_inside
+            && let Some((each, key, places)) = self.gate_of(program, task)
             && let Some(group) = self.tasks.get_mut(each).and_then(|each| each.group.as_mut())
         {
             let gate = group.gates.entry(key).or_default();

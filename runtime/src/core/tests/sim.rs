@@ -165,6 +165,13 @@ impl Sim {
         self.tell(Event::Started { task });
     }
 
+    /// A record says that an attempt has failed, and that another follows.
+    pub(super) fn is_tried_again(&mut self, path: &str) {
+        let (task, _) = self.running.remove(path).unwrap_or_else(|| panic!("`{path}` is not running"));
+        let retry_in = Some(Duration::from_secs(1));
+        self.tell(Event::Judged { task, cause: Box::new(cause("boom")), retry_in, routed: None });
+    }
+
     /// No record is left.
     pub(super) fn replayed(&mut self) {
         self.tell(Event::Replayed);
