@@ -261,7 +261,7 @@ impl Driver {
     /// Folds a record that is not one of a node that has fired.
     fn take_other(&mut self, fold: &mut Fold, stored: Stored) -> Result<(), Halt> {
         match &stored.record.kind {
-            EventKind::NodeSkipped => {
+            EventKind::NodeSkipped if !fold.is_asked_for(&stored.record.path) => {
                 fold.skipped(stored.record.path);
                 return Ok(());
             }
@@ -550,6 +550,13 @@ impl Fold {
     /// Whether a node waits for its next attempt.
     fn is_delayed(&self, path: &str) -> bool {
         self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
+    }
+
+    /// Whether a path is that of something that a node has asked its context for, or stands in the graph of a child.
+    fn is_asked_for(&self, path: &str) -> bool {
+        let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
+        let nearest = above.filter_map(|(above, _)| self.tasks.get(above)).next();
+        nearest.is_some_and(|known| !known.place.is_scope())
     }
 
     /// A record says so of a node.
