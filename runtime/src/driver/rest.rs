@@ -3,7 +3,9 @@
 use super::run::Driver;
 
 impl Driver {
-    /// The graph of a child is counted among what moves as long as it is at work.
+    /// The graph of a child is counted among what moves as long as it is at work: from when something has happened in it,
+    /// and before that does not count any more. Not whenever it is looked at: where that is done by the driver of the run,
+    /// which is told when nothing moves any more, the two would never come to rest.
     pub(super) fn wake_up(&mut self) {
         if let Some(within) = &self.within {
             within.moves(&self.shared);

@@ -409,24 +409,22 @@ impl Driver {
     }
 
     fn poll_next(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        if self.shared.records() {
-            self.wake_up();
-            if self.is_whole {
-                self.shared.pulse.waker.register(waker.waker());
-                let journal = self.shared.journal.as_ref();
-                let has_to_look = journal.is_some_and(|journal| {
-                    journal.driver.register(waker.waker());
-                    journal.is_stopped() || journal.take_unfinished()
-                });
-                if has_to_look || self.shared.pulse.take_said() {
-                    return Poll::Ready(Occurrence::Said);
-                }
+        if self.is_whole && self.shared.records() {
+            self.shared.pulse.waker.register(waker.waker());
+            let journal = self.shared.journal.as_ref();
+            let has_to_look = journal.is_some_and(|journal| {
+                journal.driver.register(waker.waker());
+                journal.is_stopped() || journal.take_unfinished()
+            });
+            if has_to_look || self.shared.pulse.take_said() {
+                return Poll::Ready(Occurrence::Said);
             }
         }
         if let Some(cancel) = &mut self.cancel
             && cancel.as_mut().poll(waker).is_ready()
         {
             self.cancel = None;
+            self.wake_up();
             return Poll::Ready(Occurrence::Cancel);
         }
         if std::mem::take(&mut self.clock_first)
@@ -454,10 +452,11 @@ impl Driver {
         while let Some(alone) = &mut self.alone
             && let Poll::Ready(finished) = Pin::new(&mut alone.running).poll(waker)
         {
-            if let Err(finished) = self.pass_on(finished)
-                && let Some(UnderWay { task, attempt, .. }) = self.alone.take()
-            {
-                return Poll::Ready(Occurrence::Ended(task, attempt, finished));
+            if let Err(finished) = self.pass_on(finished) {
+                self.wake_up();
+                if let Some(UnderWay { task, attempt, .. }) = self.alone.take() {
+                    return Poll::Ready(Occurrence::Ended(task, attempt, finished));
+                }
             }
             self.until_yield = self.until_yield.saturating_sub(1);
             if self.until_yield == 0 {
@@ -472,6 +471,7 @@ impl Driver {
         if let Some(tasks) = self.tasks.as_mut().filter(|tasks| !tasks.is_empty())
             && let Poll::Ready(Some(joined)) = tasks.poll_join_next(waker)
         {
+            self.wake_up();
             let (task, finished) = match joined {
                 Ok((task, finished)) => (Some(task), Some(finished)),
                 Err(error) => (self.spawned.of(error.id()), None),
