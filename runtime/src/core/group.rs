@@ -15,14 +15,14 @@ use crate::fault::Failure;
 use crate::table::ScopeKind;
 
 pub(super) struct Group<V> {
-    kind: ScopeKind,
+    pub(super) kind: ScopeKind,
     layout: usize,
     /// What has not begun, lowest index first.
-    pending: VecDeque<(usize, Emitted<V>)>,
+    pub(super) pending: VecDeque<(usize, Emitted<V>)>,
     /// The scope of each item that is under way.
     pub(super) children: Vec<Option<usize>>,
-    ends: Vec<Option<Arrived<V>>>,
-    open: usize,
+    pub(super) ends: Vec<Option<Arrived<V>>>,
+    pub(super) open: usize,
     /// Items that were opened from records, lowest index first; some may have begun since.
     pub(super) held: VecDeque<usize>,
     /// How many of those have not begun.
@@ -30,7 +30,7 @@ pub(super) struct Group<V> {
     /// How many items may be under way at once.
     limit: usize,
     /// The failed item of the lowest index.
-    failed: Option<(usize, Failure)>,
+    pub(super) failed: Option<(usize, Failure)>,
     /// By graph and node: who is in the node and who waits for it.
     pub(super) gates: HashMap<(usize, usize), Gate>,
 }

@@ -19,7 +19,7 @@ use crate::core::ScopePath;
 /// One run.
 pub(crate) struct Core<V> {
     pub(super) program: Arc<Program>,
-    root: Arc<ScopePath>,
+    pub(super) root: Arc<ScopePath>,
     pub(super) machine: Machine<V>,
 }
 

@@ -22,6 +22,8 @@ mod pass_on;
 mod path;
 mod replay;
 mod scope;
+#[cfg(test)]
+mod snapshot;
 mod state;
 mod task;
 mod token;

@@ -218,6 +218,12 @@ impl Journal {
         Arc::new(Event { version: Event::VERSION, run_id: self.run_id.clone(), seq, time, path, kind })
     }
 
+    /// How many records there are.
+    #[cfg(test)]
+    pub(super) fn length(&self) -> u64 {
+        self.inner().length
+    }
+
     /// Waits until all that was pushed before is recorded. Cancel safe: what was pushed is recorded all the same.
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Halt> {
         let mut left = LeftToDriver { journal: self, is_left: true };

@@ -5,6 +5,8 @@ mod carry;
 mod catch;
 mod desk;
 mod journal;
+#[cfg(test)]
+mod observed;
 mod pass_on;
 mod recorded;
 mod replay;
@@ -19,6 +21,8 @@ pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
 pub(crate) use desk::{Item, Misfit, below};
 pub(crate) use journal::{Journal, Progress};
+#[cfg(test)]
+pub(crate) use observed::{Observed, Observer};
 pub(crate) use run::{Ending, Job, Part};
 pub(crate) use shared::{Env, Moving, Shared, Within};
 

@@ -25,7 +25,7 @@ const UNCOUNTED: u64 = 10_000;
 
 /// What is known of the run while its records are folded.
 #[derive(Default)]
-struct Fold {
+pub(super) struct Fold {
     /// By path: the last task there.
     tasks: HashMap<String, Known>,
     paths: Paths,
@@ -114,6 +114,12 @@ struct Pending {
 impl Driver {
     /// Takes the records, and then begins again what was under way. The core has begun, and is told to replay.
     pub(super) fn replay(&mut self, history: Vec<Stored>) -> Result<(), Halt> {
+        let fold = self.fold(history)?;
+        self.go_on(fold)
+    }
+
+    /// Takes the records.
+    pub(super) fn fold(&mut self, history: Vec<Stored>) -> Result<Fold, Halt> {
         self.replayed = true;
         let mut fold = Fold::default();
         let last_retry = history.iter().rposition(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. }));
@@ -142,7 +148,7 @@ impl Driver {
         if let Some(path) = fold.skipped.difference(&fold.skips).next() {
             return Err(self.does_not_fit(path, "was skipped, and is not skipped in the graph as it is now"));
         }
-        self.go_on(fold)
+        Ok(fold)
     }
 
     /// A node with a graph inside has failed, and that was taken up: so what stopped the graph inside did count.

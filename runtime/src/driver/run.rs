@@ -147,11 +147,32 @@ const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
 
 impl Job {
     /// Drives the run to its end. Dropping the future drops every node at its `.await`.
-    pub(crate) async fn run(self, input: BoxValue) -> Ending {
+    pub(crate) async fn run(mut self, input: BoxValue) -> Ending {
         if tokio::runtime::Handle::try_current().is_err() {
             let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
             return Ending::Failed(failure(&self.definition, Fault::Context { message }));
         }
+        let history = std::mem::take(&mut self.history);
+        let mut driver = self.driver();
+        if !history.is_empty() {
+            driver.core.replay();
+        }
+        match caught(|| (driver.definition.start)(input)) {
+            Ok(emitted) => driver.core.apply(Event::Begun(emitted)),
+            Err(fault) => driver.failed = Some(fault),
+        }
+        if !history.is_empty() {
+            match caught(|| driver.replay(history)) {
+                Ok(Ok(())) => {}
+                Ok(Err(halt)) => driver.halt = Some(halt),
+                Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
+            }
+        }
+        driver.go().await
+    }
+
+    /// Its driver, before anything has happened.
+    pub(super) fn driver(self) -> Driver {
         let executable = self.shared.env.executable(&self.definition);
         let env = &self.shared.env;
         let (prefix, within) = match self.part {
@@ -165,7 +186,7 @@ impl Job {
         let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
         let notes = self.shared.records() || within.is_some();
         let core = Core::new(program, env.max_concurrency(), notes, self.state, prefix);
-        let mut driver = Driver {
+        Driver {
             core,
             definition: self.definition,
             executable,
@@ -194,22 +215,7 @@ impl Job {
             until_yield: ATTEMPTS_BETWEEN_YIELDS,
             clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
-        };
-        if !self.history.is_empty() {
-            driver.core.replay();
         }
-        match caught(|| (driver.definition.start)(input)) {
-            Ok(emitted) => driver.core.apply(Event::Begun(emitted)),
-            Err(fault) => driver.failed = Some(fault),
-        }
-        if !self.history.is_empty() {
-            match caught(|| driver.replay(self.history)) {
-                Ok(Ok(())) => {}
-                Ok(Err(halt)) => driver.halt = Some(halt),
-                Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
-            }
-        }
-        driver.go().await
     }
 }
 
@@ -268,6 +274,8 @@ impl Driver {
                     journal.set_progress(Progress::Running);
                 }
             }
+            #[cfg(test)]
+            self.is_observed();
             self.begin_ready();
             let occurrence = if self.until_yield == 0 {
                 self.until_yield = ATTEMPTS_BETWEEN_YIELDS;

@@ -37,6 +37,9 @@ pub(crate) struct Env {
     /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
     /// keeps alive.
     pub(crate) compiled: Mutex<HashMap<usize, Replaced>>,
+    /// Looks at the cores of its runs.
+    #[cfg(test)]
+    pub(crate) observer: Option<Arc<super::Observer>>,
 }
 
 type Replaced = (Arc<Definition>, Arc<Executable>);
@@ -53,6 +56,8 @@ impl Default for Env {
             keep_waiting: 1000,
             resting: Mutex::default(),
             compiled: Mutex::default(),
+            #[cfg(test)]
+            observer: None,
         }
     }
 }

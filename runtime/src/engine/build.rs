@@ -52,6 +52,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Has a test look at the cores of the runs.
+    #[cfg(test)]
+    pub(crate) fn observer(mut self, observer: std::sync::Arc<crate::driver::Observer>) -> Self {
+        self.env.observer = Some(observer);
+        self
+    }
+
     /// How many nodes may be under way at once, in all runs of the engine together; the others wait their turn, first
     /// come, first served, and their time limits count from there. 0, the default, is no limit. A nested workflow and
     /// `[..]` count by the nodes inside them.

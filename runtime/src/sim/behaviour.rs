@@ -62,9 +62,17 @@ pub(super) fn gives(path: &str, input: &Value, of_doings: u64) -> u64 {
     (hash(path) ^ weight(input).rotate_left(9) ^ of_doings) >> 12
 }
 
-/// What comes of all of it.
-pub(super) fn of_doings(scenario: &Scenario, path: &str, does: &[Doing]) -> u64 {
-    let of = |(at, doing): (usize, &Doing)| of_doing(scenario, path, at, *doing);
+/// What comes of all of it, and of each of its jobs as this says, by its path.
+pub(super) fn of_doings(
+    scenario: &Scenario,
+    path: &str,
+    does: &[Doing],
+    mut of_job: impl FnMut(&str, usize) -> u64,
+) -> u64 {
+    let of = |(at, doing): (usize, &Doing)| match doing {
+        Doing::Job { which } => of_job(&format!("{path}/job:{at}"), *which),
+        doing => of_doing(scenario, path, at, *doing),
+    };
     does.iter().enumerate().map(of).fold(0, and_then)
 }
 
@@ -79,12 +87,22 @@ fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
         Doing::Step { .. } => step_gives(scenario, &format!("{path}/step:{at}")),
         Doing::Child { .. } => child_gives(scenario, &format!("{path}/child:{at}")),
         Doing::Ask => answer(&format!("{path}/question:{at}")),
-        Doing::Sleep { .. } | Doing::Say => 0,
+        Doing::Sleep { .. } | Doing::Say | Doing::Job { .. } => 0,
     }
 }
 
 pub(super) fn step_gives(scenario: &Scenario, path: &str) -> u64 {
     drawn(scenario.chance, path, "gives").bits() >> 12
+}
+
+/// What a job gets.
+pub(super) fn job_gets(scenario: &Scenario, path: &str) -> Value {
+    json!(step_gives(scenario, path))
+}
+
+/// What a job is worth to the node that runs it, by what it gives, where it does not fail.
+pub(super) fn job_gives(output: Option<&Value>) -> u64 {
+    output.map_or(1, |output| weight(output) >> 12)
 }
 
 fn child_gives(scenario: &Scenario, path: &str) -> u64 {

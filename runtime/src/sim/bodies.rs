@@ -8,6 +8,7 @@ use graphweft_graph::{START, Way};
 use serde_json::Value;
 
 use super::behaviour::{self, Routing};
+use super::jobs::{Job, world};
 use super::ledger::{Ledger, UnderWay};
 use super::scenario::{Doing, Failing, Flow, Inside, Special};
 use crate::clock::Clock;
@@ -32,11 +33,11 @@ pub(super) struct World {
     pub(super) clock: Clock,
 }
 
-pub(super) fn definition(world: &World) -> Arc<Definition> {
-    made(&world.ledger.scenario().flow, world).build()
+pub(super) fn definition(flow: &Flow) -> Arc<Definition> {
+    made(flow).build()
 }
 
-fn made(flow: &Flow, world: &World) -> Made {
+fn made(flow: &Flow) -> Made {
     let proven = flow.prove().expect("a proven graph");
     let nodes = 0..proven.graph.nodes.len();
     let err = |node: usize| flow.special(&proven.graph.nodes[node].id).err;
@@ -61,14 +62,14 @@ fn made(flow: &Flow, world: &World) -> Made {
         }
         let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
         made = match special.inside.as_deref() {
-            Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside, world)),
+            Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside)),
             Some(Inside::Each(inside)) => {
-                let inside = self::made(inside, world);
+                let inside = self::made(inside);
                 made.inside(&data.id, ScopeKind::Each, inside).items(&data.id, behaviour::items)
             }
             None => {
-                let body = Body { world: world.clone(), special, routing: Routing::of(&proven, node), collects };
-                made.node(&data.id, move |input, context| body.clone().run(input, context))
+                let body = Body { special, routing: Routing::of(&proven, node), collects };
+                made.node(&data.id, move |input, context| body.clone().run(world(), input, context))
             }
         };
     }
@@ -78,32 +79,31 @@ fn made(flow: &Flow, world: &World) -> Made {
 /// One node's.
 #[derive(Clone)]
 struct Body {
-    world: World,
     special: Special,
     routing: Routing,
     collects: bool,
 }
 
 impl Body {
-    async fn run(self, input: Value, context: Context) -> Step {
+    async fn run(self, world: World, input: Value, context: Context) -> Step {
         let path = context.path();
-        let begun = self.world.ledger.begin(&path, context.attempt(), &context.0.state, self.world.clock.now());
+        let begun = world.ledger.begin(&path, context.attempt(), &context.0.state, world.clock.now());
         if self.special.cleans_up {
             let stopped = context.cancelled();
             tokio::select! {
                 biased;
-                step = self.goes(&path, &input, &context, &begun) => return step,
+                step = self.goes(&world, &path, &input, &context, &begun) => return step,
                 () = stopped => {}
             }
             // It has a while for that; what it then gives comes too late.
             tokio::time::sleep(Duration::from_millis(30)).await;
             return Step::Fail("it was cancelled");
         }
-        self.goes(&path, &input, &context, &begun).await
+        self.goes(&world, &path, &input, &context, &begun).await
     }
 
-    async fn goes(&self, path: &str, input: &Value, context: &Context, begun: &UnderWay) -> Step {
-        let scenario = self.world.ledger.scenario();
+    async fn goes(&self, world: &World, path: &str, input: &Value, context: &Context, begun: &UnderWay) -> Step {
+        let scenario = world.ledger.scenario();
         let takes = behaviour::takes(scenario, path, context.attempt(), begun.before);
         if takes > 0 {
             tokio::time::sleep(Duration::from_millis(takes)).await;
@@ -115,7 +115,7 @@ impl Body {
         context.state().push(SEEN, path.to_owned());
         let mut sum = 0u64;
         for (at, doing) in self.special.does.iter().enumerate() {
-            sum = behaviour::and_then(sum, self.does(path, context, at, *doing).await);
+            sum = behaviour::and_then(sum, does(world, path, context, at, *doing).await);
         }
         let choice = self.routing.choose(scenario, path);
         let output = if self.collects {
@@ -146,39 +146,49 @@ impl Body {
             (Failing::Timeout, _) => std::future::pending().await,
         }
     }
+}
 
-    async fn does(&self, path: &str, context: &Context, at: usize, doing: Doing) -> u64 {
-        let scenario = self.world.ledger.scenario();
-        match doing {
-            Doing::Step { fails } => {
-                let step = format!("{path}/step:{at}");
-                let body = || async {
-                    let failed = self.world.ledger.begin_step(&step, path);
-                    tokio::time::sleep(Duration::from_millis(3)).await;
-                    match failed < fails {
-                        true => Err("on purpose".to_owned()),
-                        false => Ok(behaviour::step_gives(scenario, &step)),
-                    }
-                };
-                // It does not know its attempt, and goes by what is on record, which may be behind.
-                let retries = RetryPolicy::attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
-                context.step("step", body).key(at).retry(retries).await.unwrap_or(0)
-            }
-            Doing::Child { fails } => {
-                let child = Child { world: self.world.clone(), of: path.to_owned(), fails };
-                let retries = RetryPolicy::attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
-                context.run_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
-            }
-            Doing::Sleep { millis } => {
-                context.sleep(Duration::from_millis(millis)).key(at).await;
-                0
-            }
-            Doing::Ask => context.ask::<u64>("question", "How much?").key(at).await,
-            Doing::Say => {
-                context.say("on the way");
-                context.emit(at);
-                0
-            }
+/// What a node asks its context for.
+async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Doing) -> u64 {
+    let scenario = world.ledger.scenario();
+    match doing {
+        Doing::Step { fails } => {
+            let step = format!("{path}/step:{at}");
+            let body = || async {
+                let failed = world.ledger.begin_step(&step, path);
+                tokio::time::sleep(Duration::from_millis(3)).await;
+                match failed < fails {
+                    true => Err("on purpose".to_owned()),
+                    false => Ok(behaviour::step_gives(scenario, &step)),
+                }
+            };
+            // It does not know its attempt, and goes by what is on record, which may be behind.
+            let retries = RetryPolicy::attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
+            context.step("step", body).key(at).retry(retries).await.unwrap_or(0)
+        }
+        Doing::Child { fails } => {
+            let child = Child { world: world.clone(), of: path.to_owned(), fails };
+            let retries = RetryPolicy::attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
+            context.run_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
+        }
+        Doing::Job { which } => {
+            let input = behaviour::job_gets(scenario, &format!("{path}/job:{at}"));
+            let gave = match which {
+                0 => context.run_as("job", Job::<0>, input).key(at).await,
+                1 => context.run_as("job", Job::<1>, input).key(at).await,
+                _ => unreachable!("there are two jobs"),
+            };
+            behaviour::job_gives(gave.ok().as_ref())
+        }
+        Doing::Sleep { millis } => {
+            context.sleep(Duration::from_millis(millis)).key(at).await;
+            0
+        }
+        Doing::Ask => context.ask::<u64>("question", "How much?").key(at).await,
+        Doing::Say => {
+            context.say("on the way");
+            context.emit(at);
+            0
         }
     }
 }

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::behaviour::weight;
-use super::disk::Disk;
-use super::ledger::{Ledger, name_of};
+
 use super::oracle::{self, Story};
 use super::play::{Played, play};
 use super::scenario::Scenario;
+use super::sites::{Sites, name_of};
 use crate::engine::Outcome;
 use crate::event::EventKind;
 use crate::fault::Fault;
-use crate::store::{MemoryStore, Stored};
+use crate::store::Stored;
 
 /// Plays a scenario and judges it.
 ///
@@ -21,84 +21,17 @@ use crate::store::{MemoryStore, Stored};
 /// What does not hold.
 pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let played = play(scenario)?;
-    let ledger = Ledger::new(scenario, &Disk::new(MemoryStore::new(), 0));
-    record(&ledger, &played.records)?;
-    against_the_oracle(scenario, &ledger, &played).map_err(|why| format!("{why}\n  {}", played.log.join("\n  ")))?;
+    record(&played.records)?;
+    against_the_oracle(scenario, &Sites::of(scenario), &played)
+        .map_err(|why| format!("{why}\n  {}", played.log.join("\n  ")))?;
     Ok(played)
 }
 
-/// What holds of every record, whatever has happened.
-fn record(ledger: &Ledger, records: &[Stored]) -> Result<(), String> {
-    if let Some((at, stored)) = records.iter().enumerate().find(|(at, stored)| stored.seq != *at as u64) {
-        return Err(format!("record {at} has the number {}", stored.seq));
-    }
-    if records.windows(2).any(|pair| pair[1].time < pair[0].time) {
-        return Err("time goes backwards".to_owned());
-    }
-    let ends: Vec<usize> = (0..records.len()).filter(|at| records[*at].record.kind.is_terminal()).collect();
-    if ends != [records.len().saturating_sub(1)] {
-        return Err(format!("the run ends at {ends:?} of {} records", records.len()));
-    }
-    let mut nodes: BTreeMap<&str, Progress> = BTreeMap::new();
-    for stored in records {
-        let (path, kind) = (stored.record.path.as_str(), &stored.record.kind);
-        if !ledger.is_node(path) {
-            continue;
-        }
-        if let EventKind::NodeStarted { inside: Some(_), .. } = kind {
-            nodes.retain(|at, _| !ledger.above(at).iter().any(|above| above == path));
-        }
-        let node = nodes.entry(path).or_default();
-        node.follows(kind).map_err(|why| format!("`{path}` {why} (record {})", stored.seq))?;
-    }
-    Ok(())
-}
-
-/// What is known of a node.
-#[derive(Debug, Default)]
-struct Progress {
-    attempt: u32,
-    is_under_way: bool,
-    is_over: bool,
-}
-
-impl Progress {
-    fn follows(&mut self, kind: &EventKind) -> Result<(), &'static str> {
-        let require = |holds: bool, what: &'static str| if holds { Ok(()) } else { Err(what) };
-        match kind {
-            EventKind::NodeStarted { attempt, .. } => {
-                require(!self.is_over, "begins when it is over")?;
-                require(*attempt == self.attempt || *attempt == self.attempt + 1, "leaves an attempt out")?;
-                require(*attempt > self.attempt || self.is_under_way, "begins an attempt anew that has ended")?;
-                (self.attempt, self.is_under_way) = (*attempt, true);
-            }
-            EventKind::NodeCompleted { error, .. } => {
-                require(!self.is_over, "completes when it is over")?;
-                require(self.is_under_way || error.is_some(), "completes and was not under way")?;
-                (self.is_under_way, self.is_over) = (false, true);
-            }
-            EventKind::NodeFailed { attempt, retry_in, .. } => {
-                require(!self.is_over, "fails when it is over")?;
-                require(*attempt == self.attempt || self.attempt == 0, "fails in another attempt than it is at")?;
-                self.is_under_way = false;
-                // What fails for good may still go on by its arm `err`, which comes next.
-                let _ = retry_in;
-            }
-            EventKind::NodeWaiting { .. } => {
-                require(self.is_under_way, "waits for more and was not under way")?;
-                (self.is_under_way, self.attempt) = (false, 0);
-            }
-            EventKind::NodeSkipped => {
-                require(!self.is_over && !self.is_under_way, "is skipped when it has begun")?;
-                self.is_over = true;
-            }
-            EventKind::NodeCancelled => {
-                require(!self.is_over, "is cancelled when it is over")?;
-                (self.is_under_way, self.is_over) = (false, true);
-            }
-            _ => {}
-        }
-        Ok(())
+/// The log ends with the end of the run; what holds before that has been looked at record by record.
+fn record(records: &[Stored]) -> Result<(), String> {
+    match records.last() {
+        Some(last) if last.record.kind.is_terminal() => Ok(()),
+        last => Err(format!("the run is over, and its last record is {last:?}")),
     }
 }
 
@@ -111,7 +44,7 @@ struct Happened {
 }
 
 impl Happened {
-    fn of(ledger: &Ledger, records: &[Stored]) -> Happened {
+    fn of(sites: &Sites, records: &[Stored]) -> Happened {
         let mut happened = Happened {
             completed: BTreeMap::new(),
             skipped: BTreeSet::new(),
@@ -122,7 +55,7 @@ impl Happened {
             let path = &stored.record.path;
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
-                _ if !ledger.is_node(path) => {}
+                _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
                     happened.completed.insert(path.clone(), label.clone());
                 }
@@ -131,7 +64,7 @@ impl Happened {
                 }
                 // What fails with it fails for the same reason.
                 EventKind::NodeFailed { cause, .. }
-                    if cause.fault == Some(Fault::Interrupted) && !ledger.is_scope(path) =>
+                    if cause.fault == Some(Fault::Interrupted) && !sites.is_scope(path) =>
                 {
                     happened.interrupted.insert(path.clone());
                 }
@@ -142,10 +75,10 @@ impl Happened {
     }
 }
 
-fn against_the_oracle(scenario: &Scenario, ledger: &Ledger, played: &Played) -> Result<(), String> {
-    let happened = Happened::of(ledger, &played.records);
+fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Played) -> Result<(), String> {
+    let happened = Happened::of(sites, &played.records);
     for path in &happened.interrupted {
-        if !scenario.flow.find(name_of(path)).is_some_and(|special| special.at_most_once) {
+        if !scenario.find(name_of(path)).is_some_and(|special| special.at_most_once) {
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));
         }
     }

@@ -10,9 +10,11 @@ use futures::future::{BoxFuture, pending, ready};
 use serde_json::Value as Json;
 use tokio::sync::Notify;
 
+use super::follow::Follower;
 use super::scenario::{How, StoreFault};
 use crate::store::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, RunStatus, Store,
+    StoreError, Stored,
 };
 
 /// What a crash leaves: the store itself, and all that was ever written to it.
@@ -27,7 +29,6 @@ struct Shared {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     /// The process that may use it now.
     process: u32,
@@ -39,6 +40,43 @@ struct State {
     fails: Option<How>,
     run: Option<RunKey>,
     records: Vec<Stored>,
+    /// What they come to.
+    follower: Follower,
+    /// Whether the last commit says that the run waits.
+    rests: bool,
+    /// What a record has broken first.
+    broken: Option<String>,
+}
+
+impl State {
+    fn new(follower: Follower) -> State {
+        State {
+            process: 0,
+            owners: Vec::new(),
+            commits: 0,
+            all_commits: 0,
+            fault: None,
+            fails: None,
+            run: None,
+            records: Vec::new(),
+            follower,
+            rests: false,
+            broken: None,
+        }
+    }
+
+    /// Takes a record that the run's journal has got.
+    fn take(&mut self, stored: Stored) {
+        let followed = self.follower.follow(&stored);
+        self.records.push(stored);
+        self.breaks(followed);
+    }
+
+    fn breaks(&mut self, held: Result<(), String>) {
+        if let Err(broken) = held {
+            self.broken.get_or_insert(broken);
+        }
+    }
 }
 
 /// What comes of a commit.
@@ -55,8 +93,8 @@ enum Fate {
 }
 
 impl Disk {
-    pub(super) fn new(store: impl Store, commit_takes: u64) -> Disk {
-        let state = Mutex::default();
+    pub(super) fn new(store: impl Store, commit_takes: u64, follower: Follower) -> Disk {
+        let state = Mutex::new(State::new(follower));
         Disk(Arc::new(Shared { store: Box::new(store), commit_takes, died: Notify::new(), state }))
     }
 
@@ -110,7 +148,25 @@ impl Disk {
         let Some(run) = state.run else { return };
         let from = state.records.len() as u64;
         let more = at_once(self.0.store.read(run, from, usize::MAX)).expect("the store itself is sound");
-        state.records.extend(more);
+        for stored in more {
+            state.take(stored);
+        }
+        let commits = state.follower.commits();
+        state.breaks(commits);
+        if std::mem::take(&mut state.rests) {
+            let rests = state.follower.rests();
+            state.breaks(rests);
+        }
+    }
+
+    /// What the records come to.
+    pub(super) fn with_follower<T>(&self, look: impl FnOnce(&Follower) -> T) -> T {
+        look(&self.state().follower)
+    }
+
+    /// What is on record breaks what is promised.
+    pub(super) fn broken(&self) -> Option<String> {
+        self.state().broken.clone()
     }
 }
 
@@ -226,7 +282,12 @@ impl Store for Process {
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
-        self.commit(|store| store.append(batch))
+        let rests = matches!(batch.header.status, Some((RunStatus::Waiting, _)));
+        self.commit(|store| {
+            let appended = at_once(store.append(batch));
+            self.disk.state().rests = rests && appended == Ok(Appended::Done);
+            ready(appended).boxed()
+        })
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {

@@ -9,11 +9,15 @@ use super::scenario::{Answers, Doing, Failing, Flow, How, Inside, Kept, Proven, 
 /// What is drawn from a seed; always the same.
 pub(super) fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);
-    let flow = flow(&mut random, "n", 12, 2);
+    let drawing = Drawing { most: 12, collects: true, jobs: if random.in_percent(30) { JOBS } else { 0 } };
+    let flow = flow(&mut random, "n", drawing, 2);
+    let of_job = Drawing { most: 6, collects: false, jobs: 0 };
+    let jobs = (0..drawing.jobs).map(|at| self::flow(&mut random, &format!("j{at}n"), of_job, 1)).collect();
     let faults = random.below(4);
     Scenario {
         chance: random.bits(),
         flow,
+        jobs,
         routes: Default::default(),
         max_concurrency: if random.in_percent(60) { 0 } else { 1 + random.below(3) },
         unloads: random.in_percent(25),
@@ -36,9 +40,24 @@ fn fault(random: &mut Random) -> StoreFault {
     StoreFault { at: random.below(30) as u64, carried_out: random.in_percent(50), how }
 }
 
-/// A proven graph of at most so many nodes, with graphs of so many levels inside.
-fn flow(random: &mut Random, prefix: &str, most: usize, levels: usize) -> Flow {
-    let mut flow = Flow { graph: notation::write(&proven(random, prefix, most)), ..Flow::default() };
+/// How many jobs a scenario has that has any.
+const JOBS: usize = 2;
+
+/// What a graph may be made of.
+#[derive(Clone, Copy)]
+struct Drawing {
+    /// At most so many nodes.
+    most: usize,
+    /// Whether nodes collect. Whether a failure comes to pass beside a collecting node is up to the time that things
+    /// take, and what a job gives would be too.
+    collects: bool,
+    /// How many jobs there are for its nodes to run.
+    jobs: usize,
+}
+
+/// A proven graph, with graphs of so many levels inside.
+fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> Flow {
+    let mut flow = Flow { graph: notation::write(&proven(random, prefix, drawing)), ..Flow::default() };
     let drawn = flow.clone();
     let Proven { graph, stops, .. } = drawn.prove().expect("it was proven");
     for (node, data) in graph.nodes.iter().enumerate().filter(|(node, _)| *node > START + 1) {
@@ -46,9 +65,9 @@ fn flow(random: &mut Random, prefix: &str, most: usize, levels: usize) -> Flow {
         let special = if data.ways.iter().any(|way| matches!(way, Way::Any(_))) {
             collecting(random)
         } else if levels > 0 && random.in_percent(12) && (choices == 1 || (choices == 2 && stops[node] == 0)) {
-            inside(random, &data.id, choices, levels)
+            inside(random, &data.id, choices, drawing, levels)
         } else {
-            leaf(random, choices)
+            leaf(random, choices, drawing.jobs)
         };
         if special != Special::default() {
             flow.nodes.insert(data.id.clone(), special);
@@ -57,15 +76,15 @@ fn flow(random: &mut Random, prefix: &str, most: usize, levels: usize) -> Flow {
     flow
 }
 
-fn proven(random: &mut Random, prefix: &str, most: usize) -> Graph<String> {
+fn proven(random: &mut Random, prefix: &str, drawing: Drawing) -> Graph<String> {
     loop {
         let mut graph = random_graphs::graph(random);
         // END collects nothing, since it has no body, and what collects has no other way in: the language sees to that.
         let collects_amiss = graph.nodes.iter().enumerate().any(|(node, data)| {
             let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
-            collects && (node == END || data.ways.len() > 1)
+            collects && (!drawing.collects || node == END || data.ways.len() > 1)
         });
-        if collects_amiss || graph.nodes.len() > most || graph.nodes.iter().any(|node| node.choices.len() > 9) {
+        if collects_amiss || graph.nodes.len() > drawing.most || graph.nodes.iter().any(|node| node.choices.len() > 9) {
             continue;
         }
         for (at, node) in graph.nodes.iter_mut().enumerate().skip(2) {
@@ -82,8 +101,9 @@ fn collecting(random: &mut Random) -> Special {
     Special { wants: random.below(3) as u64, attempts, fails: attempts / 2, ..Special::default() }
 }
 
-fn inside(random: &mut Random, name: &str, choices: usize, levels: usize) -> Special {
-    let flow = flow(random, &format!("{name}i"), 7, levels - 1);
+fn inside(random: &mut Random, name: &str, choices: usize, drawing: Drawing, levels: usize) -> Special {
+    let drawing = Drawing { most: drawing.most.min(7), ..drawing };
+    let flow = flow(random, &format!("{name}i"), drawing, levels - 1);
     let is_each = random.in_percent(50);
     let inside = if is_each { Inside::Each(flow) } else { Inside::Nested(flow) };
     Special {
@@ -95,7 +115,7 @@ fn inside(random: &mut Random, name: &str, choices: usize, levels: usize) -> Spe
     }
 }
 
-fn leaf(random: &mut Random, choices: usize) -> Special {
+fn leaf(random: &mut Random, choices: usize, jobs: usize) -> Special {
     let mut special = Special::default();
     match random.below(100) {
         0..18 => {
@@ -126,6 +146,9 @@ fn leaf(random: &mut Random, choices: usize) -> Special {
     }
     if random.in_percent(20) && special.failing != Failing::Timeout {
         special.does = (0..1 + random.below(3)).map(|_| doing(random)).collect();
+        if jobs > 0 && random.in_percent(60) {
+            special.does.push(Doing::Job { which: random.below(jobs) });
+        }
     }
     special.cleans_up = random.in_percent(12);
     special.max_parallel = random.in_percent(15).then(|| 1 + random.below(2) as u32);

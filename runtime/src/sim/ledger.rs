@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::disk::Disk;
-use super::scenario::{Flow, Inside, Scenario};
+use super::scenario::Scenario;
+use super::sites::Sites;
 use crate::core::fold_into;
 use crate::event::EventKind;
 use crate::store::Stored;
@@ -19,16 +20,8 @@ pub(super) struct Ledger(Arc<Shared>);
 struct Shared {
     scenario: Scenario,
     disk: Disk,
-    /// For the name of each node, the node with the graph that it stands in.
-    around: BTreeMap<String, Around>,
+    sites: Arc<Sites>,
     book: Mutex<Book>,
-}
-
-#[derive(Clone, Debug)]
-struct Around {
-    name: String,
-    is_each: bool,
-    max_parallel: Option<u32>,
 }
 
 #[derive(Default)]
@@ -62,11 +55,9 @@ impl Drop for UnderWay {
 }
 
 impl Ledger {
-    pub(super) fn new(scenario: &Scenario, disk: &Disk) -> Ledger {
-        let mut around = BTreeMap::new();
-        stand_in(&scenario.flow, &mut around);
-        let (scenario, disk) = (scenario.clone(), disk.clone());
-        Ledger(Arc::new(Shared { scenario, disk, around, book: Mutex::default() }))
+    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, disk: &Disk) -> Ledger {
+        let (scenario, sites, disk) = (scenario.clone(), Arc::clone(sites), disk.clone());
+        Ledger(Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }))
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -82,6 +73,10 @@ impl Ledger {
 
     pub(super) fn scenario(&self) -> &Scenario {
         &self.0.scenario
+    }
+
+    pub(super) fn sites(&self) -> &Sites {
+        &self.0.sites
     }
 
     pub(super) fn breaks(&self, what: String) {
@@ -130,7 +125,7 @@ impl Ledger {
     }
 
     fn look_at_attempt(&self, path: &str, attempt: u32, state: &Map<String, Value>, records: &[Stored]) {
-        let special = self.0.scenario.flow.find(name_of(path)).cloned().unwrap_or_default();
+        let special = self.0.sites.special(path).cloned().unwrap_or_default();
         if attempt > special.max_attempts() {
             self.breaks(format!("`{path}` begins attempt {attempt} of {}", special.max_attempts()));
         }
@@ -156,11 +151,14 @@ impl Ledger {
         if before > waits + if special.at_most_once { 0 } else { resumed } {
             self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
         }
+        if !self.0.sites.is_own(path) {
+            return;
+        }
         // What it sees is what was recorded before it began, and nothing else.
         let mut folded = Map::new();
         for stored in &records[..started] {
             if let EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } = &stored.record.kind
-                && self.is_node(&stored.record.path)
+                && self.0.sites.is_own(&stored.record.path)
                 && let Err(fault) = fold_into(&mut folded, state)
             {
                 self.breaks(format!("`{}` has written what cannot be folded: {fault}", stored.record.path));
@@ -173,103 +171,36 @@ impl Ledger {
     }
 
     fn look_at_limits(&self, path: &str, book: &mut Book) {
-        let most = self.0.scenario.max_concurrency;
-        if most > 0 && book.under_way.len() > most {
-            let broken =
-                format!("{} nodes are under way, of at most {most}: {:?}", book.under_way.len(), book.under_way);
+        let (most, sites) = (self.0.scenario.max_concurrency, &self.0.sites);
+        // The nodes of a job are counted by themselves: the node that runs it has a place already.
+        let count = book.under_way.iter().filter(|at| sites.job(at) == sites.job(path)).count();
+        if most > 0 && count > most {
+            let broken = format!("{count} nodes are under way, of at most {most}: {:?}", book.under_way);
             book.broken.push(broken);
         }
-        let Some(around) = self.0.around.get(name_of(path)).filter(|around| around.is_each) else { return };
-        let Some((each, _)) = path.rsplit_once('[') else { return };
-        let own = self.0.scenario.flow.find(name_of(path)).and_then(|special| special.max_parallel);
-        let of_node = book.under_way.iter().filter(|at| at.rsplit_once('[').is_some_and(|(other, _)| other == each));
-        let count = of_node.count();
-        if own.is_some_and(|most| count > most as usize) {
+        if let Some((count, most)) = sites.in_node(path, book.under_way.iter().map(String::as_str))
+            && count > most as usize
+        {
             book.broken.push(format!("{count} items are in `{path}`"));
         }
-        let Some(most) = around.max_parallel else { return };
-        let group = |path: &str| -> Option<(String, String)> {
-            let (before, name) = path.rsplit_once('/')?;
-            let (name, item) = name.split_once('[')?;
-            let (name, turns) = name.split_once('#').unwrap_or((name, ""));
-            let inside = self.0.around.get(name)?;
-            let item = item.split(']').next()?.to_owned();
-            Some((format!("{before}/{}#{turns}", inside.name), item))
-        };
-        let Some((of, _)) = group(path) else { return };
-        let items: BTreeSet<String> = book
-            .under_way
-            .iter()
-            .filter_map(|at| group(at))
-            .filter(|(each, _)| *each == of)
-            .map(|(_, at)| at)
-            .collect();
-        // Brackets in brackets have no more than their own items counted here.
-        if path.matches('[').count() == 1 && items.len() > most as usize {
-            book.broken.push(format!("{} items of `{of}` are under way, of at most {most}", items.len()));
+        if let Some((of, count, most)) = sites.items(path, book.under_way.iter().map(String::as_str))
+            && count > most as usize
+        {
+            book.broken.push(format!("{count} items of `{of}` are under way, of at most {most}"));
         }
     }
 
     /// How often what is around a node had begun: then all of it may run again.
     fn entered(&self, path: &str, records: &[Stored]) -> usize {
-        let above = self.above(path);
+        let above = self.0.sites.above(path);
         records.iter().filter(|at| is_start(at) && above.contains(&at.record.path)).count()
     }
 
     /// From which record on what happened at a path still counts.
     fn entry(&self, path: &str, records: &[Stored]) -> usize {
-        let above = self.above(path);
+        let above = self.0.sites.above(path);
         records.iter().rposition(|at| is_start(at) && above.contains(&at.record.path)).unwrap_or(0)
     }
-
-    /// Whether it is a node of a graph, and nothing that a node has asked its context for.
-    pub(super) fn is_node(&self, path: &str) -> bool {
-        self.0.around.contains_key(name_of(path))
-    }
-
-    /// Whether it is a node with a graph inside.
-    pub(super) fn is_scope(&self, path: &str) -> bool {
-        self.0.scenario.flow.find(name_of(path)).is_some_and(|special| special.inside.is_some())
-    }
-
-    /// The paths of the nodes with the graphs that a node stands in.
-    pub(super) fn above(&self, path: &str) -> Vec<String> {
-        let mut above = Vec::new();
-        let mut at = path.to_owned();
-        while let Some(around) = self.0.around.get(name_of(&at)).filter(|around| !around.name.is_empty()) {
-            let Some((before, last)) = at.rsplit_once('/') else { break };
-            at = if around.is_each {
-                let suffix = &last[name_of(&at).len()..];
-                let outer = suffix.rfind('[').map_or("", |item| &suffix[..item]);
-                format!("{before}/{}{outer}", around.name)
-            } else {
-                before.to_owned()
-            };
-            above.push(at.clone());
-        }
-        above
-    }
-}
-
-fn stand_in(flow: &Flow, around: &mut BTreeMap<String, Around>) {
-    inside(flow, &Around { name: String::new(), is_each: false, max_parallel: None }, around);
-}
-
-fn inside(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
-    for node in graphweft_judge::notation::read(&flow.graph).nodes {
-        around.insert(node.id, of.clone());
-    }
-    for (name, into) in flow.insides() {
-        let is_each = matches!(into, Inside::Each(_));
-        let max_parallel = flow.special(name).max_parallel;
-        inside(into.flow(), &Around { name: name.to_owned(), is_each, max_parallel }, around);
-    }
-}
-
-/// The name of the node at a path.
-pub(super) fn name_of(path: &str) -> &str {
-    let last = path.rsplit('/').next().unwrap_or_default();
-    last.split(['#', '[']).next().unwrap_or_default()
 }
 
 pub(super) fn is_completion(stored: &Stored) -> bool {

@@ -11,17 +11,23 @@
 //! - `GRAPHWEFT_RUNS=100000` searches longer, and `GRAPHWEFT_CRASHES=10000` lets so many processes die;
 //! - `GRAPHWEFT_SCENARIO='{..}' cargo test -p graphweft --lib sim::tests::one` plays a scenario that was printed.
 
+mod asked;
 mod behaviour;
 mod bodies;
 mod check;
 mod crashes;
 mod disk;
 mod draw;
+mod follow;
+mod jobs;
 mod ledger;
 mod oracle;
 mod play;
+mod progress;
 mod regressions;
+mod replays;
 mod scenario;
 mod shrink;
+mod sites;
 mod small;
 mod tests;

@@ -33,6 +33,21 @@ pub(super) struct Story {
     pub(super) fired: BTreeSet<(NodeIx, usize, u64)>,
 }
 
+impl Story {
+    /// Takes over what has happened in a graph that is a part of this one. What fails stops all that is beside it.
+    fn takes(&mut self, mut told: Story, has_failed: bool) {
+        if has_failed {
+            told.may_be_stopped.extend(told.completes.keys().cloned());
+            told.may_be_stopped.extend(told.skips.iter().cloned());
+        }
+        self.completes.extend(told.completes);
+        self.skips.extend(told.skips);
+        self.may_be_stopped.extend(told.may_be_stopped);
+        self.may_be_in_vain.extend(told.may_be_in_vain);
+        self.routes.extend(told.routes);
+    }
+}
+
 /// Plays a scenario in which these attempts were cut short that may not be repeated.
 pub(super) fn tell(scenario: &Scenario, interrupted: &BTreeSet<String>) -> Story {
     let mut story = Story::default();
@@ -388,7 +403,13 @@ impl<'a> Play<'a> {
                     routed
                 }
             }
-        } else if behaviour::fails(&special, &path) >= special.max_attempts() || self.interrupted.contains(&path) {
+        } else if self.interrupted.contains(&path) {
+            // It may have done any of it before.
+            let scenario = self.scenario;
+            let of_job = |path: &str, which| self.runs_job(path, which, true);
+            behaviour::of_doings(scenario, &path, &special.does, of_job);
+            error("it was cut short")
+        } else if behaviour::fails(&special, &path) >= special.max_attempts() {
             error("it has failed")
         } else {
             let collects = self.proven.graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
@@ -398,7 +419,12 @@ impl<'a> Play<'a> {
             }
             let output = match collects {
                 true => behaviour::collects(&path),
-                false => behaviour::gives(&path, &value, behaviour::of_doings(self.scenario, &path, &special.does)),
+                false => {
+                    let may_be_stopped = self.may_be_stopped(node);
+                    let scenario = self.scenario;
+                    let of_job = |path: &str, which| self.runs_job(path, which, may_be_stopped);
+                    behaviour::gives(&path, &value, behaviour::of_doings(scenario, &path, &special.does, of_job))
+                }
             };
             let is_routed = routing.choices > 1;
             let label = behaviour::label(choice, special.err);
@@ -416,6 +442,18 @@ impl<'a> Play<'a> {
             self.story.may_be_stopped.insert(path.clone());
         }
         self.ended.fails.insert(path);
+    }
+
+    /// Plays a workflow that a node runs as a child: what it is worth to that.
+    fn runs_job(&mut self, path: &str, which: usize, may_be_stopped: bool) -> u64 {
+        let within = Within { before: path.to_owned(), behind: String::new(), may_be_stopped };
+        let (scenario, mut told) = (self.scenario, Story::default());
+        let input = behaviour::job_gets(scenario, path);
+        let job = &scenario.jobs[which];
+        let ended = Play::with(scenario, self.interrupted, job, within, &mut told, false, &input);
+        let has_failed = !ended.fails.is_empty();
+        self.story.takes(told, has_failed);
+        behaviour::job_gives(ended.output.as_ref().filter(|_| !has_failed))
     }
 
     /// Plays the graph inside a node: its output, or what has failed in it.
@@ -449,16 +487,7 @@ impl<'a> Play<'a> {
             fails.extend(ended.fails);
             outputs.extend(ended.output);
         }
-        // What fails stops all that is beside it.
-        if !fails.is_empty() {
-            told.may_be_stopped.extend(told.completes.keys().cloned());
-            told.may_be_stopped.extend(told.skips.iter().cloned());
-        }
-        self.story.completes.extend(told.completes);
-        self.story.skips.extend(told.skips);
-        self.story.may_be_stopped.extend(told.may_be_stopped);
-        self.story.may_be_in_vain.extend(told.may_be_in_vain);
-        self.story.routes.extend(told.routes);
+        self.story.takes(told, !fails.is_empty());
         match fails.is_empty() {
             false => Err(fails),
             true if is_each => Ok(outputs.into_iter().collect()),

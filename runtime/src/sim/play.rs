@@ -9,13 +9,17 @@ use tokio::time::Instant;
 use super::behaviour;
 use super::bodies::{World, definition};
 use super::disk::{Disk, Process, at_once, error};
+use super::follow::Follower;
+use super::jobs::set_stage;
 use super::ledger::{Ledger, millis};
+use super::replays::Moments;
 use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
+use super::sites::Sites;
 use crate::clock::Clock;
 use crate::engine::{Engine, Outcome, Run, RunError, StartError};
 use crate::event::EventKind;
 use crate::question::AnswerError;
-use crate::store::{MemoryStore, StoreError, Stored};
+use crate::store::{MemoryStore, Store, StoreError, Stored};
 use crate::workflow::Flow;
 
 const ID: &str = "x";
@@ -45,7 +49,7 @@ pub(super) struct Played {
 /// What was broken while it ran.
 pub(super) fn play(scenario: &Scenario) -> Result<Played, String> {
     match scenario.store {
-        Kept::InMemory => play_on(scenario, Disk::new(MemoryStore::new(), scenario.commit_takes)),
+        Kept::InMemory => play_on(scenario, MemoryStore::new()),
         #[cfg(feature = "sqlite")]
         Kept::OnDisk => {
             let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -53,10 +57,10 @@ pub(super) fn play(scenario: &Scenario) -> Result<Played, String> {
                 .durability(crate::store::Durability::Relaxed)
                 .open(directory.path().join("runs.db"));
             let store = at_once(Box::pin(open)).map_err(|error| error.to_string())?;
-            play_on(scenario, Disk::new(store, scenario.commit_takes))
+            play_on(scenario, store)
         }
         #[cfg(not(feature = "sqlite"))]
-        Kept::OnDisk => play_on(scenario, Disk::new(MemoryStore::new(), scenario.commit_takes)),
+        Kept::OnDisk => play_on(scenario, MemoryStore::new()),
     }
 }
 
@@ -66,8 +70,11 @@ enum End {
     Over(Outcome<Value>),
 }
 
-fn play_on(scenario: &Scenario, disk: Disk) -> Result<Played, String> {
-    let ledger = Ledger::new(scenario, &disk);
+fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
+    let sites = Arc::new(Sites::of(scenario));
+    let disk = Disk::new(store, scenario.commit_takes, Follower::new(scenario, &sites));
+    let ledger = Ledger::new(scenario, &sites, &disk);
+    let moments = Moments::new(&disk, &ledger);
     let mut now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let begun = now;
     let (mut crashes, mut store_failures) = (0, 0);
@@ -75,9 +82,10 @@ fn play_on(scenario: &Scenario, disk: Disk) -> Result<Played, String> {
     let outcome = loop {
         let store = disk.boot(faults.next());
         ledger.boot();
+        moments.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let life = Life { scenario, disk: &disk, ledger: &ledger, begun };
+        let life = Life { scenario, disk: &disk, ledger: &ledger, moments: &moments, begun };
         let ended = runtime.block_on(async {
             let booted = Instant::now();
             let from = now;
@@ -88,7 +96,7 @@ fn play_on(scenario: &Scenario, disk: Disk) -> Result<Played, String> {
         });
         // Whatever was under way is gone with it.
         drop(runtime);
-        if let Some(broken) = ledger.broken() {
+        if let Some(broken) = ledger.broken().or(disk.broken()) {
             return Err(broken);
         }
         match ended? {
@@ -98,6 +106,7 @@ fn play_on(scenario: &Scenario, disk: Disk) -> Result<Played, String> {
         ledger.write(format!("{} a new process", millis(now)));
     };
     let records = disk.with_records(<[Stored]>::to_vec);
+    moments.are_replayed(scenario, &records)?;
     let mut log = ledger.take_lines();
     log.extend(records.iter().map(|at| {
         let kind = serde_json::to_string(&at.record.kind).unwrap_or_default();
@@ -111,6 +120,7 @@ struct Life<'a> {
     scenario: &'a Scenario,
     disk: &'a Disk,
     ledger: &'a Ledger,
+    moments: &'a Moments,
     begun: SystemTime,
 }
 
@@ -140,9 +150,11 @@ impl Life<'_> {
 
     async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<Outcome<Value>, String> {
         let world = World { ledger: self.ledger.clone(), clock: clock.clone() };
-        let definition = definition(&world);
+        set_stage(&world);
+        let definition = definition(&self.scenario.flow);
         let now = clock.clone();
         let builder = Engine::builder().store(store).clock(move || now.now()).knows(&definition);
+        let builder = builder.observer(self.moments.observer());
         let builder = builder.max_concurrency(self.scenario.max_concurrency);
         let builder = if self.scenario.unloads { builder.keep_waiting(0) } else { builder };
         let engine = builder.build().map_err(|error| error.to_string())?;

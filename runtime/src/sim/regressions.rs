@@ -88,3 +88,22 @@ fn a_run_whose_store_fails_at_an_answer_goes_on_when_it_is_asked_for_again() {
             "faults": [{"at": 4, "carried_out": true, "how": "Io"}]}"#,
     );
 }
+
+/// What was skipped in there was looked for in the graph of the run itself, which then was said to have changed.
+#[test]
+fn a_run_goes_on_after_a_child_workflow_in_which_a_node_was_skipped() {
+    holds(
+        r#"{"flow": {"graph": "START => n; n => END", "nodes": {"n": {"does": [{"Job": {"which": 0}}, "Ask"]}}},
+            "jobs": [{"graph": "START.0 => x; START.1 => y; x => END; y => END"}],
+            "faults": [{"at": 5, "carried_out": false, "how": "Dies"}]}"#,
+    );
+}
+
+/// Whenever it was looked at, something seemed to have moved, and it was looked at again.
+#[test]
+fn a_run_in_which_a_child_workflow_sleeps_alone_comes_to_rest() {
+    holds(
+        r#"{"flow": {"graph": "START => n; n => END", "nodes": {"n": {"does": [{"Job": {"which": 0}}]}}},
+            "jobs": [{"graph": "START => x; x => END", "nodes": {"x": {"does": [{"Sleep": {"millis": 100}}]}}}]}"#,
+    );
+}

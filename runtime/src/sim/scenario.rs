@@ -13,6 +13,9 @@ pub(super) struct Scenario {
     /// What routes, times and values are drawn from, by the paths of the nodes.
     pub(super) chance: u64,
     pub(super) flow: Flow,
+    /// Workflows that nodes run as children.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) jobs: Vec<Flow>,
     /// Routes that are not left to chance: by path, the choice.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) routes: BTreeMap<String, usize>,
@@ -128,6 +131,10 @@ pub(super) enum Doing {
     Child {
         fails: u32,
     },
+    /// One of the scenario's jobs: a child that is a workflow.
+    Job {
+        which: usize,
+    },
     Sleep {
         millis: u64,
     },
@@ -165,14 +172,36 @@ impl Flow {
         self.nodes.iter().filter_map(|(name, node)| Some((name.as_str(), node.inside.as_deref()?)))
     }
 
+    /// Whether its nodes run no other jobs than the first so many.
+    fn runs_jobs_of(&self, jobs: usize) -> bool {
+        let is_there = |doing: &Doing| !matches!(doing, Doing::Job { which } if *which >= jobs);
+        self.nodes.values().all(|node| node.does.iter().all(is_there))
+            && self.insides().all(|(_, inside)| inside.flow().runs_jobs_of(jobs))
+    }
+
     pub(super) fn special(&self, node: &str) -> Special {
         self.nodes.get(node).cloned().unwrap_or_default()
     }
 
-    /// What is special about the node of this name, wherever in the flow it stands: names are unique.
+    /// What is special about the node of this name, wherever in the flow it stands.
     pub(super) fn find(&self, node: &str) -> Option<&Special> {
         let here = self.nodes.get(node);
         here.or_else(|| self.insides().find_map(|(_, inside)| inside.flow().find(node)))
+    }
+}
+
+impl Scenario {
+    /// Whether all of it can be run.
+    pub(super) fn can_run(&self) -> bool {
+        let jobs = self.jobs.len();
+        self.flow.can_run()
+            && self.flow.runs_jobs_of(jobs)
+            && self.jobs.iter().all(|job| job.can_run() && job.runs_jobs_of(0))
+    }
+
+    /// What is special about the node of this name, wherever it stands: names are unique.
+    pub(super) fn find(&self, node: &str) -> Option<&Special> {
+        self.flow.find(node).or_else(|| self.jobs.iter().find_map(|job| job.find(node)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use graphweft_judge::{notation, shrink};
 
-use super::scenario::{Answers, Flow, Kept, Scenario, Special};
+use super::scenario::{Answers, Doing, Flow, Kept, Scenario, Special};
 
 /// How many scenarios are played at most.
 const PATIENCE: usize = 1000;
@@ -13,7 +13,7 @@ pub(super) fn shrink(mut scenario: Scenario, breaks: impl Fn(&Scenario) -> bool)
     loop {
         let smaller = smaller(&scenario).into_iter().find(|smaller| {
             left = left.saturating_sub(1);
-            left > 0 && smaller.flow.can_run() && breaks(smaller)
+            left > 0 && smaller.can_run() && breaks(smaller)
         });
         match smaller {
             Some(smaller) => scenario = smaller,
@@ -46,6 +46,12 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.answers = Answers::AtOnce);
     for flow in smaller_flows(&scenario.flow) {
         with(&|to| to.flow = flow.clone());
+    }
+    for (at, job) in scenario.jobs.iter().enumerate() {
+        with(&|to| _ = to.jobs.remove(at));
+        for flow in smaller_flows(job) {
+            with(&|to| to.jobs[at] = flow.clone());
+        }
     }
     for chance in [0, 1, 2, 3] {
         with(&|to| to.chance = to.chance.min(chance));
@@ -100,6 +106,9 @@ fn smaller_specials(special: &Special) -> Vec<Special> {
     with(&|to| to.wants = to.wants.saturating_sub(1));
     for at in 0..special.does.len() {
         with(&|to| _ = to.does.remove(at));
+        if let Doing::Job { .. } = special.does[at] {
+            with(&|to| to.does[at] = Doing::Job { which: 0 });
+        }
     }
     for flow in special.inside.iter().flat_map(|inside| smaller_flows(inside.flow())) {
         with(&|to| {

@@ -24,6 +24,8 @@ fn tried(scenario: &Scenario) -> Result<super::play::Played, String> {
 
 /// Says what breaks, in as small a scenario as can be found.
 fn fail(seed: u64, scenario: &Scenario, why: &str) -> ! {
+    // To make it smaller may take a while.
+    eprintln!("seed {seed}: {why}");
     let small = shrink::shrink(scenario.clone(), |smaller| tried(smaller).is_err());
     let still = tried(&small).err().unwrap_or_default();
     panic!(

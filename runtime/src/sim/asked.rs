@@ -1,0 +1,96 @@
+//! How far something is that a node has asked its context for, by its records: a step, a child, a question, a timer.
+
+use std::time::{Duration, SystemTime};
+
+use crate::event::EventKind;
+use crate::store::Stored;
+
+#[derive(Debug, Default)]
+pub(super) struct Asked {
+    attempt: u32,
+    is_under_way: bool,
+    is_done: bool,
+    /// How often the run had been taken over when the attempt began last.
+    resumed: u32,
+    /// When it is tried again.
+    delayed: Option<SystemTime>,
+    is_asked: bool,
+    is_answered: bool,
+    until: Option<SystemTime>,
+    has_fired: bool,
+}
+
+fn require(holds: bool, what: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what.to_owned()) }
+}
+
+impl Asked {
+    /// Whether it is a question without an answer, or a timer that has not run out.
+    pub(super) fn is_waited_for(&self) -> bool {
+        (self.is_asked && !self.is_answered) || (self.until.is_some() && !self.has_fired)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way
+    }
+
+    /// Takes the next record of it.
+    ///
+    /// # Errors
+    /// What that breaks.
+    pub(super) fn follow(&mut self, stored: &Stored, resumed: u32, late: Duration) -> Result<(), String> {
+        match &stored.record.kind {
+            EventKind::NodeStarted { attempt, inside, .. } => {
+                require(!self.is_done, "is on record, and begins again")?;
+                let again = self.is_under_way && *attempt == self.attempt;
+                // A graph that a failed attempt of its node has left behind begins from its start.
+                let may_be_next = !self.is_under_way || inside.is_some();
+                let is_next = may_be_next && *attempt == self.attempt + 1;
+                require(again || is_next, "leaves an attempt out, or makes one twice")?;
+                require(!again || resumed > self.resumed, "begins an attempt anew, and nobody has cut it short")?;
+                let is_due = self.delayed.take().is_none_or(|until| stored.time + late >= until);
+                require(is_due, "is tried again before its time")?;
+                (self.attempt, self.is_under_way, self.resumed) = (*attempt, true, resumed);
+                Ok(())
+            }
+            EventKind::NodeCompleted { .. } => {
+                require(self.is_under_way && !self.is_done, "completes and is not under way")?;
+                (self.is_under_way, self.is_done) = (false, true);
+                Ok(())
+            }
+            EventKind::NodeFailed { attempt, retry_in, .. } => {
+                require(self.is_under_way && *attempt == self.attempt, "fails in another attempt than it is at")?;
+                self.is_under_way = false;
+                self.delayed = retry_in.map(|delay| stored.time + delay);
+                Ok(())
+            }
+            EventKind::Asked { .. } => {
+                require(!self.is_asked, "is asked twice")?;
+                self.is_asked = true;
+                Ok(())
+            }
+            EventKind::Answered { .. } => {
+                require(self.is_asked && !self.is_answered, "is answered and is no open question")?;
+                self.is_answered = true;
+                Ok(())
+            }
+            EventKind::TimerSet { until } => {
+                require(self.until.is_none(), "is set twice")?;
+                self.until = Some(*until);
+                Ok(())
+            }
+            EventKind::TimerFired => {
+                let is_due = self.until.is_some_and(|until| stored.time + late >= until);
+                require(is_due && !self.has_fired, "runs out before its time, or twice")?;
+                self.has_fired = true;
+                Ok(())
+            }
+            EventKind::Said { .. } => Ok(()),
+            _ => Err("was asked for, and has no such records".to_owned()),
+        }
+    }
+}

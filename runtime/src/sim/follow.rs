@@ -1,0 +1,289 @@
+//! The log of a run, folded record by record as it grows, and held against what is promised after each of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Map, Value};
+
+use super::asked::Asked;
+use super::ledger::millis;
+use super::progress::Progress;
+use super::scenario::Scenario;
+use super::sites::Sites;
+use crate::core::fold_into;
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::state::StateWrite;
+use crate::store::Stored;
+
+/// What the records so far come to.
+pub(super) struct Follower {
+    sites: Arc<Sites>,
+    max_concurrency: usize,
+    /// How much later than the moment from which a timer counts the record of that moment may be made.
+    late: Duration,
+    records: u64,
+    time: SystemTime,
+    /// How often a process has taken the run over.
+    resumed: u32,
+    cancel_requested: bool,
+    is_over: bool,
+    /// The nodes of graphs, by path.
+    nodes: BTreeMap<String, Progress>,
+    /// What nodes that are not done have asked their contexts for, by path.
+    asked: BTreeMap<String, Asked>,
+    state: Map<String, Value>,
+    /// What the nodes of each job have written, by the path of the job.
+    wrote: BTreeMap<String, Vec<StateWrite>>,
+    /// Which nodes have begun since the last commit.
+    begun: Vec<String>,
+}
+
+impl Follower {
+    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>) -> Follower {
+        Follower {
+            sites: Arc::clone(sites),
+            max_concurrency: scenario.max_concurrency,
+            late: Duration::from_millis(scenario.commit_takes),
+            records: 0,
+            time: SystemTime::UNIX_EPOCH,
+            resumed: 0,
+            cancel_requested: false,
+            is_over: false,
+            nodes: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            state: Map::new(),
+            wrote: BTreeMap::new(),
+            begun: Vec::new(),
+        }
+    }
+
+    /// The run's state, as the fold of what was recorded.
+    pub(super) fn state(&self) -> &Map<String, Value> {
+        &self.state
+    }
+
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether it is on record that the run is to end.
+    pub(super) fn cancel_is_requested(&self) -> bool {
+        self.cancel_requested
+    }
+
+    /// Takes the next record.
+    ///
+    /// # Errors
+    /// What does not hold behind it.
+    pub(super) fn follow(&mut self, stored: &Stored) -> Result<(), String> {
+        let (path, kind) = (&stored.record.path, &stored.record.kind);
+        self.fold(stored).map_err(|why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind)))
+    }
+
+    fn fold(&mut self, stored: &Stored) -> Result<(), String> {
+        if stored.seq != self.records {
+            return Err(format!("has a record that should have the number {}", self.records));
+        }
+        if stored.time < self.time {
+            return Err(format!("has a record of {}, after one of {}", millis(stored.time), millis(self.time)));
+        }
+        if self.is_over {
+            return Err("has a record behind the end".to_owned());
+        }
+        let is_first = self.records == 0;
+        if is_first != matches!(stored.record.kind, EventKind::RunStarted { .. }) {
+            return Err("is at the start of the run, or should be".to_owned());
+        }
+        self.records += 1;
+        self.time = stored.time;
+        match &stored.record.kind {
+            EventKind::RunStarted { .. } => {}
+            EventKind::RunResumed { .. } => self.resumed += 1,
+            EventKind::CancelRequested => self.cancel_requested = true,
+            kind if kind.is_terminal() => return self.ends(),
+            _ if self.sites.is_node(&stored.record.path) => return self.node(stored),
+            _ => return self.below(stored),
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, stored: &Stored) -> Result<(), String> {
+        let (path, kind) = (&stored.record.path, &stored.record.kind);
+        if let Some(around) = self.sites.above(path).first()
+            && !self.is_under_way(around)
+        {
+            return Err(format!("is in `{around}`, which is not under way"));
+        }
+        if let EventKind::NodeStarted { inside: Some(_), .. } = kind {
+            self.forget_inside(path);
+        }
+        let special = self.sites.special(path).cloned().unwrap_or_default();
+        let node = self.nodes.entry(path.clone()).or_default();
+        node.follow(stored, &special, self.resumed, self.late)?;
+        match kind {
+            EventKind::NodeStarted { .. } => self.begun.push(path.clone()),
+            EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } => {
+                self.writes(path, state)?;
+            }
+            _ => {}
+        }
+        if lets_go(kind) {
+            self.asked.retain(|at, _| !is_below(at, path));
+            self.wrote.retain(|at, _| !is_below(at, path));
+            let sites = Arc::clone(&self.sites);
+            self.nodes.retain(|at, _| sites.job(at).is_none_or(|job| !is_below(job, path)));
+        }
+        Ok(())
+    }
+
+    /// What the nodes of a job write is the job's, and then its node's.
+    fn writes(&mut self, path: &str, writes: &[StateWrite]) -> Result<(), String> {
+        if let Some((job, _)) = self.wrote.iter().find(|(job, of)| {
+            let is_done = self.asked.get(*job).is_some_and(Asked::is_done);
+            let is_in_there = of.is_empty() || writes.windows(of.len()).any(|some| some == &of[..]);
+            is_below(job, path) && is_done && !is_in_there
+        }) {
+            return Err(format!("has not written what `{job}` has"));
+        }
+        match self.sites.job(path) {
+            Some(job) => self.wrote.entry(job.to_owned()).or_default().extend_from_slice(writes),
+            None => {
+                fold_into(&mut self.state, writes).map_err(|fault| format!("writes what cannot be folded: {fault}"))?
+            }
+        }
+        Ok(())
+    }
+
+    fn is_under_way(&self, path: &str) -> bool {
+        let is_node = self.nodes.get(path).is_some_and(Progress::is_under_way);
+        is_node || self.asked.get(path).is_some_and(Asked::is_under_way)
+    }
+
+    /// A graph begins from its start.
+    fn forget_inside(&mut self, path: &str) {
+        let sites = Arc::clone(&self.sites);
+        self.nodes.retain(|at, _| !sites.above(at).iter().any(|above| above == path));
+        self.asked.retain(|at, _| !is_below(at, path));
+        self.wrote.retain(|at, _| at != path && !is_below(at, path));
+    }
+
+    /// Something that a node has asked its context for.
+    fn below(&mut self, stored: &Stored) -> Result<(), String> {
+        let path = &stored.record.path;
+        let node = self.nodes.range(..=path.clone()).rev().find(|(at, _)| is_below(path, at));
+        if !node.is_some_and(|(_, node)| node.is_under_way()) {
+            return Err("is below no node that is under way".to_owned());
+        }
+        self.asked.entry(path.clone()).or_default().follow(stored, self.resumed, self.late)?;
+        match &stored.record.kind {
+            EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
+            EventKind::NodeCompleted { state, .. } if self.wrote.get(path).is_some_and(|wrote| wrote != state) => {
+                return Err("has not written what its nodes have".to_owned());
+            }
+            EventKind::NodeCompleted { .. } | EventKind::NodeFailed { .. } => {
+                let is_left = |(at, node): &(&String, &Progress)| is_below(at, path) && !node.is_done();
+                if let Some((at, _)) = self.nodes.iter().find(is_left) {
+                    return Err(format!("is over, and `{at}` is not"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What was recorded together is. A node that makes room for another may be on record behind it, but not in a later
+    /// commit.
+    ///
+    /// # Errors
+    /// What does not hold now.
+    pub(super) fn commits(&mut self) -> Result<(), String> {
+        let begun = std::mem::take(&mut self.begun);
+        let under_way = |path: &&String| self.nodes.get(*path).is_some_and(Progress::is_under_way);
+        begun.iter().filter(under_way).try_for_each(|path| {
+            self.has_room(path).map_err(|why| format!("`{path}` {why} (a record before {})", self.records))
+        })
+    }
+
+    /// No more nodes are under way than may be.
+    fn has_room(&self, path: &str) -> Result<(), String> {
+        let job = self.sites.job(path);
+        let under_way = || self.leaves_under_way().filter(|at| self.sites.job(at) == job);
+        let (count, most) = (under_way().count(), self.max_concurrency);
+        if most > 0 && count > most {
+            return Err(format!("begins as one of {count} nodes, of at most {most}"));
+        }
+        match self.sites.in_node(path, under_way()) {
+            Some((count, most)) if count > most as usize => {
+                return Err(format!("begins for one of {count} items, of at most {most}"));
+            }
+            _ => {}
+        }
+        match self.sites.items(path, under_way()) {
+            Some((of, count, most)) if count > most as usize => {
+                Err(format!("begins in one of {count} items of `{of}`, of at most {most}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The nodes without a graph inside that are under way.
+    fn leaves_under_way(&self) -> impl Iterator<Item = &str> {
+        let leaves = self.nodes.iter().filter(|(path, node)| node.is_under_way() && !self.sites.is_scope(path));
+        leaves.map(|(path, _)| path.as_str())
+    }
+
+    /// The run is over, and so is all that was under way.
+    fn ends(&mut self) -> Result<(), String> {
+        self.is_over = true;
+        match self.nodes.iter().find(|(_, node)| !node.is_done()) {
+            Some((path, _)) => Err(format!("is over, and `{path}` is not")),
+            None => Ok(()),
+        }
+    }
+
+    /// The run says that it waits: then all that is under way does, for an answer or a timer.
+    ///
+    /// # Errors
+    /// What does not.
+    pub(super) fn rests(&self) -> Result<(), String> {
+        let waits = |of: &str| self.asked.iter().any(|(path, asked)| is_below(path, of) && asked.is_waited_for());
+        if let Some(path) = self.leaves_under_way().find(|path| !waits(path)) {
+            return Err(format!("the run is said to wait, and `{path}` waits for nothing (record {})", self.records));
+        }
+        // With no place free, what is due waits for those that do.
+        let is_full = |job| {
+            let count = self.leaves_under_way().filter(|at| self.sites.job(at) == job).count();
+            self.max_concurrency > 0 && count >= self.max_concurrency
+        };
+        let moves = |path, node: &Progress| node.is_delayed() || (node.is_due() && !is_full(self.sites.job(path)));
+        if let Some((path, _)) = self.nodes.iter().find(|(path, node)| moves(path, node)) {
+            return Err(format!("the run is said to wait, and `{path}` is about to be tried again"));
+        }
+        let moves = |path: &str, asked: &Asked| asked.is_under_way() && !waits(path);
+        match self.asked.iter().find(|(path, asked)| moves(path, asked)) {
+            Some((path, _)) => Err(format!("the run is said to wait, and `{path}` waits for nothing")),
+            None if self.leaves_under_way().next().is_none() => Err("the run is said to wait, for nothing".to_owned()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a node is done with all that it has asked for, whatever has become of it.
+fn lets_go(kind: &EventKind) -> bool {
+    match kind {
+        EventKind::NodeCompleted { .. } | EventKind::NodeWaiting { .. } | EventKind::NodeCancelled => true,
+        EventKind::NodeFailed { cause, .. } => cause.fault == Some(Fault::Interrupted),
+        _ => false,
+    }
+}
+
+/// Whether a path is strictly below another.
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn brief(kind: &EventKind) -> String {
+    serde_json::to_string(kind).unwrap_or_default().chars().take(100).collect()
+}

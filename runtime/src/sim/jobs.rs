@@ -1,0 +1,68 @@
+//! Child workflows: which one a node runs is a matter of its type, so the world that they live in is that of the thread.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::bodies::{World, definition};
+use super::scenario::Flow;
+use crate::context::Context;
+use crate::fault::Failure;
+use crate::node::Node;
+use crate::table::Definition;
+
+#[derive(Default)]
+struct Stage {
+    world: Option<World>,
+    jobs: Vec<&'static Arc<Definition>>,
+    /// All that were ever made on this thread, by their flows: they are never let go of.
+    made: HashMap<String, &'static Arc<Definition>>,
+}
+
+thread_local! {
+    static STAGE: RefCell<Stage> = RefCell::default();
+}
+
+/// From here on the bodies of this thread live in this world.
+pub(super) fn set_stage(world: &World) {
+    let jobs = world.ledger.scenario().jobs.iter().map(made).collect();
+    STAGE.with_borrow_mut(|stage| (stage.world, stage.jobs) = (Some(world.clone()), jobs));
+}
+
+pub(super) fn world() -> World {
+    STAGE.with_borrow(|stage| stage.world.clone()).expect("a scenario is played")
+}
+
+pub(super) fn job(which: usize) -> &'static Arc<Definition> {
+    STAGE.with_borrow(|stage| stage.jobs[which])
+}
+
+fn made(flow: &Flow) -> &'static Arc<Definition> {
+    let text = serde_json::to_string(flow).expect("a flow is data");
+    if let Some(made) = STAGE.with_borrow(|stage| stage.made.get(&text).copied()) {
+        return made;
+    }
+    let made: &'static Arc<Definition> = Box::leak(Box::new(definition(flow)));
+    STAGE.with_borrow_mut(|stage| stage.made.insert(text, made));
+    made
+}
+
+/// One of the scenario's jobs.
+#[derive(Default)]
+pub(super) struct Job<const WHICH: usize>;
+
+impl<const WHICH: usize> Node for Job<WHICH> {
+    type Input = Value;
+    type Output = Value;
+    type Error = Failure;
+
+    async fn run(&self, _: Value, _: &Context) -> Result<Value, Failure> {
+        unreachable!("a workflow is run by a driver of its own")
+    }
+
+    fn nested() -> Option<fn() -> &'static Arc<Definition>> {
+        Some(|| job(WHICH))
+    }
+}

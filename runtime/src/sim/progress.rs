@@ -1,0 +1,138 @@
+//! How far a node of a graph is, by its records.
+
+use std::time::{Duration, SystemTime};
+
+use super::scenario::Special;
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::store::Stored;
+
+/// What is known of a node in one turn of the graph that it stands in.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    attempt: u32,
+    at: At,
+    /// How often the run had been taken over when the attempt began last.
+    resumed: u32,
+}
+
+#[derive(Debug, Default, PartialEq)]
+enum At {
+    /// It has not begun, or wants another arrival.
+    #[default]
+    Idle,
+    UnderWay,
+    /// The next attempt begins then.
+    Delayed(SystemTime),
+    /// The delay is over.
+    Due,
+    /// It has failed for good, by the record of this number.
+    Failed(u64),
+    Over,
+}
+
+fn require(holds: bool, what: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what.into()) }
+}
+
+impl Progress {
+    pub(super) fn is_under_way(&self) -> bool {
+        self.at == At::UnderWay
+    }
+
+    pub(super) fn is_delayed(&self) -> bool {
+        matches!(self.at, At::Delayed(_))
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        self.at == At::Due
+    }
+
+    /// Whether nothing more is to come of it, unless something more arrives.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.at, At::Idle | At::Failed(_) | At::Over)
+    }
+
+    /// Takes the next record of it.
+    ///
+    /// # Errors
+    /// What that breaks.
+    pub(super) fn follow(
+        &mut self,
+        stored: &Stored,
+        special: &Special,
+        resumed: u32,
+        late: Duration,
+    ) -> Result<(), String> {
+        match &stored.record.kind {
+            EventKind::NodeStarted { attempt, .. } => self.starts(*attempt, special, resumed),
+            EventKind::NodeCompleted { error: None, .. } => {
+                require(self.is_under_way(), "completes and is not under way")?;
+                self.goes_to(At::Over)
+            }
+            EventKind::NodeCompleted { .. } => {
+                let failed = stored.seq.checked_sub(1).map(At::Failed);
+                require(failed == Some(std::mem::take(&mut self.at)), "goes on by its error, and has not just failed")?;
+                self.goes_to(At::Over)
+            }
+            EventKind::NodeFailed { attempt, retry_in, cause, .. } => {
+                let is_after_its_last_arrival = matches!(cause.fault, Some(Fault::NothingCollected { .. }));
+                require(self.is_under_way() || is_after_its_last_arrival, "fails and is not under way")?;
+                require(
+                    *attempt == self.attempt || is_after_its_last_arrival,
+                    "fails in another attempt than it is at",
+                )?;
+                let Some(delay) = retry_in else { return self.goes_to(At::Failed(stored.seq)) };
+                require(*attempt < special.max_attempts(), "is to be tried more often than it may")?;
+                let cut_short = cause.fault == Some(Fault::Interrupted);
+                require(!cut_short, "is to be tried again, and was cut short")?;
+                self.goes_to(At::Delayed(stored.time + *delay))
+            }
+            EventKind::NodeWaiting { .. } => {
+                require(self.is_under_way(), "waits for more and is not under way")?;
+                self.attempt = 0;
+                self.goes_to(At::Idle)
+            }
+            EventKind::NodeSkipped => {
+                require(self.at == At::Idle && self.attempt == 0, "is skipped when it has begun")?;
+                self.goes_to(At::Over)
+            }
+            EventKind::NodeCancelled => {
+                require(self.at != At::Over && !matches!(self.at, At::Failed(_)), "is cancelled when it is over")?;
+                self.goes_to(At::Over)
+            }
+            EventKind::TimerFired => match self.at {
+                At::Delayed(until) => {
+                    require(stored.time + late >= until, "is tried again before its time")?;
+                    self.goes_to(At::Due)
+                }
+                _ => Err("was not waited for".to_owned()),
+            },
+            EventKind::Said { .. } => require(self.is_under_way(), "says something and is not under way"),
+            _ => Err("is a node, and has no such records".to_owned()),
+        }
+    }
+
+    fn starts(&mut self, attempt: u32, special: &Special, resumed: u32) -> Result<(), String> {
+        require(attempt <= special.max_attempts(), format!("begins attempt {attempt} of {}", special.max_attempts()))?;
+        match self.at {
+            At::Idle => require(attempt == 1, "begins with another attempt than the first")?,
+            At::Due => require(attempt == self.attempt + 1, "leaves an attempt out, or makes one twice")?,
+            At::UnderWay => {
+                require(attempt == self.attempt, "begins another attempt, and this one has not ended")?;
+                require(resumed > self.resumed, "begins an attempt anew, and nobody has cut it short")?;
+                require(!special.at_most_once, "begins an attempt anew that may not be repeated")?;
+            }
+            At::Delayed(_) => return Err("begins before its delay is over".to_owned()),
+            At::Failed(_) => return Err("begins when it has failed".to_owned()),
+            At::Over => return Err("begins when it is over".to_owned()),
+        }
+        (self.attempt, self.resumed) = (attempt, resumed);
+        self.goes_to(At::UnderWay)
+    }
+
+    fn goes_to(&mut self, at: At) -> Result<(), String> {
+        self.at = at;
+        Ok(())
+    }
+}

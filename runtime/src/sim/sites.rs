@@ -1,0 +1,156 @@
+//! Where the nodes of a scenario stand: what a path says without looking at the run.
+
+use std::collections::BTreeMap;
+
+use super::scenario::{Doing, Flow, Inside, Scenario, Special};
+
+/// For the name of each node, the node with the graph that it stands in.
+#[derive(Debug)]
+pub(super) struct Sites {
+    scenario: Scenario,
+    around: BTreeMap<String, Around>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Around {
+    pub(super) name: String,
+    pub(super) is_each: bool,
+    pub(super) max_parallel: Option<u32>,
+    /// Whether it is that of a job.
+    is_job: bool,
+    /// Whether it is that of a job, or inside it.
+    is_in_job: bool,
+}
+
+impl Sites {
+    pub(super) fn of(scenario: &Scenario) -> Sites {
+        let mut around = BTreeMap::new();
+        let outermost = Around::default();
+        stand_in(&scenario.flow, &outermost, &mut around);
+        let of_job = Around { is_job: true, is_in_job: true, ..outermost };
+        for job in &scenario.jobs {
+            stand_in(job, &of_job, &mut around);
+        }
+        Sites { scenario: scenario.clone(), around }
+    }
+
+    /// The graph that a node stands in; `None` for what is no node of a graph.
+    pub(super) fn around(&self, path: &str) -> Option<&Around> {
+        self.around.get(name_of(path))
+    }
+
+    /// Whether it is a node of a graph, and nothing that a node has asked its context for.
+    pub(super) fn is_node(&self, path: &str) -> bool {
+        self.around(path).is_some()
+    }
+
+    pub(super) fn special(&self, path: &str) -> Option<&Special> {
+        self.scenario.find(name_of(path))
+    }
+
+    /// Whether it is a node with a graph inside.
+    pub(super) fn is_scope(&self, path: &str) -> bool {
+        self.special(path).is_some_and(|special| special.inside.is_some())
+    }
+
+    /// Whether it is a node of the run's own graph, or of one inside it, and not of a job.
+    pub(super) fn is_own(&self, path: &str) -> bool {
+        self.around(path).is_some_and(|around| !around.is_in_job)
+    }
+
+    /// The path of the job that a node stands in; that of a job is below a node, of which there are no others.
+    pub(super) fn job<'p>(&self, path: &'p str) -> Option<&'p str> {
+        self.around(path).filter(|around| around.is_in_job)?;
+        let start = path.rfind("/job:")?;
+        let end = path[start + 1..].find('/').map_or(path.len(), |length| start + 1 + length);
+        Some(&path[..end])
+    }
+
+    /// Which of the scenario's jobs stands at a path.
+    pub(super) fn which_job(&self, path: &str) -> Option<usize> {
+        let (node, job) = path.rsplit_once("/job:")?;
+        match self.special(node)?.does.get(job.parse::<usize>().ok()?)? {
+            Doing::Job { which } => Some(*which),
+            _ => None,
+        }
+    }
+
+    /// The paths of the nodes and the jobs with the graphs that a node stands in, the innermost first.
+    pub(super) fn above(&self, path: &str) -> Vec<String> {
+        let mut above = Vec::new();
+        let mut at = path.to_owned();
+        while let Some(around) = self.around(&at).filter(|around| around.is_job || !around.name.is_empty()) {
+            let Some((before, last)) = at.rsplit_once('/') else { break };
+            if around.is_job {
+                above.push(before.to_owned());
+                let Some((node, _)) = before.rsplit_once('/') else { break };
+                at = node.to_owned();
+                continue;
+            }
+            at = if around.is_each {
+                let suffix = &last[name_of(&at).len()..];
+                let outer = suffix.rfind('[').map_or("", |item| &suffix[..item]);
+                format!("{before}/{}{outer}", around.name)
+            } else {
+                before.to_owned()
+            };
+            above.push(at.clone());
+        }
+        above
+    }
+
+    /// How many items of one node of `[..]` these nodes are in, and how many there may be: for the node at `path`, which is
+    /// among them. Brackets in brackets have no more than their own items counted.
+    pub(super) fn items<'p>(
+        &self,
+        path: &str,
+        under_way: impl Iterator<Item = &'p str>,
+    ) -> Option<(String, usize, u32)> {
+        let around = self.around(path).filter(|around| around.is_each && path.matches('[').count() == 1)?;
+        let most = around.max_parallel?;
+        let (of, _) = self.item(path)?;
+        let mut items: Vec<String> =
+            under_way.filter_map(|at| self.item(at)).filter(|(each, _)| *each == of).map(|(_, item)| item).collect();
+        items.sort_unstable();
+        items.dedup();
+        Some((of, items.len(), most))
+    }
+
+    /// The node of `[..]` that a node stands in, and in which of its items.
+    fn item(&self, path: &str) -> Option<(String, String)> {
+        let (before, name) = path.rsplit_once('/')?;
+        let (name, item) = name.split_once('[')?;
+        let (name, turns) = name.split_once('#').unwrap_or((name, ""));
+        let inside = self.around.get(name)?;
+        let item = item.split(']').next()?.to_owned();
+        Some((format!("{before}/{}#{turns}", inside.name), item))
+    }
+
+    /// How many of these are at the node at `path` in items of one node of `[..]`, and how many may be.
+    pub(super) fn in_node<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<(usize, u32)> {
+        self.around(path).filter(|around| around.is_each)?;
+        let most = self.special(path)?.max_parallel?;
+        let (each, _) = path.rsplit_once('[')?;
+        let count = under_way.filter(|at| at.rsplit_once('[').is_some_and(|(other, _)| other == each)).count();
+        Some((count, most))
+    }
+}
+
+fn stand_in(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
+    for node in graphweft_judge::notation::read(&flow.graph).nodes {
+        around.insert(node.id, of.clone());
+    }
+    for (name, into) in flow.insides() {
+        let is_each = matches!(into, Inside::Each(_));
+        let max_parallel = flow.special(name).max_parallel;
+        let is_in_job = of.is_in_job;
+        let of = Around { name: name.to_owned(), is_each, max_parallel, is_job: false, is_in_job };
+        stand_in(into.flow(), &of, around);
+    }
+}
+
+/// The name of the node at a path.
+pub(super) fn name_of(path: &str) -> &str {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    last.split(['#', '[']).next().unwrap_or_default()
+}
