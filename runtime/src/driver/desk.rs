@@ -27,6 +27,8 @@ struct Inner {
     /// themselves.
     before: Tree<Vec<Stored>>,
     questions: Questions,
+    /// While that is folded: answers that have come meanwhile, and so after it.
+    early: Option<Vec<(String, Value)>>,
     /// Who waits for an answer, and how it is looked at.
     askers: BTreeMap<String, Asker>,
 }
@@ -80,6 +82,19 @@ impl Desk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is on record from before this process is folded from here on; what comes meanwhile comes after that.
+    pub(crate) fn folds(&self) {
+        self.inner().early = Some(Vec::new());
+    }
+
+    /// All of it is folded.
+    pub(crate) fn has_folded(&self) {
+        let mut inner = self.inner();
+        for (path, answer) in inner.early.take().unwrap_or_default() {
+            inner.items.get_or_insert(&path).answer = Some(answer);
+        }
+    }
+
     /// Whether what a record tells of can have happened below `node`, which is not done: what is around it had begun.
     pub(crate) fn can_restore(&self, record: &Record, node: &str) -> bool {
         self.inner().had_begun_around(record, node)
@@ -109,6 +124,9 @@ impl Desk {
         let mut inner = self.inner();
         inner.questions.apply(&record.path, &record.kind);
         if let EventKind::Answered { answer } = &record.kind {
+            if let Some(early) = &mut inner.early {
+                early.push((record.path.clone(), answer.clone()));
+            }
             let item = inner.items.get_or_insert(&record.path);
             item.answer = Some(answer.clone());
             if let Some(Asker { reply, wait, .. }) = inner.askers.remove(&record.path) {

@@ -115,6 +115,9 @@ impl Driver {
     /// Takes the records, and then begins again what was under way. The core has begun, and is told to replay.
     pub(super) fn replay(&mut self, history: Vec<Stored>) -> Result<(), Halt> {
         let fold = self.fold(history)?;
+        if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
+            journal.desk.has_folded();
+        }
         self.go_on(fold)
     }
 

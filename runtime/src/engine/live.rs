@@ -160,6 +160,9 @@ impl Engine {
         for stored in &start.history {
             journal.desk.restore_question(&stored.record);
         }
+        if !start.history.is_empty() {
+            journal.desk.folds();
+        }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if let Some((before, graph)) = start.new_graph {
             journal.push(header.workflow.clone(), EventKind::GraphChanged { from: before, to: graph.0 });

@@ -44,12 +44,10 @@ impl Asked {
     /// What that breaks.
     pub(super) fn follow(&mut self, stored: &Stored, resumed: u32, late: Duration) -> Result<(), String> {
         match &stored.record.kind {
-            EventKind::NodeStarted { attempt, inside, .. } => {
+            EventKind::NodeStarted { attempt, .. } => {
                 require(!self.is_done, "is on record, and begins again")?;
                 let again = self.is_under_way && *attempt == self.attempt;
-                // A graph that a failed attempt of its node has left behind begins from its start.
-                let may_be_next = !self.is_under_way || inside.is_some();
-                let is_next = may_be_next && *attempt == self.attempt + 1;
+                let is_next = !self.is_under_way && *attempt == self.attempt + 1;
                 require(again || is_next, "leaves an attempt out, or makes one twice")?;
                 require(!again || resumed > self.resumed, "begins an attempt anew, and nobody has cut it short")?;
                 let is_due = self.delayed.take().is_none_or(|until| stored.time + late >= until);

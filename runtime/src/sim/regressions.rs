@@ -107,3 +107,16 @@ fn a_run_in_which_a_child_workflow_sleeps_alone_comes_to_rest() {
             "jobs": [{"graph": "START => x; x => END", "nodes": {"x": {"does": [{"Sleep": {"millis": 100}}]}}}]}"#,
     );
 }
+
+/// The records from before were folded only then, with that of the child's start, which forgot the answer.
+#[test]
+fn an_answer_that_comes_before_the_records_are_folded_is_not_asked_for_again_in_a_child_workflow() {
+    holds(
+        r#"{"chance": 9333057874517681039,
+            "flow": {"graph": "n3 => END; START => n3",
+                "nodes": {"n3": {"inside": {"Each": {"graph": "n3i2 => END; START => n3i2",
+                "nodes": {"n3i2": {"does": ["Ask", {"Job": {"which": 0}}]}}}}}}},
+            "jobs": [{"graph": "j0n2.0 => END; (j0n2.1) => j0n2; (START) => j0n2",
+                "nodes": {"j0n2": {"attempts": 2, "fails": 1, "does": ["Ask"]}}}], "unloads": true}"#,
+    );
+}
