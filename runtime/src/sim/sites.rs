@@ -131,7 +131,10 @@ impl Sites {
         self.around(path).filter(|around| around.is_each)?;
         let most = self.special(path)?.max_parallel?;
         let (each, _) = path.rsplit_once('[')?;
-        let count = under_way.filter(|at| at.rsplit_once('[').is_some_and(|(other, _)| other == each)).count();
+        // Not what is below one of them.
+        let is_there =
+            |at: &&str| at.rsplit_once('[').is_some_and(|(other, rest)| other == each && !rest.contains('/'));
+        let count = under_way.filter(is_there).count();
         Some((count, most))
     }
 }
