@@ -9,8 +9,9 @@ use std::task::{Context as Waker, Poll};
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::attempt::{Attempt, Wait};
 use crate::child::Lazy;
-use crate::context::{Attempt, Context, Wait};
+use crate::context::Context;
 use crate::driver::{Journal, Misfit};
 use crate::event::EventKind;
 use crate::fault::{Fault, Never};

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod attempt;
 mod block_on;
 mod child;
 mod clock;

@@ -42,7 +42,7 @@ use std::sync::MutexGuard;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::context::Draft;
+use crate::attempt::Draft;
 use crate::core::fold_into;
 pub use crate::core::{Op as StateOp, Write as StateWrite};
 use crate::fault::Fault;

@@ -12,15 +12,15 @@ pub(crate) const FAN_OUT: u64 = 965_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 1_625_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 1_325_000;
+pub(crate) const IN_ENGINE: u64 = 1_215_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 34_200_000;
+pub(crate) const DURABLE: u64 = 33_100_000;
 /// Reading 10,000 records back from a file; SQLite's share is in it.
 pub(crate) const DECODE: u64 = 89_500_000;
 /// Going on after 10,000 recorded nodes, without the reading.
-pub(crate) const REPLAY: u64 = 163_500_000;
+pub(crate) const REPLAY: u64 = 93_000_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 200_000_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 155_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

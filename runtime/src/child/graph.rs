@@ -7,7 +7,7 @@ use serde_json::Map;
 
 use super::node::{Kept, fails};
 use super::tried::{Attempted, Begun, Moves, Start, Work};
-use crate::context::Attempt;
+use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part, Within};
 use crate::engine::{Halt, RunError};
 use crate::fault::{Failure, Fault};

@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::Lazy;
+use crate::attempt::Wait;
 use crate::clock::Clock;
-use crate::context::{Context, Wait};
+use crate::context::Context;
 use crate::driver::Journal;
 use crate::event::EventKind;
 use crate::fault::Fault;

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::ChildError;
-use crate::context::{Attempt, Beat, Wait};
+use crate::attempt::{Attempt, Beat, Wait};
 use crate::core::is_retryable;
 use crate::driver::{Item, Journal, Moving, Running, Within};
 use crate::event::{Entered, EventKind};

@@ -7,7 +7,7 @@
 //! - `digest/search[3]`: the fourth item in node `search` of `[search]` or `[search => summarise]`; `search[3]#2` in
 //!   the second turn of a loop inside the brackets, `search#2[3]` where the brackets stand in a loop.
 
-use std::fmt::{self, Write};
+use std::fmt;
 use std::sync::Arc;
 
 use super::layout::Layout;
@@ -120,7 +120,7 @@ impl fmt::Display for ScopePath {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.scope.write_before(f)?;
-        f.write_char('/')?;
+        f.write_str("/")?;
         f.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
         self.scope.write_behind(f)?;
         fmt::Display::fmt(&self.turns, f)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::tree::Tree;
-use crate::context::{Wait, Woken};
+use crate::attempt::{Wait, Woken};
 use crate::event::EventKind;
 use crate::fault::{Cause, Fault};
 use crate::question::{AnswerError, Question, Questions, State, check_schema};

@@ -4,6 +4,8 @@ mod attempt;
 mod carry;
 mod catch;
 mod desk;
+mod fold;
+mod going_on;
 mod journal;
 #[cfg(test)]
 mod observed;

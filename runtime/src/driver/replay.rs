@@ -1,115 +1,24 @@
 //! Folding the records of a run into the core, so that it stands where it stood when the last of them was made. No code
 //! of a node runs.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use foldhash::HashMap;
 use serde_json::Value;
 
-use super::catch::caught;
+use super::fold::{Deferred, Fold, Known, Pending, Stage};
 use super::recorded::{Inside, entered, given, unreadable};
 use super::run::Driver;
 use super::timers::Timer;
-use crate::core::{Arrived, Command, Ended, Event, Note, Place, RunEnd, Sees, TaskId, TimerId, WriteSet, Writes};
+use crate::core::{Command, Ended, Event, Place, TaskId, WriteSet, Writes};
 use crate::engine::Halt;
 use crate::event::{Entered, EventKind};
-use crate::fault::{Cause, Fault};
 use crate::state::StateWrite;
 use crate::store::Stored;
-use crate::table::{BoxValue, Token, Unreadable};
+use crate::table::{Token, Unreadable};
 
 /// How many items may have entered a `[..]` without anybody looking whether there are as many.
 const UNCOUNTED: u64 = 10_000;
-
-/// What is known of the run while its records are folded.
-#[derive(Default)]
-pub(super) struct Fold {
-    /// By path: the last task there.
-    tasks: HashMap<String, Known>,
-    paths: Paths,
-    timers: HashMap<String, (TimerId, Duration)>,
-    /// The inputs of tasks that may be tried again.
-    kept: HashMap<TaskId, Arrived>,
-    entered: HashMap<TaskId, Arc<Inside>>,
-    /// Nodes that were skipped: by the record, and by the graph as it is now.
-    skipped: BTreeSet<String>,
-    skips: BTreeSet<String>,
-    /// Those that are on record, also where the graph no longer leads to them.
-    recorded_skips: BTreeSet<String>,
-    /// Whether records may speak of nodes that the graph no longer leads to: before a retry.
-    is_lenient: bool,
-    /// Before a retry: failures that no record has yet shown to be taken up by anything. What led to the end of the run
-    /// stays here, and does not count.
-    deferred: Vec<Deferred>,
-    end: Option<RunEnd<Token>>,
-}
-
-/// Something that stopped a part of the run.
-enum Deferred {
-    Failed { task: TaskId, place: Place, cause: Box<Cause> },
-    TimedOut { place: Place, timer: TimerId },
-}
-
-impl Deferred {
-    /// Whether it stopped something in the graph inside a node, or the node itself.
-    fn is_within(&self, node: &Place) -> bool {
-        let (Deferred::Failed { place, .. } | Deferred::TimedOut { place, .. }) = self;
-        place.is_within(node)
-    }
-}
-
-struct Known {
-    task: TaskId,
-    place: Place,
-    stage: Stage,
-    /// Whether it is on record that it has begun, once at least.
-    has_begun: bool,
-}
-
-/// The paths of tasks, by their places in the core.
-#[derive(Default)]
-struct Paths(Vec<Option<(TaskId, String)>>);
-
-impl Paths {
-    fn insert(&mut self, task: TaskId, path: String) {
-        if self.0.len() <= task.place() {
-            self.0.resize_with(task.place() + 1, || None);
-        }
-        self.0[task.place()] = Some((task, path));
-    }
-
-    fn get(&self, task: TaskId) -> Option<&str> {
-        let (of, path) = self.0.get(task.place())?.as_ref()?;
-        (*of == task).then_some(path)
-    }
-
-    fn remove(&mut self, task: TaskId) -> Option<String> {
-        let (_, path) = self.0.get_mut(task.place())?.take_if(|(of, _)| *of == task)?;
-        Some(path)
-    }
-}
-
-enum Stage {
-    /// It has fired, and no record says that it has begun.
-    Waits,
-    /// An attempt is under way.
-    Runs(Pending),
-    /// A graph inside is to be entered.
-    Enters(Pending),
-    Inside,
-    /// A graph inside has ended.
-    Leaves(Vec<Arrived>),
-    Over,
-}
-
-struct Pending {
-    attempt: u32,
-    may_repeat: bool,
-    arrived: Option<Arrived>,
-    sees: Option<Sees>,
-}
 
 impl Driver {
     /// Takes the records, and then begins again what was under way. The core has begun, and is told to replay.
@@ -452,166 +361,6 @@ impl Driver {
                 Command::End(end) => fold.end = Some(*end),
                 Command::Cancel(_) | Command::Route { .. } => {}
             }
-        }
-    }
-
-    /// What the first record alone leads to may not have been recorded with it.
-    fn record_skips(&self, fold: &Fold) {
-        for path in fold.skips.difference(&fold.recorded_skips) {
-            self.shared.record(|| path.clone(), || EventKind::NodeSkipped);
-        }
-    }
-
-    /// No record is left.
-    fn go_on(&mut self, mut fold: Fold) -> Result<(), Halt> {
-        self.record_skips(&fold);
-        if let Some(end) = fold.end.take() {
-            self.ended = Some(end);
-            return Ok(());
-        }
-        let is_left = |(_, known): &(String, Known)| !matches!(known.stage, Stage::Over);
-        let mut left: Vec<(String, Known)> = fold.tasks.drain().filter(is_left).collect();
-        left.sort_by(|(one, _), (other, _)| one.cmp(other));
-        self.keep_inputs(&mut fold, &left)?;
-        self.core.apply(Event::Replayed);
-        for (path, known) in left {
-            let Known { task, place, stage, .. } = known;
-            match stage {
-                Stage::Runs(_) if self.core.is_stopping(task) => self.tell(task, Ended::Stopped, Writes::default()),
-                Stage::Runs(pending) => self.run_again(task, place, pending),
-                Stage::Enters(pending) => {
-                    let Pending { attempt, may_repeat, arrived, .. } = pending;
-                    self.begin_inside(task, &place, attempt, may_repeat, arrived);
-                }
-                Stage::Leaves(ends) => self.leave_inside(task, &place, ends),
-                Stage::Waits | Stage::Inside | Stage::Over => drop(path),
-            }
-            if let Some(halt) = self.halt.take() {
-                return Err(halt);
-            }
-        }
-        Ok(())
-    }
-
-    /// An attempt was under way when the process died: it begins again, unless it may not.
-    fn run_again(&mut self, task: TaskId, place: Place, pending: Pending) {
-        let Pending { attempt, may_repeat, arrived, sees } = pending;
-        let once_only = self.executable.entry(&self.definition, &place).is_some_and(|entry| entry.options.at_most_once);
-        if once_only {
-            return self.tell(task, Ended::Fault(Box::new(Fault::Interrupted)), Writes::default());
-        }
-        self.core.apply(Event::Started { task });
-        // It sees all that is on record by now, and not what it saw before.
-        let sees = Sees { state: Arc::clone(self.core.state()), local: sees.and_then(|sees| sees.local) };
-        self.run(task, place, attempt, may_repeat, arrived, sees);
-    }
-
-    /// What the next attempts at nodes will run on that have failed before.
-    fn keep_inputs(&mut self, fold: &mut Fold, left: &[(String, Known)]) -> Result<(), Halt> {
-        for (_, known) in left {
-            let (task, place) = (known.task, &known.place);
-            if let Some(inside) = fold.entered.remove(&task) {
-                let inputs = self.inputs_of(&inside)?;
-                self.kept.insert(task, inputs);
-            } else if let Some(arrived) = fold.kept.remove(&task) {
-                let arrived = self.read(arrived)?;
-                let inputs = self.prepared(place, arrived)?;
-                self.kept.insert(task, inputs);
-            }
-        }
-        Ok(())
-    }
-
-    fn prepared(&self, place: &Place, arrived: Arrived) -> Result<Vec<BoxValue>, Halt> {
-        let fault = |fault: Fault| unreadable(place, Unreadable::whole(fault.to_string()));
-        let entry = self.executable.entry(&self.definition, place);
-        let missing = || unreadable(place, Unreadable::whole("there is no such node"));
-        let entry = entry.ok_or_else(missing)?;
-        match (&entry.scope, &entry.node) {
-            (Some(scope), _) if place.is_scope() => {
-                caught(|| scope.enter(arrived)).and_then(|inputs| inputs).map_err(fault)
-            }
-            (_, Some(node)) => {
-                let input = caught(|| node.prepare(arrived)).and_then(|input| input).map_err(fault)?;
-                Ok(vec![input])
-            }
-            _ => Err(missing()),
-        }
-    }
-}
-
-impl Fold {
-    fn known(&mut self, task: TaskId) -> Option<&mut Known> {
-        self.tasks.get_mut(self.paths.get(task)?)
-    }
-
-    /// It is on record that an attempt has begun.
-    fn begins(&mut self, path: &str) {
-        if let Some(known) = self.tasks.get_mut(path) {
-            known.has_begun = true;
-        }
-    }
-
-    fn has_begun(&self, path: &str) -> bool {
-        self.tasks.get(path).is_some_and(|known| known.has_begun)
-    }
-
-    /// Whether a node waits for its next attempt.
-    fn is_delayed(&self, path: &str) -> bool {
-        self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
-    }
-
-    /// Whether a path is that of something that a node has asked its context for, or stands in the graph of a child.
-    fn is_asked_for(&self, path: &str) -> bool {
-        let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
-        let nearest = above.filter_map(|(above, _)| self.tasks.get(above)).next();
-        nearest.is_some_and(|known| !known.place.is_scope())
-    }
-
-    /// A record says so of a node.
-    fn skipped(&mut self, path: String) {
-        if !self.is_lenient {
-            self.skipped.insert(path.clone());
-        }
-        self.recorded_skips.insert(path);
-    }
-
-    /// A node that had failed is to begin anew.
-    fn forgiven(&mut self, task: TaskId) {
-        let Some(known) = self.known(task) else { return };
-        if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
-            && let Some(arrived) = pending.arrived
-        {
-            self.kept.insert(task, arrived);
-        }
-    }
-
-    fn stage(&mut self, task: TaskId, place: Place, stage: Stage) {
-        match self.known(task) {
-            Some(known) => (known.place, known.stage) = (place, stage),
-            None => self.is_there(task, place, stage),
-        }
-    }
-
-    /// A task that has fired, or has had an attempt and waits for the next.
-    fn is_there(&mut self, task: TaskId, place: Place, stage: Stage) {
-        let path = place.to_string();
-        let has_begun = self.tasks.get(&path).is_some_and(|known| known.task == task && known.has_begun);
-        self.paths.insert(task, path.clone());
-        self.tasks.insert(path, Known { task, place, stage, has_begun });
-    }
-
-    fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {
-        match (note, task) {
-            (Note::Skipped, _) => {
-                self.skips.insert(place.to_string());
-            }
-            (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
-                if let Some(known) = self.known(task) {
-                    known.stage = Stage::Over;
-                }
-            }
-            _ => {}
         }
     }
 }

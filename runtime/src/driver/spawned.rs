@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::task::{AbortHandle, Id};
 
 use super::attempt::Running;
-use crate::context::{Attempt, Beat};
+use crate::attempt::{Attempt, Beat};
 use crate::core::TaskId;
 use crate::pace::Pace;
 use crate::table::Finished;

@@ -101,10 +101,8 @@ impl<T> Tree<T> {
 impl<T: Default> Tree<T> {
     /// What a path has; the default where it had nothing.
     pub(super) fn get_or_insert(&mut self, path: &str) -> &mut T {
-        if !self.things.contains_key(path) {
-            if !self.below.contains_key(path) {
-                self.link(path);
-            }
+        if !self.things.contains_key(path) && !self.below.contains_key(path) {
+            self.link(path);
         }
         self.things.entry(path.to_owned()).or_default()
     }

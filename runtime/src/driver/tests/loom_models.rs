@@ -14,8 +14,8 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use serde_json::{Value, json};
 
+use crate::attempt::{At, Attempt, Beat, Wait};
 use crate::clock::Clock;
-use crate::context::{At, Attempt, Beat, Wait};
 use crate::driver::shared::Pulse;
 use crate::driver::{Env, Journal, Shared};
 use crate::event::EventKind;

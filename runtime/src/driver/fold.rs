@@ -1,0 +1,176 @@
+//! What is known of a run while its records are folded.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::HashMap;
+
+use super::recorded::Inside;
+use crate::core::{Arrived, Note, Place, RunEnd, Sees, TaskId, TimerId};
+use crate::fault::Cause;
+use crate::table::Token;
+
+/// What is known of the run while its records are folded.
+#[derive(Default)]
+pub(super) struct Fold {
+    /// By path: the last task there.
+    pub(super) tasks: HashMap<String, Known>,
+    pub(super) paths: Paths,
+    pub(super) timers: HashMap<String, (TimerId, Duration)>,
+    /// The inputs of tasks that may be tried again.
+    pub(super) kept: HashMap<TaskId, Arrived>,
+    pub(super) entered: HashMap<TaskId, Arc<Inside>>,
+    /// Nodes that were skipped: by the record, and by the graph as it is now.
+    pub(super) skipped: BTreeSet<String>,
+    pub(super) skips: BTreeSet<String>,
+    /// Those that are on record, also where the graph no longer leads to them.
+    pub(super) recorded_skips: BTreeSet<String>,
+    /// Whether records may speak of nodes that the graph no longer leads to: before a retry.
+    pub(super) is_lenient: bool,
+    /// Before a retry: failures that no record has yet shown to be taken up by anything. What led to the end of the run
+    /// stays here, and does not count.
+    pub(super) deferred: Vec<Deferred>,
+    pub(super) end: Option<RunEnd<Token>>,
+}
+
+/// Something that stopped a part of the run.
+pub(super) enum Deferred {
+    Failed { task: TaskId, place: Place, cause: Box<Cause> },
+    TimedOut { place: Place, timer: TimerId },
+}
+
+impl Deferred {
+    /// Whether it stopped something in the graph inside a node, or the node itself.
+    pub(super) fn is_within(&self, node: &Place) -> bool {
+        let (Deferred::Failed { place, .. } | Deferred::TimedOut { place, .. }) = self;
+        place.is_within(node)
+    }
+}
+
+pub(super) struct Known {
+    pub(super) task: TaskId,
+    pub(super) place: Place,
+    pub(super) stage: Stage,
+    /// Whether it is on record that it has begun, once at least.
+    pub(super) has_begun: bool,
+}
+
+/// The paths of tasks, by their places in the core.
+#[derive(Default)]
+pub(super) struct Paths(Vec<Option<(TaskId, String)>>);
+
+impl Paths {
+    pub(super) fn insert(&mut self, task: TaskId, path: String) {
+        if self.0.len() <= task.place() {
+            self.0.resize_with(task.place() + 1, || None);
+        }
+        self.0[task.place()] = Some((task, path));
+    }
+
+    pub(super) fn get(&self, task: TaskId) -> Option<&str> {
+        let (of, path) = self.0.get(task.place())?.as_ref()?;
+        (*of == task).then_some(path)
+    }
+
+    pub(super) fn remove(&mut self, task: TaskId) -> Option<String> {
+        let (_, path) = self.0.get_mut(task.place())?.take_if(|(of, _)| *of == task)?;
+        Some(path)
+    }
+}
+
+pub(super) enum Stage {
+    /// It has fired, and no record says that it has begun.
+    Waits,
+    /// An attempt is under way.
+    Runs(Pending),
+    /// A graph inside is to be entered.
+    Enters(Pending),
+    Inside,
+    /// A graph inside has ended.
+    Leaves(Vec<Arrived>),
+    Over,
+}
+
+pub(super) struct Pending {
+    pub(super) attempt: u32,
+    pub(super) may_repeat: bool,
+    pub(super) arrived: Option<Arrived>,
+    pub(super) sees: Option<Sees>,
+}
+
+impl Fold {
+    pub(super) fn known(&mut self, task: TaskId) -> Option<&mut Known> {
+        self.tasks.get_mut(self.paths.get(task)?)
+    }
+
+    /// It is on record that an attempt has begun.
+    pub(super) fn begins(&mut self, path: &str) {
+        if let Some(known) = self.tasks.get_mut(path) {
+            known.has_begun = true;
+        }
+    }
+
+    pub(super) fn has_begun(&self, path: &str) -> bool {
+        self.tasks.get(path).is_some_and(|known| known.has_begun)
+    }
+
+    /// Whether a node waits for its next attempt.
+    pub(super) fn is_delayed(&self, path: &str) -> bool {
+        self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
+    }
+
+    /// Whether a path is that of something that a node has asked its context for, or stands in the graph of a child.
+    pub(super) fn is_asked_for(&self, path: &str) -> bool {
+        let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
+        let nearest = above.filter_map(|(above, _)| self.tasks.get(above)).next();
+        nearest.is_some_and(|known| !known.place.is_scope())
+    }
+
+    /// A record says so of a node.
+    pub(super) fn skipped(&mut self, path: String) {
+        if !self.is_lenient {
+            self.skipped.insert(path.clone());
+        }
+        self.recorded_skips.insert(path);
+    }
+
+    /// A node that had failed is to begin anew.
+    pub(super) fn forgiven(&mut self, task: TaskId) {
+        let Some(known) = self.known(task) else { return };
+        if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
+            && let Some(arrived) = pending.arrived
+        {
+            self.kept.insert(task, arrived);
+        }
+    }
+
+    pub(super) fn stage(&mut self, task: TaskId, place: Place, stage: Stage) {
+        match self.known(task) {
+            Some(known) => (known.place, known.stage) = (place, stage),
+            None => self.is_there(task, place, stage),
+        }
+    }
+
+    /// A task that has fired, or has had an attempt and waits for the next.
+    pub(super) fn is_there(&mut self, task: TaskId, place: Place, stage: Stage) {
+        let path = place.to_string();
+        let has_begun = self.tasks.get(&path).is_some_and(|known| known.task == task && known.has_begun);
+        self.paths.insert(task, path.clone());
+        self.tasks.insert(path, Known { task, place, stage, has_begun });
+    }
+
+    pub(super) fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {
+        match (note, task) {
+            (Note::Skipped, _) => {
+                self.skips.insert(place.to_string());
+            }
+            (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
+                if let Some(known) = self.known(task) {
+                    known.stage = Stage::Over;
+                }
+            }
+            _ => {}
+        }
+    }
+}
