@@ -106,11 +106,15 @@ impl<V> Core<V> {
     }
 }
 
-/// The nodes that wait for a token, and the heads of the loops that do.
+/// The nodes that wait for a token, and the heads of the loops that do. A collecting node that has one does not.
 fn waits<'l, V>(layout: &'l Layout, frame: &'l Frame<V>) -> impl Iterator<Item = NodeIx> + 'l {
     let kind = &layout.frames[frame.kind];
-    let nodes =
-        frame.nodes.iter().zip(&kind.nodes).filter(|(slot, node)| slot.stage == Stage::Waiting && **node != START);
+    let is_busy = |node: NodeIx| layout.nodes[node].collector.as_ref().is_some_and(|of| frame.collectors[of.slot].busy);
+    let nodes = frame
+        .nodes
+        .iter()
+        .zip(&kind.nodes)
+        .filter(move |(slot, node)| slot.stage == Stage::Waiting && **node != START && !is_busy(**node));
     let loops = frame.loops.iter().zip(&kind.loops).filter(|(slot, _)| slot.stage == Stage::Waiting);
     nodes.map(|(_, node)| *node).chain(loops.flat_map(|(_, of)| layout.frames[*of + 1].heads.iter().copied()))
 }

@@ -120,3 +120,13 @@ fn an_answer_that_comes_before_the_records_are_folded_is_not_asked_for_again_in_
                 "nodes": {"j0n2": {"attempts": 2, "fails": 1, "does": ["Ask"]}}}], "unloads": true}"#,
     );
 }
+
+/// A mistake of the check: it took the node for one that waits for another arrival.
+#[test]
+fn a_collecting_node_that_has_its_last_arrival_may_wait_for_its_turn_when_the_run_rests() {
+    holds(
+        r#"{"chance": 3, "max_concurrency": 1,
+            "flow": {"graph": "n11 => END; (n10) => n11; n3.0 => n10; n2 => n3; START => n2; n3.1 => n2; n2 => n6; (n6) => n8; n3.1 | n8 => n9",
+                "nodes": {"n10": {"attempts": 2, "fails": 1, "does": [{"Sleep": {"millis": 48}}]}}}}"#,
+    );
+}
