@@ -51,6 +51,9 @@ impl<V> Machine<V> {
             _ => usize::MAX,
         };
         let count = inputs.len();
+        // As long as records are folded, nobody is let in where a place became free. Those of an attempt before this one
+        // are not places at the gates of this one.
+        self.slots.freed.retain(|(each, _)| *each != task);
         let group = Group {
             kind,
             layout: inside,

@@ -14,7 +14,7 @@ pub(super) struct Slots {
     pub(super) running: usize,
     queue: VecDeque<TaskId>,
     /// Gates at which a place has become free: the node of `[..]`, and the graph and node inside.
-    freed: Vec<(TaskId, (usize, usize))>,
+    pub(super) freed: Vec<(TaskId, (usize, usize))>,
 }
 
 /// The places in one node inside `[..]`.

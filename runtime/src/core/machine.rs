@@ -132,6 +132,12 @@ impl<V> Core<V> {
         self.machine.place_of(*self.machine.timers.get(&timer)?)
     }
 
+    /// Whether the graph that a place is in is still under way.
+    pub(crate) fn is_open(&self, place: &Place) -> bool {
+        let is_it = |scope: &Scope<V>| Arc::ptr_eq(&scope.path, &place.scope) && scope.closing.is_none();
+        self.machine.scopes.iter().flatten().any(is_it)
+    }
+
     /// The run's state, as a node that starts now sees it.
     pub(crate) fn state(&self) -> &Arc<Map<String, Value>> {
         &self.machine.state.values

@@ -1,6 +1,6 @@
 //! What is known of a run while its records are folded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) struct Fold {
     pub(super) entered: HashMap<TaskId, Arc<Inside>>,
     /// Nodes that were skipped: by the record, and by the graph as it is now.
     pub(super) skipped: BTreeSet<String>,
-    pub(super) skips: BTreeSet<String>,
+    pub(super) skips: BTreeMap<String, Place>,
     /// Those that are on record, also where the graph no longer leads to them.
     pub(super) recorded_skips: BTreeSet<String>,
     /// Whether records may speak of nodes that the graph no longer leads to: before a retry.
@@ -163,7 +163,7 @@ impl Fold {
     pub(super) fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {
         match (note, task) {
             (Note::Skipped, _) => {
-                self.skips.insert(place.to_string());
+                self.skips.insert(place.to_string(), place.clone());
             }
             (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
                 if let Some(known) = self.known(task) {

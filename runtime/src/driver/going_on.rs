@@ -13,10 +13,14 @@ use crate::fault::Fault;
 use crate::table::{BoxValue, Unreadable};
 
 impl Driver {
-    /// What the first record alone leads to may not have been recorded with it.
+    /// What the first record alone leads to may not have been recorded with it. Nor was what is in an item that has not
+    /// begun, and that never will where its graph was given up.
     fn record_skips(&self, fold: &Fold) {
-        for path in fold.skips.difference(&fold.recorded_skips) {
-            self.shared.record(|| path.clone(), || EventKind::NodeSkipped);
+        for (path, place) in &fold.skips {
+            let counts = place.scope.around.is_none() || self.core.is_open(place);
+            if counts && !fold.recorded_skips.contains(path) {
+                self.shared.record(|| path.clone(), || EventKind::NodeSkipped);
+            }
         }
     }
 

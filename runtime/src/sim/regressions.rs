@@ -130,3 +130,26 @@ fn a_collecting_node_that_has_its_last_arrival_may_wait_for_its_turn_when_the_ru
                 "nodes": {"n10": {"attempts": 2, "fails": 1, "does": [{"Sleep": {"millis": 48}}]}}}}"#,
     );
 }
+
+/// The places that had become free in the attempt before were free in the next one too, so that a second node came in.
+#[test]
+fn a_node_in_items_that_are_tried_again_keeps_its_place_also_after_a_recovery() {
+    holds(
+        r#"{"chance": 1, "flow": {"graph": "n3.0 => END; START => n3; (n7) => n3; (n6) => n7; n3.1 => n6",
+            "nodes": {"n6": {"attempts": 2, "inside": {"Each": {"graph": "n6i6 => END; n6i3 => n6i6; START => n6i3",
+                "nodes": {"n6i6": {"fails": 1}, "n6i3": {"inside": {"Nested":
+                    {"graph": "(n6i3i2) => END; (START) => n6i3i2", "nodes": {"n6i3i2": {"max_parallel": 1}}}}}}}}}}}}"#,
+    );
+}
+
+/// An item before it had failed; what would have been skipped in it came on record when its node was long over.
+#[test]
+fn nothing_is_skipped_after_a_crash_in_an_item_that_never_began() {
+    holds(
+        r#"{"chance": 3, "flow": {"graph": "n10 => END; START => n2; n6.0 => n2; n2 => n3; n5.0 => n3; n3 => n4; n4 => n5; n5.1 => n6; n6.1 => n7; n7.0 => n8; n7.1 => n9; n8 => n10; n9 => n10",
+            "nodes": {"n5": {"attempts": 3, "fails": 3, "err": 1}, "n6": {"attempts": 2, "fails": 1},
+                "n7": {"err": 1, "max_parallel": 1, "inside": {"Each":
+                    {"graph": "(n7i3) => END; (START.1) => n7i2; START.0 | n7i2 => n7i3", "nodes": {"n7i3": {"wants": 2}}}}}}},
+            "faults": [{"at": 5, "carried_out": true, "how": "Dies"}, {"at": 10, "carried_out": false, "how": "Dies"}]}"#,
+    );
+}
