@@ -4,6 +4,12 @@ use graphweft_judge::random_graphs::Random;
 use serde_json::{Value, json};
 
 use super::scenario::{Doing, Proven, Scenario, Special};
+use crate::state::{StateOp, StateWrite};
+
+/// The keys of the run's state: two that merge, and one that is replaced.
+pub(super) const TOTAL: &str = "total";
+pub(super) const SEEN: &str = "seen";
+pub(super) const LAST: &str = "last";
 
 /// The labels of choices, by number.
 const LABELS: [&str; 10] = ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9"];
@@ -112,6 +118,22 @@ fn child_gives(scenario: &Scenario, path: &str) -> u64 {
 /// What is answered to a question.
 pub(super) fn answer(question: &str) -> u64 {
     hash(question) >> 12
+}
+
+/// What a node writes to the run's state before it does anything else.
+pub(super) fn writes(special: &Special, path: &str) -> Vec<StateWrite> {
+    let write = |key: &str, op| StateWrite { key: key.to_owned(), op };
+    let mut writes =
+        vec![write(TOTAL, StateOp::Add(adds(path).into())), write(SEEN, StateOp::Append(vec![json!(path)]))];
+    if special.sets {
+        writes.push(write(LAST, StateOp::Set(json!(path))));
+    }
+    writes
+}
+
+/// What a node adds to the total.
+pub(super) fn adds(path: &str) -> u64 {
+    collects(path) >> 20
 }
 
 /// What a collecting node gives, whatever has arrived.

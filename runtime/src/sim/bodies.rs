@@ -1,6 +1,8 @@
 //! The workflow of a scenario, with bodies that do what the scenario says.
 
+use std::future::{Future, poll_fn};
 use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +24,12 @@ use crate::testing::{Made, Net, Step, made_of};
 /// How long an attempt may take that is not to end by itself; all others take much less.
 const LIMIT: Duration = Duration::from_secs(5);
 
-const TOTAL: StateKey<u64, Sum> = StateKey::new("total");
-const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
+/// How often a node may be polled at one moment; none is a hundred times.
+const RESTLESS: u32 = 10_000;
+
+const TOTAL: StateKey<u64, Sum> = StateKey::new(behaviour::TOTAL);
+const SEEN: StateKey<Vec<String>, Append> = StateKey::new(behaviour::SEEN);
+const LAST: StateKey<String> = StateKey::new(behaviour::LAST);
 const ARRIVED: StateKey<u64, Sum> = StateKey::new("arrived");
 
 /// What every body has at hand.
@@ -85,7 +91,25 @@ struct Body {
 }
 
 impl Body {
+    /// Gives up when it is polled again and again and no time passes: otherwise the run would never be over.
     async fn run(self, world: World, input: Value, context: Context) -> Step {
+        let (mut last, mut polls) = (world.clock.now(), 0);
+        let (path, of, clock) = (context.path(), world.ledger.clone(), world.clock.clone());
+        let mut body = pin!(self.lives(world, input, context));
+        poll_fn(|waker| {
+            let now = clock.now();
+            polls = if now == last { polls + 1 } else { 0 };
+            last = now;
+            if polls > RESTLESS {
+                of.breaks(format!("`{path}` is polled for ever, and no time passes"));
+                resume_unwind(Box::new("polled for ever"));
+            }
+            body.as_mut().poll(waker)
+        })
+        .await
+    }
+
+    async fn lives(self, world: World, input: Value, context: Context) -> Step {
         let path = context.path();
         let begun = world.ledger.begin(&path, context.attempt(), &context.0.state, world.clock.now());
         if self.special.cleans_up {
@@ -111,8 +135,11 @@ impl Body {
         if context.attempt() <= behaviour::fails(&self.special, path) {
             return self.fails().await;
         }
-        context.state().merge(TOTAL, behaviour::collects(path) >> 20);
+        context.state().merge(TOTAL, behaviour::adds(path));
         context.state().push(SEEN, path.to_owned());
+        if self.special.sets {
+            context.state().set(LAST, path.to_owned());
+        }
         let mut sum = 0u64;
         for (at, doing) in self.special.does.iter().enumerate() {
             sum = behaviour::and_then(sum, does(world, path, context, at, *doing).await);

@@ -40,6 +40,8 @@ struct Happened {
     completed: BTreeMap<String, Option<String>>,
     skipped: BTreeSet<String>,
     interrupted: BTreeSet<String>,
+    /// Those that have failed since another had replaced what they wanted to replace.
+    conflicted: BTreeSet<String>,
     cancel_requested: bool,
 }
 
@@ -49,12 +51,14 @@ impl Happened {
             completed: BTreeMap::new(),
             skipped: BTreeSet::new(),
             interrupted: BTreeSet::new(),
+            conflicted: BTreeSet::new(),
             cancel_requested: false,
         };
         for stored in records {
             let path = &stored.record.path;
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
+                EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
                     happened.completed.insert(path.clone(), label.clone());
@@ -68,10 +72,23 @@ impl Happened {
                 {
                     happened.interrupted.insert(path.clone());
                 }
+                EventKind::NodeFailed { cause, retry_in: None, .. }
+                    if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) =>
+                {
+                    happened.conflicted.insert(path.clone());
+                }
                 _ => {}
             }
         }
         happened
+    }
+
+    /// A graph begins from its start: what has happened in it before does not count.
+    fn begins_anew(&mut self, sites: &Sites, path: &String) {
+        let stays = |at: &String| !sites.above(at).contains(path);
+        self.completed.retain(|at, _| stays(at));
+        self.skipped.retain(stays);
+        self.conflicted.retain(stays);
     }
 }
 
@@ -82,7 +99,8 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Played) -> Re
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));
         }
     }
-    let story = oracle::tell(scenario, &happened.interrupted);
+    let given_up = happened.interrupted.union(&happened.conflicted).cloned().collect();
+    let story = oracle::tell(scenario, &given_up);
     for (path, label) in &happened.completed {
         if story.completes.get(path) != Some(label) {
             let expected = story.completes.get(path);

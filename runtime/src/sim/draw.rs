@@ -11,10 +11,9 @@ pub(super) fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);
     let drawing = Drawing { most: 12, collects: true, jobs: if random.in_percent(30) { JOBS } else { 0 } };
     let flow = flow(&mut random, "n", drawing, 2);
-    let of_job = Drawing { most: 6, collects: false, jobs: 0 };
-    let jobs = (0..drawing.jobs).map(|at| self::flow(&mut random, &format!("j{at}n"), of_job, 1)).collect();
+    let jobs = (0..drawing.jobs).map(|at| self::flow(&mut random, &format!("j{at}n"), OF_JOB, 1)).collect();
     let faults = random.below(4);
-    Scenario {
+    let mut drawn = Scenario {
         chance: random.bits(),
         flow,
         jobs,
@@ -27,7 +26,39 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         cancel_at: random.in_percent(8).then(|| random.below(150) as u64),
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
+    };
+    if random.in_percent(20) {
+        replacing(&mut random, &mut drawn.flow);
+        drawn.jobs.iter_mut().for_each(|job| replacing(&mut random, job));
     }
+    drawn
+}
+
+/// A scenario in which a node runs child workflows, and little else happens.
+pub(super) fn child_workflows(seed: u64) -> Scenario {
+    let mut random = Random::new(!seed);
+    let jobs = (0..JOBS).map(|at| self::flow(&mut random, &format!("j{at}n"), OF_JOB, 1)).collect();
+    let does = vec![Doing::Job { which: 0 }, doing(&mut random), Doing::Job { which: 1 }];
+    let nodes = [("n2".to_owned(), Special { does, ..Special::default() })].into();
+    let flow = Flow { graph: "START => n2; n2 => END".to_owned(), nodes };
+    Scenario { flow, jobs, cancel_at: None, max_concurrency: 0, ..scenario(seed) }
+}
+
+/// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster.
+fn replacing(random: &mut Random, flow: &mut Flow) {
+    for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
+        let special = flow.nodes.entry(node.id.clone()).or_default();
+        let collects = node.ways.iter().any(|way| matches!(way, Way::Any(_)));
+        if let Some(inside) = &mut special.inside {
+            replacing(random, inside.flow_mut());
+        } else if !collects && random.in_percent(40) {
+            special.sets = true;
+            if special.attempts == 0 && special.fails == 0 && random.in_percent(80) {
+                special.attempts = 4;
+            }
+        }
+    }
+    flow.nodes.retain(|_, special| *special != Special::default());
 }
 
 fn fault(random: &mut Random) -> StoreFault {
@@ -54,6 +85,9 @@ struct Drawing {
     /// How many jobs there are for its nodes to run.
     jobs: usize,
 }
+
+/// What those of jobs are made of.
+const OF_JOB: Drawing = Drawing { most: 6, collects: false, jobs: 0 };
 
 /// A proven graph, with graphs of so many levels inside.
 fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> Flow {

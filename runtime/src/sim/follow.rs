@@ -14,7 +14,7 @@ use super::sites::Sites;
 use crate::core::fold_into;
 use crate::event::EventKind;
 use crate::fault::Fault;
-use crate::state::StateWrite;
+use crate::state::{StateOp, StateWrite};
 use crate::store::Stored;
 
 /// What the records so far come to.
@@ -36,6 +36,8 @@ pub(super) struct Follower {
     state: Map<String, Value>,
     /// What the nodes of each job have written, by the path of the job.
     wrote: BTreeMap<String, Vec<StateWrite>>,
+    /// Who wrote a key, and with which record: by the job, or the run itself, and the key.
+    written: BTreeMap<(String, String), Vec<(u64, String)>>,
     /// Which nodes have begun since the last commit.
     begun: Vec<String>,
 }
@@ -55,6 +57,7 @@ impl Follower {
             asked: BTreeMap::new(),
             state: Map::new(),
             wrote: BTreeMap::new(),
+            written: BTreeMap::new(),
             begun: Vec::new(),
         }
     }
@@ -122,10 +125,22 @@ impl Follower {
         let special = self.sites.special(path).cloned().unwrap_or_default();
         let node = self.nodes.entry(path.clone()).or_default();
         node.follow(stored, &special, self.resumed, self.late)?;
+        let since = node.begun_at();
         match kind {
             EventKind::NodeStarted { .. } => self.begun.push(path.clone()),
             EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } => {
+                self.replaces(path, state, since)?;
                 self.writes(path, state)?;
+            }
+            EventKind::NodeFailed { cause, attempt, retry_in, .. } => {
+                if let Some(Fault::StateConflict { key, first, second }) = &cause.fault
+                    && !self.sites.is_scope(path)
+                {
+                    self.conflicts(path, key, (first, second), since)?;
+                    if retry_in.is_none() && *attempt < special.max_attempts() {
+                        return Err("is given up, and may be tried again".to_owned());
+                    }
+                }
             }
             _ => {}
         }
@@ -136,6 +151,34 @@ impl Follower {
             self.nodes.retain(|at, _| sites.job(at).is_none_or(|job| !is_below(job, path)));
         }
         Ok(())
+    }
+
+    /// Who has written a key since this record, in the job that a node stands in, or in the run itself.
+    fn writers(&self, path: &str, key: &str, since: u64) -> impl Iterator<Item = &str> {
+        let of = self.sites.job(path).unwrap_or_default().to_owned();
+        let all = self.written.get(&(of, key.to_owned())).into_iter().flatten();
+        all.filter(move |(at, _)| *at > since).map(|(_, writer)| writer.as_str())
+    }
+
+    /// What a node replaces nobody else has written since its attempt began.
+    fn replaces(&mut self, path: &str, writes: &[StateWrite], since: u64) -> Result<(), String> {
+        for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
+            if let Some(first) = self.writers(path, &write.key, since).next() {
+                return Err(format!("replaces what `{first}` has written since it began"));
+            }
+        }
+        let of = self.sites.job(path).unwrap_or_default().to_owned();
+        let at = self.records - 1;
+        for write in writes {
+            self.written.entry((of.clone(), write.key.clone())).or_default().push((at, path.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// A node is said to have been too late to replace a key: another has written it since its attempt began.
+    fn conflicts(&self, path: &str, key: &str, (first, second): (&str, &str), since: u64) -> Result<(), String> {
+        let is_so = second == path && self.writers(path, key, since).any(|writer| writer == first);
+        if is_so { Ok(()) } else { Err(format!("is said to have come too late for `{key}`, which nobody has written")) }
     }
 
     /// What the nodes of a job write is the job's, and then its node's.
@@ -167,6 +210,7 @@ impl Follower {
         self.nodes.retain(|at, _| !sites.above(at).iter().any(|above| above == path));
         self.asked.retain(|at, _| !is_below(at, path));
         self.wrote.retain(|at, _| at != path && !is_below(at, path));
+        self.written.retain(|(of, _), _| of != path && !is_below(of, path));
     }
 
     /// Something that a node has asked its context for.

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::disk::Disk;
 use super::scenario::Scenario;
+use super::sight::seen;
 use super::sites::Sites;
-use crate::core::fold_into;
 use crate::event::EventKind;
 use crate::store::Stored;
 
@@ -151,22 +151,13 @@ impl Ledger {
         if before > waits + if special.at_most_once { 0 } else { resumed } {
             self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
         }
-        if !self.0.sites.is_own(path) {
-            return;
-        }
-        // What it sees is what was recorded before it began, and nothing else.
-        let mut folded = Map::new();
-        for stored in &records[..started] {
-            if let EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } = &stored.record.kind
-                && self.0.sites.is_own(&stored.record.path)
-                && let Err(fault) = fold_into(&mut folded, state)
-            {
-                self.breaks(format!("`{}` has written what cannot be folded: {fault}", stored.record.path));
+        match seen(&self.0.sites, path, started, records) {
+            Err((writer, fault)) => self.breaks(format!("`{writer}` has written what cannot be folded: {fault}")),
+            Ok(folded) if folded != *state => {
+                let (seen, folded) = (Value::from(state.clone()), Value::from(folded));
+                self.breaks(format!("`{path}` sees the state {seen}, and {folded} is on record"));
             }
-        }
-        if folded != *state {
-            let (seen, folded) = (Value::from(state.clone()), Value::from(folded));
-            self.breaks(format!("`{path}` sees the state {seen}, and {folded} is on record"));
+            Ok(_) => {}
         }
     }
 
@@ -211,7 +202,7 @@ fn is_waiting(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeWaiting { .. })
 }
 
-fn is_start(stored: &Stored) -> bool {
+pub(super) fn is_start(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeStarted { .. })
 }
 

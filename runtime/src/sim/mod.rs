@@ -28,6 +28,7 @@ mod regressions;
 mod replays;
 mod scenario;
 mod shrink;
+mod sight;
 mod sites;
 mod small;
 mod tests;

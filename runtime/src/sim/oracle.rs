@@ -48,11 +48,12 @@ impl Story {
     }
 }
 
-/// Plays a scenario in which these attempts were cut short that may not be repeated.
-pub(super) fn tell(scenario: &Scenario, interrupted: &BTreeSet<String>) -> Story {
+/// Plays a scenario in which these nodes have failed in a way that time decides: they were cut short and may not be
+/// repeated, or another was faster than their last attempt.
+pub(super) fn tell(scenario: &Scenario, given_up: &BTreeSet<String>) -> Story {
     let mut story = Story::default();
     let within = Within { before: "w".to_owned(), behind: String::new(), may_be_stopped: false };
-    let played = Play::of(scenario, interrupted, &scenario.flow, within, &mut story, true);
+    let played = Play::of(scenario, given_up, &scenario.flow, within, &mut story, true);
     story.output = played.output;
     story.fails = played.fails;
     story
@@ -83,7 +84,7 @@ fn turns(tag: &[u64]) -> String {
 /// One graph under way.
 struct Play<'a> {
     scenario: &'a Scenario,
-    interrupted: &'a BTreeSet<String>,
+    given_up: &'a BTreeSet<String>,
     proven: Proven<'a>,
     verdict: Verdict,
     within: Within,
@@ -110,19 +111,19 @@ struct Ended {
 impl<'a> Play<'a> {
     fn of(
         scenario: &'a Scenario,
-        interrupted: &'a BTreeSet<String>,
+        given_up: &'a BTreeSet<String>,
         flow: &'a Flow,
         within: Within,
         story: &'a mut Story,
         is_outermost: bool,
     ) -> Ended {
         let input = json!(scenario.chance >> 12);
-        Play::with(scenario, interrupted, flow, within, story, is_outermost, &input)
+        Play::with(scenario, given_up, flow, within, story, is_outermost, &input)
     }
 
     fn with(
         scenario: &'a Scenario,
-        interrupted: &'a BTreeSet<String>,
+        given_up: &'a BTreeSet<String>,
         flow: &'a Flow,
         within: Within,
         story: &'a mut Story,
@@ -135,7 +136,7 @@ impl<'a> Play<'a> {
         let only_collected = only_collected(&proven);
         let mut play = Play {
             scenario,
-            interrupted,
+            given_up,
             proven,
             verdict,
             within,
@@ -403,7 +404,7 @@ impl<'a> Play<'a> {
                     routed
                 }
             }
-        } else if self.interrupted.contains(&path) {
+        } else if self.given_up.contains(&path) {
             // It may have done any of it before.
             let scenario = self.scenario;
             let of_job = |path: &str, which| self.runs_job(path, which, true);
@@ -450,7 +451,7 @@ impl<'a> Play<'a> {
         let (scenario, mut told) = (self.scenario, Story::default());
         let input = behaviour::job_gets(scenario, path);
         let job = &scenario.jobs[which];
-        let ended = Play::with(scenario, self.interrupted, job, within, &mut told, false, &input);
+        let ended = Play::with(scenario, self.given_up, job, within, &mut told, false, &input);
         let has_failed = !ended.fails.is_empty();
         self.story.takes(told, has_failed);
         behaviour::job_gives(ended.output.as_ref().filter(|_| !has_failed))
@@ -482,8 +483,8 @@ impl<'a> Play<'a> {
                     Within { before: self.within.before.clone(), behind, may_be_stopped }
                 }
             };
-            let (scenario, interrupted) = (self.scenario, self.interrupted);
-            let ended = Play::with(scenario, interrupted, inside.flow(), within, &mut told, false, input);
+            let (scenario, given_up) = (self.scenario, self.given_up);
+            let ended = Play::with(scenario, given_up, inside.flow(), within, &mut told, false, input);
             fails.extend(ended.fails);
             outputs.extend(ended.output);
         }

@@ -12,6 +12,8 @@ use crate::store::Stored;
 pub(super) struct Progress {
     attempt: u32,
     at: At,
+    /// The record with which it began last.
+    begun_at: u64,
     /// How often the run had been taken over when the attempt began last.
     resumed: u32,
 }
@@ -48,6 +50,10 @@ impl Progress {
         self.at == At::Due
     }
 
+    pub(super) fn begun_at(&self) -> u64 {
+        self.begun_at
+    }
+
     /// Whether nothing more is to come of it, unless something more arrives.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.at, At::Idle | At::Failed(_) | At::Over)
@@ -65,7 +71,10 @@ impl Progress {
         late: Duration,
     ) -> Result<(), String> {
         match &stored.record.kind {
-            EventKind::NodeStarted { attempt, .. } => self.starts(*attempt, special, resumed),
+            EventKind::NodeStarted { attempt, .. } => {
+                self.begun_at = stored.seq;
+                self.starts(*attempt, special, resumed)
+            }
             EventKind::NodeCompleted { error: None, .. } => {
                 require(self.is_under_way(), "completes and is not under way")?;
                 self.goes_to(At::Over)

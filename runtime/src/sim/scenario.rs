@@ -103,6 +103,8 @@ pub(super) struct Special {
     pub(super) wants: u64,
     /// What it asks its context for, one thing after another.
     pub(super) does: Vec<Doing>,
+    /// Whether it replaces a key of the state that others replace as well, so that it may have to be tried again.
+    pub(super) sets: bool,
     /// Whether it cleans up, which takes a while, when it is cancelled.
     pub(super) cleans_up: bool,
 }

@@ -97,6 +97,7 @@ fn smaller_specials(special: &Special) -> Vec<Special> {
         }
     };
     with(&|to| to.cleans_up = false);
+    with(&|to| to.sets = false);
     with(&|to| to.at_most_once = false);
     with(&|to| to.max_parallel = None);
     with(&|to| (to.attempts, to.fails) = (0, 0));

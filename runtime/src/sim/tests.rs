@@ -60,13 +60,13 @@ fn one_scenario_gives_one_run_to_the_byte() {
     }
 }
 
-#[test]
-fn a_run_outlives_the_failure_of_any_commit() {
-    let (first, crashes) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_CRASHES", 150));
+/// Lets the store fail at every commit of scenarios that are drawn like this, until so many processes have died.
+fn outlives(draw: fn(u64) -> Scenario, crashes: u64) {
+    let (first, crashes) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_CRASHES", crashes));
     let mut counts = Counts::default();
     let mut seed = first;
     while counts.crashes < crashes {
-        let scenario = draw::scenario(seed);
+        let scenario = draw(seed);
         if let Err(broken) = at_every_commit(&scenario, &mut counts) {
             let (scenario, why) = *broken;
             fail(seed, &scenario, &why);
@@ -74,6 +74,16 @@ fn a_run_outlives_the_failure_of_any_commit() {
         seed += 1;
     }
     println!("seeds {first}..{seed}: {counts:?}");
+}
+
+#[test]
+fn a_run_outlives_the_failure_of_any_commit() {
+    outlives(draw::scenario, 150);
+}
+
+#[test]
+fn a_child_workflow_outlives_the_failure_of_any_commit() {
+    outlives(draw::child_workflows, 150);
 }
 
 /// Plays what a failing search has printed.
