@@ -164,6 +164,16 @@ impl Journal {
         self.push_both(None, Record { path, kind });
     }
 
+    /// Adds an answer; `false` where the run has had its last record, with which its questions are withdrawn.
+    pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value) -> bool {
+        let mut inner = self.inner();
+        if inner.ended {
+            return false;
+        }
+        inner.push(Record { path, kind: EventKind::Answered { answer } });
+        true
+    }
+
     /// Adds one or two records, which are recorded together or not at all.
     pub(crate) fn push_both(&self, first: Option<Record>, second: Record) {
         let mut inner = self.inner();

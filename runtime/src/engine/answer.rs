@@ -27,7 +27,9 @@ impl Engine {
         if let Some(live) = self.0.runs.get(run) {
             let journal = &live.journal;
             let id = journal.desk.take_answer(run, question, &answer)?;
-            journal.push(id.clone(), EventKind::Answered { answer: answer.clone() });
+            if !journal.push_answer(id.clone(), answer.clone()) {
+                return Err(AnswerError::Cancelled { run: run.to_owned(), question: id });
+            }
             return match journal.flush().await {
                 Ok(()) if journal.was_late(&id) => {
                     Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id })

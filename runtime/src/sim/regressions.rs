@@ -153,3 +153,12 @@ fn nothing_is_skipped_after_a_crash_in_an_item_that_never_began() {
             "faults": [{"at": 5, "carried_out": true, "how": "Dies"}, {"at": 10, "carried_out": false, "how": "Dies"}]}"#,
     );
 }
+
+/// The last record of the run was on its way to the store: the answer was dropped, and was said to have been taken.
+#[test]
+fn an_answer_to_a_run_that_is_just_cancelled_is_refused() {
+    holds(
+        r#"{"commit_takes": 4, "cancel_at": 73, "flow": {"graph": "(n2) => END; START => n2",
+            "nodes": {"n2": {"attempts": 2, "fails": 1, "does": ["Ask"]}}}}"#,
+    );
+}
