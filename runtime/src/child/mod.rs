@@ -117,6 +117,7 @@ impl Context {
     /// record, and its writes are made again. One that has failed for good gives the same error after a restart, and is
     /// tried again by a later attempt of this node. One that was under way begins again, with what it had asked for itself
     /// given back to it; a workflow goes on from where it stood. Counts of attempts and delays between them survive.
+    /// Where a workflow around this node is tried again, all in it begins anew, and nothing is given back.
     ///
     /// A recorded child that is asked for with another input is an error that shows the hashes of both, and not a stale
     /// answer. Inputs are compared as JSON, so one that is written differently from time to time, such as a `HashSet`, is

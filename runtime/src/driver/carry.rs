@@ -364,6 +364,11 @@ impl Driver {
         });
         let Some(journal) = self.shared.journal.clone() else { return };
         let path = place.to_string();
+        match &note {
+            Note::Failed { retry_in, .. } => self.has_failed(place, retry_in.is_some()),
+            Note::Completed { .. } => self.has_completed(place),
+            _ => {}
+        }
         let kind = match note {
             Note::Completed { choice, writes } => {
                 journal.desk.forget_below(&path);

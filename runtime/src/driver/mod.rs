@@ -5,6 +5,7 @@ mod carry;
 mod catch;
 mod desk;
 mod fold;
+mod given_up;
 mod going_on;
 mod journal;
 #[cfg(test)]

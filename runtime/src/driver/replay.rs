@@ -108,7 +108,7 @@ impl Driver {
         let Some((task, place)) = known else {
             return self.take_other(fold, stored).map(|()| false);
         };
-        self.settle_desk(path, &stored.record.kind);
+        self.settle_desk(&place, path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
                 fold.begins(path);
@@ -167,11 +167,18 @@ impl Driver {
 
     /// What a node had asked its context for is done with when the node is. What had failed for good is tried again by
     /// its next attempt.
-    fn settle_desk(&self, path: &str, kind: &EventKind) {
+    fn settle_desk(&mut self, place: &Place, path: &str, kind: &EventKind) {
         let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return };
         match kind {
-            EventKind::NodeCompleted { .. } | EventKind::NodeWaiting { .. } => journal.desk.forget_below(path),
-            EventKind::NodeFailed { .. } => journal.desk.forgive_below(path),
+            EventKind::NodeCompleted { .. } => {
+                journal.desk.forget_below(path);
+                self.has_completed(place);
+            }
+            EventKind::NodeWaiting { .. } | EventKind::NodeCancelled => journal.desk.forget_below(path),
+            EventKind::NodeFailed { retry_in, .. } => {
+                journal.desk.forgive_below(path);
+                self.has_failed(place, retry_in.is_some());
+            }
             _ => {}
         }
     }

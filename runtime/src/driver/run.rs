@@ -20,7 +20,7 @@ use super::spawned::{Spawned, SpawnedTasks, timed};
 use super::timers::{Timer, Timers};
 use crate::attempt::{At, Attempt, Beat};
 use crate::compile::Executable;
-use crate::core::{Core, Ended, Event, RunEnd, TaskId, Writes};
+use crate::core::{Core, Ended, Event, Place, RunEnd, TaskId, Writes};
 use crate::engine::Halt;
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
@@ -84,6 +84,8 @@ pub(super) struct Driver {
     /// The failure of a node that has no attempt left, until it is known whether it goes on by its arm `err`: the one
     /// without the other would be read as the end of the run.
     pub(super) unrecorded: Option<Record>,
+    /// Nodes that have failed for good, and that nothing has taken up yet: what they had asked for is still there.
+    pub(super) given_up: Vec<Place>,
     /// Whether some tokens may be on record only.
     pub(super) replayed: bool,
     /// Why it goes no further.
@@ -201,6 +203,7 @@ impl Job {
             spare: None,
             given: Vec::new(),
             unrecorded: None,
+            given_up: Vec::new(),
             replayed: false,
             halt: None,
             is_bare,

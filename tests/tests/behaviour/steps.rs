@@ -310,3 +310,113 @@ fn a_delay_before_another_attempt_goes_on_after_a_crash_where_it_was() {
     assert!(start.elapsed() < Duration::from_millis(250), "{:?}", start.elapsed());
     assert_eq!(remains.journal.lines(), ["try", "try"]);
 }
+
+#[node]
+async fn gate(n: u32, #[resource] journal: &Journal, #[resource] death: &Death) -> u32 {
+    journal.note("gate");
+    if journal.count("gate") == 2 {
+        death.come("gate").await;
+    }
+    n
+}
+
+/// Gives how often it has reserved, and takes it for a failure where that was once.
+#[node]
+async fn reserve(_: u32, ctx: &Context, #[resource] journal: &Journal) -> Result<usize, String> {
+    let body = || async {
+        journal.note("reserve");
+        Ok::<usize, String>(journal.count("reserve"))
+    };
+    match ctx.step("reserve", body).await {
+        Ok(1) => Err("taken".to_owned()),
+        given => given.map_err(|error| error.to_string()),
+    }
+}
+
+#[node]
+async fn both(n: u32) -> Vec<u32> {
+    vec![n, n]
+}
+
+workflow! { booking(u32) -> usize { START => gate => reserve; } }
+workflow! { bookings(u32) -> Vec<usize> { START => gate => both => [reserve]; } }
+workflow! { trip(u32) -> usize {
+    let again = booking(retry(max_attempts = 2, initial_delay = "1ms"));
+    START => again;
+} }
+workflow! { trips(u32) -> Vec<usize> {
+    let again = bookings(retry(max_attempts = 2, initial_delay = "1ms"));
+    START => again;
+} }
+
+/// What is around a node begins anew with its next attempt, on inputs that may be others.
+#[tokio::test]
+async fn a_step_is_not_given_back_where_the_workflow_around_its_node_is_tried_again() {
+    let engine = || Remains::default().engine(&Death::default()).build().unwrap();
+    assert_eq!(engine().start::<trip>(1).await.unwrap().result().await.unwrap(), 2);
+    let both = engine().start::<trips>(1).await.unwrap().result().await.unwrap();
+    assert!(both.iter().all(|given| *given > 1), "{both:?}");
+}
+
+#[test]
+fn a_step_is_not_given_back_either_after_a_crash_in_the_next_attempt_around_it() {
+    let remains = Remains::default();
+    remains.dies_at::<trip>(1, "gate");
+    assert_eq!(remains.goes_on::<trip>().0.unwrap(), 2);
+    assert_eq!(remains.journal.lines(), ["gate", "reserve", "gate", "gate", "reserve"]);
+}
+
+/// Fails once, when the other has what it holds on record.
+#[node]
+async fn fails_once(n: usize, #[resource] journal: &Journal) -> Result<usize, String> {
+    while journal.count("held") == 0 {
+        tokio::task::yield_now().await;
+    }
+    if journal.count("failed") > 0 {
+        return Ok(n);
+    }
+    journal.note("failed");
+    Err("once".to_owned())
+}
+
+/// Gives how often it has held something, and does not end when that is once.
+#[node]
+async fn holds(_: usize, ctx: &Context, #[resource] journal: &Journal) -> Result<usize, StepError> {
+    let body = || async {
+        journal.note("hold");
+        Ok::<usize, String>(journal.count("hold"))
+    };
+    let held = ctx.step("hold", body).await?;
+    journal.note("held");
+    if journal.count("failed") == 0 {
+        std::future::pending::<()>().await;
+    }
+    Ok(held)
+}
+
+#[node]
+async fn once_more(n: u32, #[resource] journal: &Journal, #[resource] death: &Death) -> usize {
+    journal.note("again");
+    if journal.count("again") == 2 {
+        death.come("again").await;
+    }
+    n as usize
+}
+
+#[node]
+async fn second(_: usize, held: usize) -> usize {
+    held
+}
+
+workflow! { holding(u32) -> usize { START => once_more => (fails_once, holds) => second; } }
+workflow! { holding_again(u32) -> usize {
+    let again = holding(retry(max_attempts = 2, initial_delay = "1ms"));
+    START => again;
+} }
+
+#[test]
+fn a_step_of_a_node_that_was_cancelled_is_not_given_back_after_a_crash() {
+    let remains = Remains::default();
+    remains.dies_at::<holding_again>(1, "again");
+    assert_eq!(remains.goes_on::<holding_again>().0.unwrap(), 2);
+}
