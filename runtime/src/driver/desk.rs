@@ -280,7 +280,6 @@ impl Inner {
                 }
                 self.forgive_below(path);
             }
-            EventKind::NodeCancelled => self.forget_below(path),
             EventKind::Answered { answer } => {
                 self.items.get_or_insert(path).answer = Some(answer.clone());
             }

@@ -86,9 +86,20 @@ impl Driver {
         let mut left: Vec<TaskId> = fold.tasks.values().filter(stops).map(|known| known.task).collect();
         left.retain(|task| self.core.is_stopping(*task));
         for task in left {
-            self.end(fold, task, Ended::Stopped, Writes::default());
+            self.stopped(fold, task);
             self.drain(fold, time);
         }
+    }
+
+    /// A node was cancelled, and what it had asked its context for with it. Where only a retry of the run has it go on, it
+    /// was not.
+    fn stopped(&mut self, fold: &mut Fold, task: TaskId) {
+        if let (Some(journal), Some(path)) = (&self.shared.journal, fold.paths.get(task))
+            && self.is_whole
+        {
+            journal.desk.forget_below(path);
+        }
+        self.end(fold, task, Ended::Stopped, Writes::default());
     }
 
     fn does_not_fit(&self, path: &str, what: &str) -> Halt {
@@ -144,9 +155,7 @@ impl Driver {
                 self.keep_for_retry(fold, task);
                 self.core.apply(Event::Judged { task, cause: Box::new(cause), retry_in, routed });
             }
-            EventKind::NodeCancelled if self.core.is_stopping(task) => {
-                self.end(fold, task, Ended::Stopped, Writes::default());
-            }
+            EventKind::NodeCancelled if self.core.is_stopping(task) => self.stopped(fold, task),
             EventKind::TimerFired if fold.is_lenient && place.is_scope() && !fold.is_delayed(path) => {
                 if let Some((timer, _)) = fold.timers.get(path) {
                     fold.deferred.push(Deferred::TimedOut { place, timer: *timer });
@@ -174,7 +183,7 @@ impl Driver {
                 journal.desk.forget_below(path);
                 self.has_completed(place);
             }
-            EventKind::NodeWaiting { .. } | EventKind::NodeCancelled => journal.desk.forget_below(path),
+            EventKind::NodeWaiting { .. } => journal.desk.forget_below(path),
             EventKind::NodeFailed { retry_in, .. } => {
                 journal.desk.forgive_below(path);
                 self.has_failed(place, retry_in.is_some());
