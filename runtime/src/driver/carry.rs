@@ -85,6 +85,10 @@ impl Driver {
             Err(halt) => return self.halt = Some(halt),
         };
         let entered = self.enter(task, place, may_repeat, arrived);
+        if let Some(journal) = &self.shared.journal {
+            // A graph that is entered begins from its start, also where what is left of the attempt before was on record.
+            journal.desk.forget_below(&place.to_string());
+        }
         self.shared.record(
             || place.to_string(),
             || EventKind::NodeStarted {

@@ -1,8 +1,9 @@
 //! What becomes of what a node had asked its context for, when the graph around it fails.
 //!
 //! A node's own next attempt has the same input, and is given back its steps and children. When the graph around it is
-//! tried again, all in there begins anew, on inputs that may be others: nothing is given back then. A run that has failed
-//! may be retried where it failed, so what a node had asked for stays until something takes its failure up.
+//! tried again, all in there begins anew, on inputs that may be others: nothing is given back then. The nodes of `[..]` do
+//! not stand below it by their paths, and so are known here. A run that has failed may be retried where it failed, so what a
+//! node had asked for stays until something takes its failure up.
 
 use super::run::Driver;
 use crate::core::Place;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::state::Sum;
 use graphweft::{ChildError, EventKind, RetryPolicy};
@@ -419,4 +420,30 @@ fn a_step_of_a_node_that_was_cancelled_is_not_given_back_after_a_crash() {
     let remains = Remains::default();
     remains.dies_at::<holding_again>(1, "again");
     assert_eq!(remains.goes_on::<holding_again>().0.unwrap(), 2);
+}
+
+workflow! { later_trip(u32) -> usize {
+    let again = booking(retry(max_attempts = 2, initial_delay = "300ms", jitter = 0.0));
+    START => again;
+} }
+
+#[node]
+async fn travels(n: u32, ctx: &Context) -> Result<usize, String> {
+    ctx.run::<later_trip>(n).await.map_err(|error| error.to_string())
+}
+
+workflow! { travelling(u32) -> usize { START => travels; } }
+
+#[test]
+fn a_step_in_a_child_workflow_is_not_given_back_after_a_crash_between_two_attempts_around_it() {
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        let run = engine.start::<travelling>(1).id("run").await.unwrap();
+        let is_to_be_tried_again = |kind: &EventKind| matches!(kind, EventKind::NodeFailed { retry_in: Some(_), .. });
+        let mut events = run.events();
+        while !is_to_be_tried_again(&events.next().await.expect("it fails once").kind) {}
+    });
+    assert_eq!(remains.journal.lines(), ["gate", "reserve"]);
+    assert_eq!(remains.goes_on::<travelling>().0.unwrap(), 2);
 }
