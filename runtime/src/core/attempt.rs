@@ -82,7 +82,7 @@ impl<V> Machine<V> {
 
     pub(super) fn begin_attempt(&mut self, program: &Program, task: TaskId) {
         let (Some(spec), Some(place)) = (self.spec(program, task), self.place_of(task)) else { return };
-        let version = self.state.version;
+        let version = self.as_of.as_ref().map_or(self.state.version, |seen| seen.version);
         let Some(at) = self.tasks.get_mut(task) else { return };
         at.attempt += 1;
         at.seen = version;
@@ -92,7 +92,8 @@ impl<V> Machine<V> {
         if spec.kind == NodeKind::Leaf {
             self.slots.running += 1;
             let local = spec.collector.as_ref().and_then(|_| self.local_of(program, task));
-            let sees = Sees { state: Arc::clone(&self.state.values), local };
+            let state = self.as_of.as_ref().map_or(&self.state.values, |seen| &seen.values);
+            let sees = Sees { state: Arc::clone(state), local };
             self.out.push_back(Command::Run { task, place, attempt, may_repeat, arrived, sees });
         } else {
             self.out.push_back(Command::Enter { task, place, attempt, may_repeat, arrived });

@@ -92,6 +92,12 @@ impl<V> Frame<V> {
         }
     }
 
+    /// Lets go of all that has arrived.
+    pub(super) fn clear(&mut self) {
+        self.groups.clear();
+        self.collectors.clear();
+    }
+
     /// Makes it the frame of a new turn; what it has allocated stays in use.
     pub(super) fn reset(&mut self, kind: usize, layout: &FrameLayout, parent: usize, turn: u64) {
         self.kind = kind;

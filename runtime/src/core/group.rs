@@ -9,6 +9,7 @@ use super::limits::Gate;
 use super::machine::Machine;
 use super::message::Command;
 use super::path::ScopePath;
+use super::state::Seen;
 use super::task::{TaskId, TaskStage};
 use super::token::{Arrived, Emitted};
 use crate::fault::Failure;
@@ -29,6 +30,10 @@ pub(super) struct Group<V> {
     pub(super) held_open: usize,
     /// How many items may be under way at once.
     limit: usize,
+    /// Whether the driver was asked to say when the next item begins, so that none begins before.
+    one_by_one: bool,
+    /// The state when the first item began, which is when all begin that need not wait for others.
+    began: Seen,
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,
     /// By graph and node: who is in the node and who waits for it.
@@ -64,6 +69,8 @@ impl<V> Machine<V> {
             held: VecDeque::new(),
             held_open: 0,
             limit,
+            one_by_one: false,
+            began: Seen { version: self.state.version, values: Arc::clone(&self.state.values) },
             failed: None,
             gates: HashMap::new(),
         };
@@ -72,6 +79,19 @@ impl<V> Machine<V> {
             at.stage = TaskStage::Inside;
         }
         self.go_on(program, task);
+    }
+
+    /// The driver has carried out what was to be done for the items before: the next one begins.
+    pub(super) fn goes_on(&mut self, program: &Program, task: TaskId) {
+        let Some(group) = self.tasks.get_mut(task).and_then(|task| task.group.as_mut()) else { return };
+        group.one_by_one = false;
+        self.as_of = Some(group.began.clone());
+        self.go_on(program, task);
+    }
+
+    /// Whether items of `[..]` may begin one after the other, without anyone seeing the difference.
+    fn may_take_its_time(&self) -> bool {
+        !self.notes && !self.replaying && self.slots.are_unlimited()
     }
 
     /// Begins items that may begin; when all are over, so is the attempt.
@@ -83,6 +103,9 @@ impl<V> Machine<V> {
             let Some(group) = at.group.as_mut() else { return };
             if stopping {
                 group.pending.clear();
+            }
+            if group.one_by_one && !group.pending.is_empty() {
+                return;
             }
             if !self.replaying {
                 if group.open - group.held_open >= group.limit {
@@ -111,6 +134,14 @@ impl<V> Machine<V> {
             let inside = Arc::clone(&program.layouts[layout]);
             let path = Arc::new(ScopePath { layout: inside, around: Some(around), prefix: None, item: item_name });
             self.open_scope(program, layout, path, Some((task, item, each)), emitted);
+            if self.may_take_its_time()
+                && let Some(group) = self.tasks.get_mut(task).and_then(|task| task.group.as_mut())
+                && group.limit == usize::MAX
+                && !group.pending.is_empty()
+            {
+                group.one_by_one = true;
+                self.out.push_back(Command::GoOn(task));
+            }
         }
         let Some(at) = self.tasks.get_mut(task) else { return };
         if at.group.as_ref().is_none_or(|group| group.open > 0) {

@@ -11,8 +11,8 @@ use super::layout::{Layout, Program};
 use super::limits::Slots;
 use super::message::{Command, Event, Note, TimerId};
 use super::path::Place;
-use super::scope::Scope;
-use super::state::StateMap;
+use super::scope::{Scope, Spare};
+use super::state::{Seen, StateMap};
 use super::task::{TaskId, Tasks};
 use crate::core::ScopePath;
 
@@ -27,6 +27,8 @@ pub(crate) struct Core<V> {
 pub(super) struct Machine<V> {
     pub(super) scopes: Vec<Option<Scope<V>>>,
     pub(super) free_scopes: Vec<usize>,
+    /// What a scope that is over has allocated, for the next one.
+    pub(super) spare: Option<Spare<V>>,
     pub(super) tasks: Tasks<V>,
     pub(super) work: VecDeque<Work<V>>,
     pub(super) out: VecDeque<Command<V>>,
@@ -34,6 +36,8 @@ pub(super) struct Machine<V> {
     pub(super) timers: HashMap<TimerId, TaskId>,
     pub(super) next_timer: u64,
     pub(super) state: StateMap,
+    /// The state that attempts which begin now see, where they should have begun before.
+    pub(super) as_of: Option<Seen>,
     /// What the driver drew for the event that is being applied: the jitter of a delay comes of it.
     pub(super) random: f64,
     pub(super) notes: bool,
@@ -66,6 +70,7 @@ impl<V> Core<V> {
         let machine = Machine {
             scopes: Vec::new(),
             free_scopes: Vec::new(),
+            spare: None,
             tasks: Tasks::new(),
             work: VecDeque::new(),
             out: VecDeque::new(),
@@ -73,6 +78,7 @@ impl<V> Core<V> {
             timers: HashMap::new(),
             next_timer: 0,
             state: StateMap::new(state),
+            as_of: None,
             random: 0.0,
             notes,
             replaying: false,
@@ -99,6 +105,7 @@ impl<V> Core<V> {
                 machine.ended(program, task, ended, writes);
             }
             Event::Entered { task, inputs } => machine.entered(program, task, inputs),
+            Event::GoOn { task } => machine.goes_on(program, task),
             Event::Routed { task, emitted } => machine.routed(program, task, emitted),
             Event::Fired { timer, random } => {
                 machine.random = random;
@@ -111,6 +118,7 @@ impl<V> Core<V> {
             Event::Replayed => machine.replayed(program),
         }
         machine.settle(program);
+        machine.as_of = None;
     }
 
     pub(crate) fn next_command(&mut self) -> Option<Command<V>> {

@@ -28,6 +28,8 @@ pub(crate) enum Event<V> {
     },
     /// An answer to [`Command::Enter`]: what START of the graph inside has emitted, for each item.
     Entered { task: TaskId, inputs: Vec<Emitted<V>> },
+    /// An answer to [`Command::GoOn`].
+    GoOn { task: TaskId },
     /// An answer to [`Command::Route`].
     Routed { task: TaskId, emitted: Option<Emitted<V>> },
     /// A timer has run out. `random` as above: it may be the time of an attempt that another follows.
@@ -84,6 +86,9 @@ pub(crate) enum Command<V> {
         may_repeat: bool,
         arrived: Option<Arrived<V>>,
     },
+    /// Say so when all before this is carried out: the next item of `[..]` is begun then. What items need at once is not
+    /// taken for all of them before the first has begun.
+    GoOn(TaskId),
     /// Make a node's output of what arrived at END of the graph inside, in the order of the inputs.
     Leave {
         task: TaskId,

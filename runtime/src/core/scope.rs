@@ -33,6 +33,20 @@ pub(super) struct Scope<V> {
     pub(super) held: bool,
 }
 
+/// What a scope that is over has allocated. Holds nothing of what was in it.
+pub(super) struct Spare<V> {
+    root: Frame<V>,
+    tasks: Vec<TaskId>,
+}
+
+/// What is left of a scope that is over.
+struct Removed<V> {
+    path: Arc<ScopePath>,
+    parent: Option<(TaskId, usize)>,
+    closing: Option<Closing>,
+    output: Option<Arrived<V>>,
+}
+
 /// Why a scope ends before its graph has.
 pub(super) enum Closing {
     Failed(Failure),
@@ -49,7 +63,8 @@ impl<V> Machine<V> {
         parent: Option<(TaskId, usize, Option<TaskId>)>,
         emitted: Emitted<V>,
     ) {
-        let mut root = Frame::new();
+        let Spare { mut root, tasks } =
+            self.spare.take().unwrap_or_else(|| Spare { root: Frame::new(), tasks: Vec::new() });
         root.reset(0, &program.layouts[layout].frames[0], 0, 1);
         let nothing_to_do = root.open == 0;
         let scope = Scope {
@@ -59,7 +74,7 @@ impl<V> Machine<V> {
             each: parent.and_then(|(_, _, each)| each),
             frames: vec![root],
             free_frames: Vec::new(),
-            tasks: Vec::new(),
+            tasks,
             closing: None,
             output: None,
             held: self.replaying && parent.is_some_and(|(task, _, each)| each == Some(task)),
@@ -80,11 +95,17 @@ impl<V> Machine<V> {
         }
     }
 
-    fn remove_scope(&mut self, scope: usize) -> Option<Scope<V>> {
+    fn remove_scope(&mut self, scope: usize) -> Option<Removed<V>> {
         self.unhold(scope);
-        let removed = self.scopes.get_mut(scope)?.take()?;
+        let Scope { path, parent, mut frames, mut tasks, closing, output, .. } = self.scopes.get_mut(scope)?.take()?;
         self.free_scopes.push(scope);
-        Some(removed)
+        frames.truncate(1);
+        if let Some(mut root) = frames.pop() {
+            root.clear();
+            tasks.clear();
+            self.spare = Some(Spare { root, tasks });
+        }
+        Some(Removed { path, parent, closing, output })
     }
 
     /// Nothing in the graph can move any more.
@@ -136,8 +157,8 @@ impl<V> Machine<V> {
         if !self.scope(scope).is_some_and(|at| at.closing.is_some() && at.tasks.is_empty()) {
             return;
         }
-        let Some(mut at) = self.remove_scope(scope) else { return };
-        match (at.parent, at.closing.take()) {
+        let Some(at) = self.remove_scope(scope) else { return };
+        match (at.parent, at.closing) {
             (Some((task, item)), Some(Closing::Failed(failure))) => self.item_failed(program, task, item, failure),
             (Some((task, item)), _) => self.item_cancelled(program, task, item),
             (None, Some(Closing::Failed(failure))) => self.end(RunEnd::Failed(failure)),

@@ -54,6 +54,13 @@ pub(crate) struct WriteSet {
     pub(crate) local: Vec<Write>,
 }
 
+/// The state as it was at some point.
+#[derive(Clone)]
+pub(super) struct Seen {
+    pub(super) version: u64,
+    pub(super) values: Arc<Map<String, Value>>,
+}
+
 /// The state as its readers see it, and for each key who wrote it last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateMap {

@@ -39,6 +39,7 @@ impl Driver {
                 Command::Enter { task, place, attempt, may_repeat, arrived } => {
                     self.begin_inside(task, &place, attempt, may_repeat, arrived);
                 }
+                Command::GoOn(task) => self.core.apply(Event::GoOn { task }),
                 Command::Leave { task, place, ends } => self.leave_inside(task, &place, ends),
                 Command::Route { task, place, error } => {
                     let emitted = self.route(&place, &error).map(|routed| {

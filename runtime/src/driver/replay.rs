@@ -375,7 +375,7 @@ impl Driver {
                     fold.note(task, &place, &note);
                 }
                 Command::End(end) => fold.end = Some(*end),
-                Command::Cancel(_) | Command::Route { .. } => {}
+                Command::Cancel(_) | Command::GoOn(_) | Command::Route { .. } => {}
             }
         }
     }

@@ -23,6 +23,7 @@ pub(super) struct Setup {
     inside: BTreeMap<(usize, String), (ScopeKind, usize)>,
     options: BTreeMap<String, NodeOptions>,
     max_concurrency: usize,
+    notes: bool,
 }
 
 pub(super) fn workflow(text: &str) -> Setup {
@@ -31,6 +32,7 @@ pub(super) fn workflow(text: &str) -> Setup {
         inside: BTreeMap::new(),
         options: BTreeMap::new(),
         max_concurrency: 0,
+        notes: true,
     }
 }
 
@@ -53,6 +55,12 @@ impl Setup {
     /// Sets options of every node of this name.
     pub(super) fn options(mut self, node: &str, set: impl FnOnce(&mut NodeOptions)) -> Self {
         set(self.options.entry(node.to_owned()).or_default());
+        self
+    }
+
+    /// Nobody wants notes.
+    pub(super) fn unwatched(mut self) -> Self {
+        self.notes = false;
         self
     }
 
@@ -89,7 +97,7 @@ impl Setup {
             layouts.push(Arc::new(Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect())));
         }
         let program = Arc::new(Program { layouts });
-        let core = Core::new(Arc::clone(&program), self.max_concurrency, true, Map::new(), None);
+        let core = Core::new(Arc::clone(&program), self.max_concurrency, self.notes, Map::new(), None);
         let labels = self.nets.iter().map(|(_, net)| net.labels.clone()).collect();
         Sim {
             core,
@@ -99,12 +107,14 @@ impl Setup {
             entering: BTreeMap::new(),
             arrived: BTreeMap::new(),
             local: BTreeMap::new(),
+            seen: BTreeMap::new(),
             stopping: Vec::new(),
             timers: BTreeMap::new(),
             notes: Vec::new(),
             started: Vec::new(),
             routes: BTreeMap::new(),
             awaiting: BTreeMap::new(),
+            to_go_on: None,
             random: 0.0,
             end: None,
         }
@@ -121,6 +131,8 @@ pub(super) struct Sim {
     pub(super) arrived: BTreeMap<String, Arrived<u32>>,
     /// What each node has kept for itself.
     pub(super) local: BTreeMap<String, Arc<Map<String, Value>>>,
+    /// The state that each node saw.
+    pub(super) seen: BTreeMap<String, Arc<Map<String, Value>>>,
     /// Nodes that were told to stop and have not.
     pub(super) stopping: Vec<String>,
     pub(super) timers: BTreeMap<TimerId, Duration>,
@@ -132,6 +144,8 @@ pub(super) struct Sim {
     pub(super) routes: BTreeMap<String, &'static str>,
     /// What waits for a record, by path.
     awaiting: BTreeMap<String, TaskId>,
+    /// Where the next item waits until the driver has seen to those before.
+    to_go_on: Option<TaskId>,
     pub(super) random: f64,
     pub(super) end: Option<RunEnd<u32>>,
 }
@@ -157,6 +171,12 @@ impl Sim {
     fn begin(&mut self) {
         let emitted = self.tokens(0, START, 0, 1);
         self.tell(Event::Begun(emitted));
+    }
+
+    /// The driver has seen to the items before; the next one begins.
+    pub(super) fn goes_on(&mut self) {
+        let task = self.to_go_on.take().expect("an item waits");
+        self.tell(Event::GoOn { task });
     }
 
     /// A record says that an attempt has begun.
@@ -189,6 +209,7 @@ impl Sim {
             Command::Run { task, place, attempt, arrived, sees, .. } => {
                 let path = self.start(&place, attempt, arrived);
                 self.local.insert(path.clone(), sees.local.unwrap_or_default());
+                self.seen.insert(path.clone(), sees.state);
                 self.running.insert(path, (task, place));
             }
             Command::Enter { task, place, attempt, arrived, .. } => {
@@ -211,6 +232,7 @@ impl Sim {
                 self.stopping.push(path.expect("what is cancelled runs"));
             }
             Command::Forget(_) => {}
+            Command::GoOn(task) => assert!(self.to_go_on.replace(task).is_none(), "it is asked once"),
             Command::SetTimer { timer, after, .. } => {
                 self.timers.insert(timer, after);
             }

@@ -30,6 +30,18 @@ fn two_nodes_that_replace_a_key_at_the_same_time_are_an_error_with_both_names() 
 }
 
 #[test]
+fn items_that_begin_one_after_the_other_have_begun_at_once() {
+    let mut run = workflow("START>[b]; [b]>END").each("[b]", "START>b; b>END").unwatched().start();
+    run.enters("w/[b]", &[1, 2]);
+    run.done_writing("w/b[0]", set("k", 1));
+    run.goes_on();
+    assert!(run.seen["w/b[1]"].is_empty());
+    run.done_writing("w/b[1]", set("k", 2));
+    let (key, first, second) = ("k".into(), "w/b[0]".into(), "w/b[1]".into());
+    assert_eq!(run.failure().cause.fault, Some(Fault::StateConflict { key, first, second }));
+}
+
+#[test]
 fn another_attempt_that_has_seen_the_write_may_replace_it() {
     let mut run = workflow("START>a; START>b; (a,b)>END").options("b", |of| of.retry.max_attempts = 2).start();
     run.done_writing("w/a", set("k", 1));
