@@ -105,7 +105,13 @@ fn goes_on<W: Workflow<Input = u64>>(directory: TempDir) -> (TempDir, Duration) 
     (directory, took)
 }
 
-#[library_benchmark(config = limits::at_most_within("*sqlite::read::records*", limits::DECODE))]
+#[library_benchmark(config = limits::at_most_within("*sqlite::records::Journal*batch*", limits::READ))]
+#[bench::of_10000(cut_short::<rounds_and_last>(STEPS - 1))]
+fn read(directory: TempDir) -> (TempDir, Duration) {
+    goes_on::<rounds_and_last>(directory)
+}
+
+#[library_benchmark(config = limits::at_most_within("*sqlite::records::decode_all*", limits::DECODE))]
 #[bench::of_10000(cut_short::<rounds_and_last>(STEPS - 1))]
 fn decode(directory: TempDir) -> (TempDir, Duration) {
     goes_on::<rounds_and_last>(directory)
@@ -124,5 +130,5 @@ fn steps_given_back(directory: TempDir) -> (TempDir, Duration) {
 }
 
 library_benchmark_group!(name = in_memory, benchmarks = [chain, each, fan_out, rounds, in_engine]);
-library_benchmark_group!(name = recorded, benchmarks = [durable_steps, decode, replay, steps_given_back]);
+library_benchmark_group!(name = recorded, benchmarks = [durable_steps, read, decode, replay, steps_given_back]);
 main!(library_benchmark_groups = [in_memory, recorded]);

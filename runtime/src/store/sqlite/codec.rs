@@ -17,7 +17,7 @@ use super::times::{from_millis, to_millis};
 use crate::event::{Entered, EventKind};
 use crate::fault::{Cause, Failure};
 use crate::state::StateWrite;
-use crate::store::Record;
+use crate::store::{Record, Stored};
 
 /// So many records stand in a row at most, so that reading a page of a long batch does not decode the whole of it.
 const ROW: usize = 128;
@@ -39,12 +39,20 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<EncodedRow>, serde_json::
         .collect()
 }
 
-/// Decodes a row and adds its records to `into`; where that fails, what came before the bad one is there.
-pub(super) fn decode(body: &[u8], into: &mut Vec<Record>) -> Result<(), serde_json::Error> {
-    let mut from = serde_json::Deserializer::from_slice(body);
+/// Decodes a row whose first record has the number `first`, and adds its records to `into`; where that fails, what came
+/// before the bad one is there.
+pub(super) fn decode(
+    body: &[u8],
+    first: u64,
+    time: SystemTime,
+    into: &mut Vec<Stored>,
+) -> Result<(), serde_json::Error> {
+    // Looked at once for all of its strings.
+    let body = std::str::from_utf8(body).map_err(serde_json::Error::custom)?;
+    let mut from = serde_json::Deserializer::from_str(body);
     // Output may nest as deeply as its type; what was written has to be readable.
     from.disable_recursion_limit();
-    Into(into).deserialize(&mut from)?;
+    Into { stored: into, seq: first, time }.deserialize(&mut from)?;
     from.end()
 }
 
@@ -69,7 +77,12 @@ impl Serialize for Kind<'_> {
     }
 }
 
-struct Into<'a>(&'a mut Vec<Record>);
+struct Into<'a> {
+    stored: &'a mut Vec<Stored>,
+    /// The number of the next record.
+    seq: u64,
+    time: SystemTime,
+}
 
 impl<'de> DeserializeSeed<'de> for Into<'_> {
     type Value = ();
@@ -87,9 +100,11 @@ impl<'de> Visitor<'de> for Into<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<(), A::Error> {
+        let Into { stored, mut seq, time } = self;
         while let Some(path) = row.next_element()? {
             let Owned(kind) = row.next_element()?.ok_or_else(|| A::Error::custom("a path without a record"))?;
-            self.0.push(Record { path, kind });
+            stored.push(Stored { seq, time, record: Record { path, kind } });
+            seq += 1;
         }
         Ok(())
     }

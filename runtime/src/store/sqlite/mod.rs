@@ -8,6 +8,7 @@ mod owners;
 mod queue;
 mod read;
 mod reader;
+mod records;
 mod row;
 mod runs;
 mod schema;
@@ -358,7 +359,7 @@ impl Store for SqliteStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.0.reader.read(move |connection| read::records(connection, run, from, limit)).boxed()
+        self.0.reader.read(move |connection| records::read(connection, run, from, limit)).boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {

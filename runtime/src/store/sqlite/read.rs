@@ -2,18 +2,16 @@
 
 use std::sync::LazyLock;
 
-use rusqlite::types::{ToSql, Type, ValueRef};
-use rusqlite::{Connection, OptionalExtension, Row, Rows, params, params_from_iter};
+use rusqlite::types::ToSql;
+use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
 use serde_json::Value;
 
-use super::codec::decode;
 use super::row::{COLUMNS, RunRow};
 use super::runs::{status_number, status_of};
-use super::schema::rows_of;
 use super::seal;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
-use crate::store::{Owner, RunHeader, RunKey, RunQuery, RunStatus, StoreError, Stored};
+use crate::store::{Owner, RunHeader, RunKey, RunQuery, RunStatus};
 
 /// A header, in the order in which [`header`] takes its columns.
 static HEADER: LazyLock<String> = LazyLock::new(|| {
@@ -128,79 +126,6 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
     let statement = format!("{} WHERE {} ORDER BY key DESC LIMIT {limit}", *HEADER, wanted.join(" AND "));
     let mut select = connection.prepare(&statement)?;
     headers(select.query(params_from_iter(values))?)
-}
-
-pub(super) fn records(connection: &Connection, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
-    let ids = rows_of(run);
-    // Read first: there may be more by now, and never fewer.
-    let known = RunRow::find(connection, to_integer(run.0))?.map_or(0, |row| from_integer(row.records));
-    let mut stored = Vec::new();
-    let mut decoded = Vec::new();
-    // Begins with the row that holds number `from`, which may hold records before it.
-    let mut select = connection.prepare_cached(
-        "SELECT id, time, records, body, checksum FROM journal
-         WHERE id >= coalesce((SELECT id FROM journal WHERE id >= ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1), ?1)
-         AND id < ?3 ORDER BY id",
-    )?;
-    let mut rows =
-        select.query(params![ids.start, ids.start.saturating_add(to_integer(from)).min(ids.end - 1), ids.end])?;
-    let mut next = None;
-    loop {
-        if stored.len() >= limit {
-            break;
-        }
-        let Some(row) = rows.next()? else {
-            let there = next.unwrap_or_default();
-            if there < known {
-                return Err(damaged(connection, run, |run| format!("record {there} of {run} is not there")));
-            }
-            break;
-        };
-        let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let ValueRef::Text(body) = row.get_ref(3)? else {
-            return Err(rusqlite::Error::InvalidColumnType(3, "body".to_owned(), Type::Text).into());
-        };
-        let first = from_integer(id - ids.start);
-        if row.get::<_, i64>(4)? != seal::of_records(id, time, records, body) {
-            return Err(damaged(connection, run, |run| format!("record {first} of {run} does not match its checksum")));
-        }
-        // The first row that is there holds number `from` or one before it, or is that of number 0.
-        let expected = next.unwrap_or_else(|| first.min(from));
-        if first != expected {
-            return Err(damaged(connection, run, |run| format!("record {expected} of {run} is not there")));
-        }
-        next = Some(first + from_integer(records));
-        let sound = decode(body, &mut decoded).map_err(|error| error.to_string());
-        if let Some(message) = sound.err().or_else(|| miscounted(decoded.len(), records)) {
-            return Err(bad_record(connection, run, first + decoded.len() as u64, &message).into());
-        }
-        let time = from_millis(time);
-        for (seq, record) in (first..).zip(decoded.drain(..)) {
-            if seq >= from && stored.len() < limit {
-                stored.push(Stored { seq, time, record });
-            }
-        }
-    }
-    Ok(stored)
-}
-
-fn miscounted(found: usize, counted: i64) -> Option<String> {
-    (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
-}
-
-fn bad_record(connection: &Connection, run: RunKey, seq: u64, message: &str) -> StoreError {
-    let run = id_of(connection, run).unwrap_or_else(|| format!("number {}", run.0));
-    StoreError::BadRecord { run, seq, message: format!("{message}; it is of a newer version of graphweft") }
-}
-
-fn damaged(connection: &Connection, run: RunKey, message: impl FnOnce(&str) -> String) -> Trouble {
-    let run = id_of(connection, run).map_or_else(|| format!("run number {}", run.0), |id| format!("run `{id}`"));
-    Trouble::Damaged(message(&run))
-}
-
-/// Where that can still be read.
-fn id_of(connection: &Connection, run: RunKey) -> Option<String> {
-    RunRow::find(connection, to_integer(run.0)).ok().flatten().map(|row| row.id)
 }
 
 pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>, Trouble> {

@@ -10,7 +10,7 @@ use super::trouble::Trouble;
 use crate::store::StoreError;
 
 /// In bytes, of which only what is used is taken. Values may nest deeply.
-const STACK: usize = 16 << 20;
+pub(super) const STACK: usize = 16 << 20;
 
 type Work = Box<dyn FnOnce(&Connection) + Send>;
 

@@ -8,7 +8,7 @@ use super::super::codec::{decode, encode};
 use crate::event::{Entered, EventKind};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state::{StateOp, StateWrite};
-use crate::store::Record;
+use crate::store::{Record, Stored};
 
 fn writes() -> Vec<StateWrite> {
     let map = Map::from_iter([("a".to_owned(), json!(1))]);
@@ -91,8 +91,9 @@ fn every_kind_of_record_comes_back_as_it_was() {
         let record = Record { path: "checkout/plan/search:rust".to_owned(), kind };
         let [row] = &encode(std::slice::from_ref(&record)).unwrap()[..] else { panic!("one row for one record") };
         let mut decoded = Vec::new();
-        decode(row.body.as_bytes(), &mut decoded).unwrap();
-        assert_eq!(decoded, [record], "{}", row.body);
+        let time = SystemTime::UNIX_EPOCH;
+        decode(row.body.as_bytes(), 7, time, &mut decoded).unwrap();
+        assert_eq!(decoded, [Stored { seq: 7, time, record }], "{}", row.body);
     }
 }
 

@@ -1,10 +1,12 @@
 //! Writing and reading that fails, and what it is called.
 
 use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rusqlite::params;
 
+use super::super::Durability;
 use super::super::row::RunRow;
 use super::super::schema::rows_of;
 use super::super::seal;
@@ -106,6 +108,58 @@ async fn a_record_that_is_missing_at_the_beginning_is_found_out() {
 async fn a_record_that_is_missing_at_the_end_is_found_out() {
     let statement = "DELETE FROM journal WHERE instr(body, 'three')";
     damaged(statement, "record 3 of run `a` is not there").await;
+}
+
+/// As many rows, of a record each, as a thread of its own decodes while others are read.
+const MANY: u64 = 3000;
+
+async fn with_many_rows() -> (TempDir, PathBuf, SqliteStore, RunKey) {
+    let (directory, path) = place();
+    let store = SqliteStore::builder().durability(Durability::Relaxed).open(&path).await.unwrap();
+    let run = create(&store, new_run("a")).await.key;
+    for at in 1..MANY {
+        add(&store, run, at, &[said(&format!("number {at}"))]).await;
+    }
+    (directory, path, store, run)
+}
+
+#[tokio::test]
+async fn a_long_journal_is_read_whole_and_from_anywhere_in_it() {
+    let (_directory, _path, store, run) = with_many_rows().await;
+    let all = store.read(run, 0, usize::MAX).await.unwrap();
+    assert!(all.iter().map(|stored| stored.seq).eq(0..MANY));
+    assert_eq!(all[2999].record, said("number 2999"));
+    for (from, limit) in [(1, 2999), (1, 2998), (500, 600), (511, 514), (2000, usize::MAX), (2999, 7), (0, 512)] {
+        let page = store.read(run, from, limit).await.unwrap();
+        let (from, to) = (from as usize, (from as usize).saturating_add(limit).min(all.len()));
+        assert_eq!(page, all[from..to], "from {from} to {to}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_long_journal_the_first_record_that_is_wrong_is_named() {
+    let (_directory, path, store, run) = with_many_rows().await;
+    let start = rows_of(run).start;
+    let others = behind_the_back(&path);
+    let body = r#"["a",{"novel":{}}]"#;
+    let unknown = |number: i64| {
+        let id = start + number;
+        let time: i64 = others.query_row("SELECT time FROM journal WHERE id = ?1", [id], |row| row.get(0)).unwrap();
+        let change = "UPDATE journal SET body = ?1, checksum = ?2 WHERE id = ?3";
+        others.execute(change, params![body, seal::of_records(id, time, 1, body.as_bytes()), id]).unwrap();
+    };
+    others.execute("DELETE FROM journal WHERE id = ?1", [start + 2900]).unwrap();
+    let corrupt = |says: &str| Err(StoreError::Corrupt { path: path.clone(), message: says.to_owned() });
+    assert_eq!(store.read(run, 0, usize::MAX).await, corrupt("record 2900 of run `a` is not there"));
+    others.execute("UPDATE journal SET body = body || ' ' WHERE id = ?1", [start + 2800]).unwrap();
+    assert_eq!(store.read(run, 0, usize::MAX).await, corrupt("record 2800 of run `a` does not match its checksum"));
+    for number in [2700, 300] {
+        unknown(number);
+        let error = store.read(run, 0, usize::MAX).await.unwrap_err();
+        let StoreError::BadRecord { seq, .. } = error else { panic!("{error:?}") };
+        assert_eq!(seq, number.cast_unsigned());
+    }
+    assert_eq!(store.read(run, 0, 300).await.unwrap().len(), 300);
 }
 
 #[tokio::test]

@@ -1,0 +1,217 @@
+//! Reading the records of a run.
+//!
+//! Most of the time goes into decoding them, and so a long journal is decoded by a thread of its own while SQLite reads on.
+
+use std::ops::Range;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+
+use rusqlite::types::{Type, ValueRef};
+use rusqlite::{Connection, Rows, params};
+
+use super::codec::decode;
+use super::reader::STACK;
+use super::row::RunRow;
+use super::schema::rows_of;
+use super::seal;
+use super::times::{from_integer, from_millis, to_integer};
+use super::trouble::Trouble;
+use crate::store::{RunKey, StoreError, Stored};
+
+/// How many rows are read before they are decoded.
+const BATCH: usize = 512;
+
+/// How many batches may wait to be decoded.
+const WAITING: usize = 4;
+
+/// Rows as they stand in the file.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<RawRow>,
+    bodies: Vec<u8>,
+}
+
+struct RawRow {
+    /// The number of its first record.
+    first: u64,
+    time: i64,
+    records: i64,
+    /// Where its body is.
+    body: Range<usize>,
+}
+
+/// A record that cannot be decoded.
+struct Undecodable {
+    seq: u64,
+    message: String,
+}
+
+/// Which records are wanted.
+#[derive(Clone, Copy)]
+struct Wanted {
+    from: u64,
+    limit: usize,
+}
+
+/// Records `from` and following, at most `limit` of them.
+pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
+    let ids = rows_of(run);
+    // Read first: there may be more by now, and never fewer.
+    let known = RunRow::find(connection, to_integer(run.0))?.map_or(0, |row| from_integer(row.records));
+    // Begins with the row that holds number `from`, which may hold records before it.
+    let mut select = connection.prepare_cached(
+        "SELECT id, time, records, body, checksum FROM journal
+         WHERE id >= coalesce((SELECT id FROM journal WHERE id >= ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1), ?1)
+         AND id < ?3 ORDER BY id",
+    )?;
+    let rows =
+        select.query(params![ids.start, ids.start.saturating_add(to_integer(from)).min(ids.end - 1), ids.end])?;
+    let wanted = Wanted { from, limit };
+    let mut journal = Journal { connection, run, start: ids.start, known, wanted, rows, next: None, is_over: false };
+    let decoding = |batch: Batch, into: &mut Vec<Stored>| decode_batch(&batch, wanted, into);
+    let undecodable = |bad: Undecodable| bad_record(connection, run, &bad);
+
+    let first = journal.batch();
+    let mut stored = Vec::new();
+    if journal.is_over {
+        let Read { batch, trouble } = first;
+        decoding(batch, &mut stored).map_err(undecodable)?;
+        return trouble.map_or(Ok(stored), Err);
+    }
+    thread::scope(|scope| {
+        let (send, batches) = mpsc::sync_channel(WAITING);
+        let decoder = thread::Builder::new().name("graphweft-decode".to_owned()).stack_size(STACK);
+        let decoder = decoder.spawn_scoped(scope, move || decode_all(&batches, wanted))?;
+        let mut read = first;
+        let trouble = loop {
+            let Read { batch, trouble } = read;
+            // Where the decoder has stopped, it says why.
+            let goes_on = send.send(batch).is_ok() && trouble.is_none() && !journal.is_over;
+            if !goes_on {
+                break trouble;
+            }
+            read = journal.batch();
+        };
+        drop(send);
+        let decoded = decoder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        // What is wrong with a record comes before what is wrong with the rows behind it.
+        let stored = decoded.map_err(undecodable)?;
+        trouble.map_or(Ok(stored), Err)
+    })
+}
+
+/// The rows of a run that are yet to be read.
+struct Journal<'c> {
+    connection: &'c Connection,
+    run: RunKey,
+    start: i64,
+    /// So many records there are at least.
+    known: u64,
+    wanted: Wanted,
+    rows: Rows<'c>,
+    /// The number of the next record.
+    next: Option<u64>,
+    is_over: bool,
+}
+
+/// Rows, and what is wrong with the one behind them.
+struct Read {
+    batch: Batch,
+    trouble: Option<Trouble>,
+}
+
+impl Journal<'_> {
+    fn batch(&mut self) -> Read {
+        let mut batch = Batch::default();
+        while batch.rows.len() < BATCH && !self.is_over {
+            if let Err(trouble) = self.row(&mut batch) {
+                self.is_over = true;
+                return Read { batch, trouble: Some(trouble) };
+            }
+        }
+        Read { batch, trouble: None }
+    }
+
+    fn row(&mut self, batch: &mut Batch) -> Result<(), Trouble> {
+        let Wanted { from, limit } = self.wanted;
+        let read = self.next.map_or(0, |next| next.saturating_sub(from));
+        if usize::try_from(read).is_ok_and(|read| read >= limit) {
+            self.is_over = true;
+            return Ok(());
+        }
+        let Some(row) = self.rows.next()? else {
+            self.is_over = true;
+            let there = self.next.unwrap_or_default();
+            if there < self.known {
+                return Err(self.damaged(|run| format!("record {there} of {run} is not there")));
+            }
+            return Ok(());
+        };
+        let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let ValueRef::Text(body) = row.get_ref(3)? else {
+            return Err(rusqlite::Error::InvalidColumnType(3, "body".to_owned(), Type::Text).into());
+        };
+        let first = from_integer(id - self.start);
+        let is_sound = row.get::<_, i64>(4)? == seal::of_records(id, time, records, body);
+        let begins = batch.bodies.len();
+        batch.bodies.extend_from_slice(body);
+        if !is_sound {
+            return Err(self.damaged(|run| format!("record {first} of {run} does not match its checksum")));
+        }
+        // The first row that is there holds number `from` or one before it, or is that of number 0.
+        let expected = self.next.unwrap_or_else(|| first.min(from));
+        if first != expected {
+            return Err(self.damaged(|run| format!("record {expected} of {run} is not there")));
+        }
+        self.next = Some(first + from_integer(records));
+        batch.rows.push(RawRow { first, time, records, body: begins..batch.bodies.len() });
+        Ok(())
+    }
+
+    fn damaged(&self, message: impl FnOnce(&str) -> String) -> Trouble {
+        let id = id_of(self.connection, self.run);
+        let run = id.map_or_else(|| format!("run number {}", self.run.0), |id| format!("run `{id}`"));
+        Trouble::Damaged(message(&run))
+    }
+}
+
+fn decode_all(batches: &Receiver<Batch>, wanted: Wanted) -> Result<Vec<Stored>, Undecodable> {
+    let mut stored = Vec::new();
+    for batch in batches {
+        decode_batch(&batch, wanted, &mut stored)?;
+    }
+    Ok(stored)
+}
+
+fn decode_batch(batch: &Batch, wanted: Wanted, into: &mut Vec<Stored>) -> Result<(), Undecodable> {
+    for RawRow { first, time, records, body } in &batch.rows {
+        let before = into.len();
+        let sound = decode(&batch.bodies[body.clone()], *first, from_millis(*time), into);
+        let decoded = into.len() - before;
+        if let Some(message) = sound.map_err(|error| error.to_string()).err().or_else(|| miscounted(decoded, *records))
+        {
+            return Err(Undecodable { seq: first + decoded as u64, message });
+        }
+        if *first < wanted.from {
+            into.retain(|stored| stored.seq >= wanted.from);
+        }
+    }
+    into.truncate(wanted.limit);
+    Ok(())
+}
+
+fn miscounted(found: usize, counted: i64) -> Option<String> {
+    (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
+}
+
+fn bad_record(connection: &Connection, run: RunKey, bad: &Undecodable) -> Trouble {
+    let Undecodable { seq, message } = bad;
+    let run = id_of(connection, run).unwrap_or_else(|| format!("number {}", run.0));
+    let message = format!("{message}; it is of a newer version of graphweft");
+    StoreError::BadRecord { run, seq: *seq, message }.into()
+}
+
+/// Where that can still be read.
+fn id_of(connection: &Connection, run: RunKey) -> Option<String> {
+    RunRow::find(connection, to_integer(run.0)).ok().flatten().map(|row| row.id)
+}
