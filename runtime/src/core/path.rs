@@ -7,7 +7,7 @@
 //! - `digest/search[3]`: the fourth item in node `search` of `[search]` or `[search => summarise]`; `search[3]#2` in
 //!   the second turn of a loop inside the brackets, `search#2[3]` where the brackets stand in a loop.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use super::layout::Layout;
@@ -40,8 +40,8 @@ pub(crate) enum Turns {
     More(Arc<[u64]>),
 }
 
-impl fmt::Display for Turns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Turns {
+    pub(super) fn write_to(&self, to: &mut impl Write) -> fmt::Result {
         let pair;
         let turns: &[u64] = match self {
             Turns::Outside => &[],
@@ -56,7 +56,8 @@ impl fmt::Display for Turns {
             return Ok(());
         }
         for (at, turn) in turns.iter().enumerate() {
-            write!(f, "{}{turn}", if at == 0 { '#' } else { '.' })?;
+            to.write_char(if at == 0 { '#' } else { '.' })?;
+            write_number(*turn, to)?;
         }
         Ok(())
     }
@@ -64,27 +65,58 @@ impl fmt::Display for Turns {
 
 impl ScopePath {
     /// What stands before the name of each node of this scope.
-    fn write_before(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_before(&self, to: &mut impl Write) -> fmt::Result {
         match (&self.around, self.item) {
-            (None, _) => f.write_str(self.prefix.as_ref().unwrap_or(&self.layout.name)),
-            (Some(around), None) => fmt::Display::fmt(around, f),
-            (Some(around), Some(_)) => around.scope.write_before(f),
+            (None, _) => to.write_str(self.prefix.as_ref().unwrap_or(&self.layout.name)),
+            (Some(around), None) => around.write_to(to),
+            (Some(around), Some(_)) => around.scope.write_before(to),
         }
     }
 
     /// What stands behind it.
-    fn write_behind(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_behind(&self, to: &mut impl Write) -> fmt::Result {
         match (&self.around, self.item) {
             (Some(around), Some(item)) => {
-                around.scope.write_behind(f)?;
-                write!(f, "{}[{item}]", around.turns)
+                around.scope.write_behind(to)?;
+                around.turns.write_to(to)?;
+                to.write_char('[')?;
+                write_number(item as u64, to)?;
+                to.write_char(']')
             }
             _ => Ok(()),
         }
     }
 }
 
+/// In decimal. Paths are written often enough that the way through [`fmt::Formatter`] is noticed.
+fn write_number(mut number: u64, to: &mut impl Write) -> fmt::Result {
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    while number > 0 || first == digits.len() {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    to.write_str(std::str::from_utf8(&digits[first..]).map_err(|_| fmt::Error)?)
+}
+
 impl Place {
+    /// As text, which its `Display` gives as well, and takes three times as long.
+    pub(crate) fn path(&self) -> String {
+        let mut path = String::with_capacity(40);
+        // A string takes all that is written to it.
+        let _ = self.write_to(&mut path);
+        path
+    }
+
+    fn write_to(&self, to: &mut impl Write) -> fmt::Result {
+        self.scope.write_before(to)?;
+        to.write_char('/')?;
+        to.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
+        self.scope.write_behind(to)?;
+        self.turns.write_to(to)
+    }
+
     /// How many edges go live under a choice.
     pub(crate) fn edges(&self, choice: usize) -> usize {
         self.scope.layout.edges_of(self.node as usize, choice)
@@ -119,11 +151,7 @@ impl fmt::Display for ScopePath {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.scope.write_before(f)?;
-        f.write_str("/")?;
-        f.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
-        self.scope.write_behind(f)?;
-        fmt::Display::fmt(&self.turns, f)
+        self.write_to(f)
     }
 }
 

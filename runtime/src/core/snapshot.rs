@@ -158,7 +158,9 @@ fn frame_line<V>(layout: &Layout, scope: &Scope<V>, frame: &Frame<V>) -> String 
     let rest: [&dyn Debug; 4] = [&nodes, &loops, &groups, &collectors];
     let ends =
         (frame.open, frame.back_open, frame.next_begun, frame.last, sorted(&frame.not_taken), sorted(&frame.collected));
-    format!("{} kind {}{turns} {ends:?} {rest:?}", scope.path, frame.kind)
+    let mut line = format!("{} kind {}", scope.path, frame.kind);
+    turns.write_to(&mut line).expect("a string takes all");
+    line + &format!(" {ends:?} {rest:?}")
 }
 
 fn stop(why: &Stop) -> String {

@@ -88,10 +88,10 @@ impl Driver {
         let entered = self.enter(task, place, may_repeat, arrived);
         if let Some(journal) = &self.shared.journal {
             // A graph that is entered begins from its start, also where what is left of the attempt before was on record.
-            journal.desk.forget_below(&place.to_string());
+            journal.desk.forget_below(&place.path());
         }
         self.shared.record(
-            || place.to_string(),
+            || place.path(),
             || EventKind::NodeStarted {
                 attempt,
                 inside: entered.as_ref().ok().map(|inputs| self.entered(place, inputs)),
@@ -135,7 +135,7 @@ impl Driver {
             Err(halt) => return self.halt = Some(halt),
         };
         if let Some(journal) = &self.shared.journal {
-            journal.push(place.to_string(), EventKind::NodeStarted { attempt: number, inside: None, input: None });
+            journal.push(place.path(), EventKind::NodeStarted { attempt: number, inside: None, input: None });
         }
         let span = tracing::debug_span!("node", path = %place, attempt = number);
         let Some((node, limit, once_only)) = self.body(&place) else {
@@ -368,7 +368,7 @@ impl Driver {
             Some(self.given.swap_remove(at).1)
         });
         let Some(journal) = self.shared.journal.clone() else { return };
-        let path = place.to_string();
+        let path = place.path();
         match &note {
             Note::Failed { retry_in, .. } => self.has_failed(place, retry_in.is_some()),
             Note::Completed { .. } => self.has_completed(place),

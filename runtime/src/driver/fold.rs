@@ -1,5 +1,6 @@
 //! What is known of a run while its records are folded.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,7 @@ use crate::table::Token;
 /// What is known of the run while its records are folded.
 #[derive(Default)]
 pub(super) struct Fold {
-    /// By path: the last task there.
-    pub(super) tasks: HashMap<String, Known>,
-    pub(super) paths: Paths,
+    pub(super) nodes: Nodes,
     pub(super) timers: HashMap<String, (TimerId, Duration)>,
     /// The inputs of tasks that may be tried again.
     pub(super) kept: HashMap<TaskId, Arrived>,
@@ -56,26 +55,62 @@ pub(super) struct Known {
     pub(super) has_begun: bool,
 }
 
-/// The paths of tasks, by their places in the core.
+/// The nodes that have fired: each is found by its path, and by its task.
 #[derive(Default)]
-pub(super) struct Paths(Vec<Option<(TaskId, String)>>);
+pub(super) struct Nodes {
+    all: Vec<Known>,
+    by_path: HashMap<String, usize>,
+    /// By their places in the core.
+    by_task: Vec<Option<(TaskId, usize)>>,
+}
 
-impl Paths {
-    pub(super) fn insert(&mut self, task: TaskId, path: String) {
-        if self.0.len() <= task.place() {
-            self.0.resize_with(task.place() + 1, || None);
+impl Nodes {
+    /// The last one there.
+    pub(super) fn at(&self, path: &str) -> Option<&Known> {
+        Some(&self.all[*self.by_path.get(path)?])
+    }
+
+    pub(super) fn of(&mut self, task: TaskId) -> Option<&mut Known> {
+        let (of, at) = (*self.by_task.get(task.place())?)?;
+        (of == task).then(|| &mut self.all[at])
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Known> {
+        self.all.iter()
+    }
+
+    pub(super) fn into_iter(self) -> impl Iterator<Item = Known> {
+        self.all.into_iter()
+    }
+
+    /// A task is not found any more. What is known of it stays.
+    pub(super) fn forget(&mut self, task: TaskId) {
+        if let Some(place) = self.by_task.get_mut(task.place())
+            && let Some((_, at)) = place.take_if(|(of, _)| *of == task)
+        {
+            self.by_path.remove(&self.all[at].place.path());
         }
-        self.0[task.place()] = Some((task, path));
     }
 
-    pub(super) fn get(&self, task: TaskId) -> Option<&str> {
-        let (of, path) = self.0.get(task.place())?.as_ref()?;
-        (*of == task).then_some(path)
-    }
-
-    pub(super) fn remove(&mut self, task: TaskId) -> Option<String> {
-        let (_, path) = self.0.get_mut(task.place())?.take_if(|(of, _)| *of == task)?;
-        Some(path)
+    fn insert(&mut self, task: TaskId, place: Place, stage: Stage) {
+        let path = place.path();
+        let new = Known { task, place, stage, has_begun: false };
+        let at = match self.by_path.entry(path) {
+            Entry::Occupied(entry) => {
+                let known = &mut self.all[*entry.get()];
+                let has_begun = known.task == task && known.has_begun;
+                *known = Known { has_begun, ..new };
+                *entry.get()
+            }
+            Entry::Vacant(entry) => {
+                self.all.push(new);
+                *entry.insert(self.all.len() - 1)
+            }
+        };
+        if self.by_task.len() <= task.place() {
+            self.by_task.resize(task.place() + 1, None);
+        }
+        self.by_task[task.place()] = Some((task, at));
     }
 }
 
@@ -100,30 +135,20 @@ pub(super) struct Pending {
 }
 
 impl Fold {
-    pub(super) fn known(&mut self, task: TaskId) -> Option<&mut Known> {
-        self.tasks.get_mut(self.paths.get(task)?)
-    }
-
-    /// It is on record that an attempt has begun.
-    pub(super) fn begins(&mut self, path: &str) {
-        if let Some(known) = self.tasks.get_mut(path) {
-            known.has_begun = true;
-        }
-    }
-
+    /// Whether it is on record that an attempt has begun.
     pub(super) fn has_begun(&self, path: &str) -> bool {
-        self.tasks.get(path).is_some_and(|known| known.has_begun)
+        self.nodes.at(path).is_some_and(|known| known.has_begun)
     }
 
     /// Whether a node waits for its next attempt.
     pub(super) fn is_delayed(&self, path: &str) -> bool {
-        self.tasks.get(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
+        self.nodes.at(path).is_some_and(|known| matches!(known.stage, Stage::Waits))
     }
 
     /// Whether a path is that of something that a node has asked its context for, or stands in the graph of a child.
     pub(super) fn is_asked_for(&self, path: &str) -> bool {
         let above = std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'));
-        let nearest = above.filter_map(|(above, _)| self.tasks.get(above)).next();
+        let nearest = above.filter_map(|(above, _)| self.nodes.at(above)).next();
         nearest.is_some_and(|known| !known.place.is_scope())
     }
 
@@ -137,7 +162,7 @@ impl Fold {
 
     /// A node that had failed is to begin anew.
     pub(super) fn forgiven(&mut self, task: TaskId) {
-        let Some(known) = self.known(task) else { return };
+        let Some(known) = self.nodes.of(task) else { return };
         if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
             && let Some(arrived) = pending.arrived
         {
@@ -146,7 +171,7 @@ impl Fold {
     }
 
     pub(super) fn stage(&mut self, task: TaskId, place: Place, stage: Stage) {
-        match self.known(task) {
+        match self.nodes.of(task) {
             Some(known) => (known.place, known.stage) = (place, stage),
             None => self.is_there(task, place, stage),
         }
@@ -154,19 +179,16 @@ impl Fold {
 
     /// A task that has fired, or has had an attempt and waits for the next.
     pub(super) fn is_there(&mut self, task: TaskId, place: Place, stage: Stage) {
-        let path = place.to_string();
-        let has_begun = self.tasks.get(&path).is_some_and(|known| known.task == task && known.has_begun);
-        self.paths.insert(task, path.clone());
-        self.tasks.insert(path, Known { task, place, stage, has_begun });
+        self.nodes.insert(task, place, stage);
     }
 
     pub(super) fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {
         match (note, task) {
             (Note::Skipped, _) => {
-                self.skips.insert(place.to_string(), place.clone());
+                self.skips.insert(place.path(), place.clone());
             }
             (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
-                if let Some(known) = self.known(task) {
+                if let Some(known) = self.nodes.of(task) {
                     known.stage = Stage::Over;
                 }
             }

@@ -31,7 +31,7 @@ impl Driver {
         self.given_up.retain(|place| {
             let is_within = place.is_within(around);
             if is_within {
-                journal.desk.forget_below(&place.to_string());
+                journal.desk.forget_below(&place.path());
             }
             !is_within
         });

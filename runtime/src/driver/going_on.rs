@@ -31,8 +31,9 @@ impl Driver {
             self.ended = Some(end);
             return Ok(());
         }
-        let is_left = |(_, known): &(String, Known)| !matches!(known.stage, Stage::Over);
-        let mut left: Vec<(String, Known)> = fold.tasks.drain().filter(is_left).collect();
+        let nodes = std::mem::take(&mut fold.nodes).into_iter();
+        let left = nodes.filter(|known| !matches!(known.stage, Stage::Over));
+        let mut left: Vec<(String, Known)> = left.map(|known| (known.place.path(), known)).collect();
         left.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.keep_inputs(&mut fold, &left)?;
         self.core.apply(Event::Replayed);

@@ -36,11 +36,13 @@ impl Driver {
         let mut fold = Fold::default();
         let last_retry = history.iter().rposition(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. }));
         self.drain(&mut fold, self.shared.env.clock.now());
-        let mut history = history.into_iter().enumerate().peekable();
-        while let Some((at, stored)) = history.next() {
-            fold.is_lenient = last_retry.is_some_and(|last| at < last);
-            let mut follows = |path: &str| match history.peek() {
-                Some((_, next)) if next.record.path == path => match &next.record.kind {
+        let mut lenient = last_retry.unwrap_or(0);
+        let mut history = history.into_iter();
+        while let Some(stored) = history.next() {
+            fold.is_lenient = lenient > 0;
+            lenient = lenient.saturating_sub(1);
+            let follows = |path: &str| match history.as_slice().first() {
+                Some(next) if next.record.path == path => match &next.record.kind {
                     EventKind::NodeCompleted { label, output, error, .. } => {
                         Some((label.clone(), output.clone(), error.clone()))
                     }
@@ -83,7 +85,7 @@ impl Driver {
     /// What was under way in a graph that has failed has been stopped.
     fn stop_cancelled(&mut self, fold: &mut Fold, node: &Place, time: SystemTime) {
         let stops = |known: &&Known| matches!(known.stage, Stage::Runs(_)) && known.place.is_within(node);
-        let mut left: Vec<TaskId> = fold.tasks.values().filter(stops).map(|known| known.task).collect();
+        let mut left: Vec<TaskId> = fold.nodes.iter().filter(stops).map(|known| known.task).collect();
         left.retain(|task| self.core.is_stopping(*task));
         for task in left {
             self.stopped(fold, task);
@@ -94,10 +96,10 @@ impl Driver {
     /// A node was cancelled, and what it had asked its context for with it. Where only a retry of the run has it go on, it
     /// was not.
     fn stopped(&mut self, fold: &mut Fold, task: TaskId) {
-        if let (Some(journal), Some(path)) = (&self.shared.journal, fold.paths.get(task))
+        if let (Some(journal), Some(known)) = (&self.shared.journal, fold.nodes.of(task))
             && self.is_whole
         {
-            journal.desk.forget_below(path);
+            journal.desk.forget_below(&known.place.path());
         }
         self.end(fold, task, Ended::Stopped, Writes::default());
     }
@@ -115,14 +117,16 @@ impl Driver {
     ) -> Result<bool, Halt> {
         let time = stored.time;
         let path = stored.record.path.as_str();
-        let known = fold.tasks.get(path).map(|known| (known.task, known.place.clone()));
+        let known = fold.nodes.at(path).map(|known| (known.task, known.place.clone()));
         let Some((task, place)) = known else {
             return self.take_other(fold, stored).map(|()| false);
         };
         self.settle_desk(&place, path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
-                fold.begins(path);
+                if let Some(known) = fold.nodes.of(task) {
+                    known.has_begun = true;
+                }
                 self.core.apply(Event::Started { task });
                 self.drain(fold, time);
                 if let Some(inside) = inside {
@@ -130,7 +134,7 @@ impl Driver {
                 }
             }
             EventKind::NodeCompleted { label, output, error, state } => {
-                if !self.expect_under_way(fold, &stored.record.path, "was completed")? {
+                if !self.expect_under_way(fold, task, &stored.record.path, "was completed")? {
                     return Ok(true);
                 }
                 let emitted = self.emission(&place, label.as_deref(), output, error)?;
@@ -138,7 +142,7 @@ impl Driver {
                 self.end(fold, task, Ended::Emitted(emitted), writes);
             }
             EventKind::NodeWaiting { state, local } => {
-                if !self.expect_under_way(fold, &stored.record.path, "waited for more")? {
+                if !self.expect_under_way(fold, task, &stored.record.path, "waited for more")? {
                     return Ok(true);
                 }
                 self.end(fold, task, Ended::Waiting, writes(state, local));
@@ -232,7 +236,7 @@ impl Driver {
         let mut above = stored.record.path.as_str();
         while let Some((parent, _)) = above.rsplit_once('/') {
             above = parent;
-            match fold.tasks.get(above).map(|known| &known.stage) {
+            match fold.nodes.at(above).map(|known| &known.stage) {
                 Some(Stage::Runs(_)) => {
                     let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return Ok(()) };
                     if !fold.is_lenient && !journal.desk.can_restore(&stored.record, above) {
@@ -254,8 +258,8 @@ impl Driver {
         Err(self.does_not_fit(&stored.record.path, "has run, and nothing leads to it there in the graph as it is now"))
     }
 
-    fn expect_under_way(&self, fold: &Fold, path: &str, what: &str) -> Result<bool, Halt> {
-        match fold.tasks.get(path).map(|known| &known.stage) {
+    fn expect_under_way(&self, fold: &mut Fold, task: TaskId, path: &str, what: &str) -> Result<bool, Halt> {
+        match fold.nodes.of(task).map(|known| &known.stage) {
             Some(Stage::Runs(_) | Stage::Leaves(_)) => Ok(true),
             _ if fold.is_lenient => Ok(false),
             _ => Err(self.does_not_fit(path, &format!("{what}, and is not under way there in the graph as it is now"))),
@@ -264,11 +268,11 @@ impl Driver {
 
     fn end(&mut self, fold: &mut Fold, task: TaskId, ended: Ended<Token>, writes: Writes) {
         let is_repeated = matches!(ended, Ended::Waiting);
-        if let Some(known) = fold.known(task) {
+        if let Some(known) = fold.nodes.of(task) {
             known.stage = Stage::Over;
         }
-        if is_repeated && let Some(path) = fold.paths.remove(task) {
-            fold.tasks.remove(&path);
+        if is_repeated {
+            fold.nodes.forget(task);
         }
         self.core.apply(Event::Ended { task, ended, writes, random: 0.0 });
     }
@@ -294,7 +298,7 @@ impl Driver {
     }
 
     fn enter_again(&mut self, fold: &mut Fold, task: TaskId, place: &Place, what: Entered) -> Result<(), Halt> {
-        let Some(known) = fold.tasks.get_mut(&place.to_string()) else { return Ok(()) };
+        let Some(known) = fold.nodes.of(task) else { return Ok(()) };
         let pending = match &mut known.stage {
             Stage::Enters(_) => std::mem::replace(&mut known.stage, Stage::Inside),
             Stage::Runs(_) => {
@@ -337,7 +341,7 @@ impl Driver {
 
     /// The input of an attempt that has failed, for the next one.
     fn keep_for_retry(&mut self, fold: &mut Fold, task: TaskId) {
-        let Some(known) = fold.known(task) else { return };
+        let Some(known) = fold.nodes.of(task) else { return };
         if let Stage::Runs(pending) | Stage::Enters(pending) = std::mem::replace(&mut known.stage, Stage::Waits)
             && let Some(arrived) = pending.arrived
         {
@@ -363,7 +367,7 @@ impl Driver {
                 Command::Leave { task, place, ends } => fold.stage(task, place, Stage::Leaves(ends)),
                 Command::SetTimer { timer, place, after } => {
                     self.timers.set_at(Timer::Core(timer), time + after, &self.shared.env.clock);
-                    fold.timers.insert(place.to_string(), (timer, after));
+                    fold.timers.insert(place.path(), (timer, after));
                 }
                 Command::DropTimer(timer) => self.timers.unset(Timer::Core(timer)),
                 Command::Forget(task) => {

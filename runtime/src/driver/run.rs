@@ -354,7 +354,7 @@ impl Driver {
             Occurrence::ShutDown => self.halt = Some(Halt::ShutDown),
             Occurrence::Timer(Timer::Core(timer)) => {
                 if let Some(place) = self.core.place_of_timer(timer).filter(|_| self.shared.records()) {
-                    self.shared.record(|| place.to_string(), || EventKind::TimerFired);
+                    self.shared.record(|| place.path(), || EventKind::TimerFired);
                 }
                 let random = self.random();
                 self.core.apply(Event::Fired { timer, random });

@@ -295,6 +295,9 @@ impl IntoFuture for Fork {
 
 /// The records without those that a retry says are not to count.
 pub(super) fn effective(history: Vec<Stored>) -> Vec<Stored> {
+    if !history.iter().any(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. })) {
+        return history;
+    }
     let mut kept: Vec<Stored> = Vec::with_capacity(history.len());
     for stored in history {
         if let EventKind::RunRetried { from, force } = &stored.record.kind

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::state::Sum;
 use graphweft::{ChildError, EventKind, RetryPolicy};
