@@ -1,11 +1,11 @@
 //! One attempt at a node: what its [`Context`](crate::Context) and whoever drives it have between them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use foldhash::HashSet;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -28,8 +28,8 @@ pub(crate) struct Attempt {
     token: OnceLock<CancellationToken>,
     pub(crate) draft: Mutex<Draft>,
     moves: Mutex<Moves>,
-    /// The paths of what it has asked its context for.
-    asked: Mutex<BTreeSet<String>>,
+    /// What it has asked its context for: the last part of each path.
+    asked: Mutex<HashSet<String>>,
     /// How often it has asked for a timer.
     timers: AtomicU32,
     /// For a child: whose it is.
@@ -210,13 +210,19 @@ impl Attempt {
 
     /// The path of something that the node asks its context for. Each only once.
     pub(crate) fn claim(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
-        let own = escaped(name);
-        let path = match key {
-            Some(key) => format!("{}/{own}:{}", self.place, escaped(key)),
-            None => format!("{}/{own}", self.place),
+        let mut own = escaped(name).into_owned();
+        if let Some(key) = key {
+            own.push(':');
+            own.push_str(&escaped(key));
+        }
+        let mut path = match &self.place {
+            At::Node(place) => place.path(),
+            At::Child(path) => String::from(&**path),
         };
+        path.push('/');
+        path.push_str(&own);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.insert(path.clone()) {
+        if asked.insert(own) {
             return Ok(path);
         }
         Err(Fault::Context {

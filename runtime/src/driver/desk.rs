@@ -23,6 +23,8 @@ pub(crate) struct Desk(Mutex<Inner>);
 struct Inner {
     /// By path: `checkout/plan/search:rust`.
     items: Tree<Item>,
+    /// Whether any of them was a graph that was entered.
+    has_graphs: bool,
     /// By path: the records from before this process of the graphs inside children that were not done, which fold them
     /// themselves.
     before: Tree<Vec<Stored>>,
@@ -114,9 +116,12 @@ impl Desk {
         }
     }
 
-    /// Folds a record of a question, of whatever kind, from before this process.
-    pub(crate) fn restore_question(&self, record: &Record) {
-        self.inner().questions.apply(&record.path, &record.kind);
+    /// Folds the records of questions among these, of whatever kind they are, from before this process.
+    pub(crate) fn restore_questions(&self, history: &[Stored]) {
+        let questions = &mut self.inner().questions;
+        for Stored { record, .. } in history {
+            questions.apply(&record.path, &record.kind);
+        }
     }
 
     /// Takes over what this process has recorded, or seen recorded.
@@ -256,6 +261,7 @@ impl Inner {
                 item.under_way = true;
                 item.is_before = false;
                 item.inside = inside.is_some();
+                self.has_graphs |= inside.is_some();
                 item.failed = None;
                 item.retry_at = None;
                 if input.is_some() {
@@ -320,7 +326,7 @@ impl Inner {
     /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
     fn is_in_a_graph(&self, path: &str) -> bool {
         let mut above = path;
-        while let Some((parent, _)) = above.rsplit_once('/') {
+        while let Some((parent, _)) = above.rsplit_once('/').filter(|_| self.has_graphs) {
             above = parent;
             if let Some(item) = self.items.get(above) {
                 return item.inside;

@@ -157,9 +157,7 @@ impl Engine {
         let Some(owner) = self.0.owner.get() else { return Err(Halt::ShutDown) };
         let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
         // Who looks for its questions finds them from the first moment on.
-        for stored in &start.history {
-            journal.desk.restore_question(&stored.record);
-        }
+        journal.desk.restore_questions(&start.history);
         if !start.history.is_empty() {
             journal.desk.folds();
         }
