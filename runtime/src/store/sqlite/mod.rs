@@ -3,6 +3,7 @@
 mod check;
 mod claim;
 mod codec;
+mod ends;
 mod open;
 mod owners;
 mod queue;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::ends::Ends;
 use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
 use crate::store::{Appended, StoreError};
@@ -15,11 +16,11 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 /// A piece of work inside a transaction that others share.
 pub(super) trait Job: Send {
     /// Does the work. An error undoes the whole transaction; a refusal is an outcome and changes nothing.
-    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble>;
+    fn run(&mut self, transaction: &Connection, ends: &mut Ends) -> Result<(), Trouble>;
 
     /// Does the work as a transaction of its own, where one statement is all it takes. One that fails has done nothing, and
     /// can be tried again.
-    fn run_alone(&mut self, _connection: &Connection) -> Option<Result<(), Trouble>> {
+    fn run_alone(&mut self, _connection: &Connection, _ends: &mut Ends) -> Option<Result<(), Trouble>> {
         None
     }
 
@@ -40,7 +41,7 @@ where
     W: FnOnce(&Connection) -> Result<T, Trouble> + Send,
     T: Send,
 {
-    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble> {
+    fn run(&mut self, transaction: &Connection, _ends: &mut Ends) -> Result<(), Trouble> {
         if let Some(work) = self.work.take() {
             self.outcome = Some(work(transaction)?);
         }
@@ -63,13 +64,13 @@ struct Appending {
 }
 
 impl Job for Appending {
-    fn run(&mut self, transaction: &Connection) -> Result<(), Trouble> {
-        self.outcome = Some(runs::append(transaction, &self.batch)?);
+    fn run(&mut self, transaction: &Connection, ends: &mut Ends) -> Result<(), Trouble> {
+        self.outcome = Some(runs::append(transaction, &self.batch, ends)?);
         Ok(())
     }
 
-    fn run_alone(&mut self, connection: &Connection) -> Option<Result<(), Trouble>> {
-        let appended = runs::append_in_one_statement(connection, &self.batch)?;
+    fn run_alone(&mut self, connection: &Connection, ends: &mut Ends) -> Option<Result<(), Trouble>> {
+        let appended = runs::append_in_one_statement(connection, &self.batch, ends)?;
         Some(appended.map(|appended| self.outcome = Some(appended)))
     }
 

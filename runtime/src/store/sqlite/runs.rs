@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::EncodedRow;
+use super::ends::Ends;
 use super::read::header_by_id;
 use super::row::RunRow;
 use super::schema::rows_of;
@@ -43,6 +44,11 @@ pub(super) struct EncodedAppend {
 }
 
 impl EncodedAppend {
+    /// How many there are.
+    fn records(&self) -> u64 {
+        self.rows.iter().map(|row| row.records).sum()
+    }
+
     fn changes_header(&self) -> bool {
         self.status.is_some() || self.graph.is_some() || self.owner.is_some() || self.nudge
     }
@@ -77,13 +83,23 @@ pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Creat
     Ok(Created::New(header))
 }
 
-pub(super) fn append(transaction: &Connection, batch: &EncodedAppend) -> Result<Appended, Trouble> {
-    if length(transaction, batch.run)? != Some(batch.at) {
-        return Ok(Appended::Conflict);
+pub(super) fn append(transaction: &Connection, batch: &EncodedAppend, ends: &mut Ends) -> Result<Appended, Trouble> {
+    let mut at = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
+    let mut rows = &batch.rows[..];
+    match rows.split_first() {
+        Some((row, others)) if ends.have_been(batch.run, batch.at) => {
+            if !insert_if_free(transaction, at, batch.time, row)? {
+                return Ok(Appended::Conflict);
+            }
+            at += to_integer(row.records);
+            rows = others;
+        }
+        _ if length(transaction, batch.run)? != Some(batch.at) => return Ok(Appended::Conflict),
+        _ => {}
     }
-    let first = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
-    insert_rows(transaction, first, batch.time, &batch.rows)?;
+    insert_rows(transaction, at, batch.time, rows)?;
     change_header(transaction, batch)?;
+    ends.move_to(batch.run, batch.at + batch.records());
     Ok(Appended::Done)
 }
 
@@ -92,27 +108,54 @@ pub(super) fn append(transaction: &Connection, batch: &EncodedAppend) -> Result<
 pub(super) fn append_in_one_statement(
     connection: &Connection,
     batch: &EncodedAppend,
+    ends: &mut Ends,
 ) -> Option<Result<Appended, Trouble>> {
     let [row] = &batch.rows[..] else { return None };
     if batch.at == 0 || batch.changes_header() {
         return None;
     }
+    let added = if ends.have_been(batch.run, batch.at) {
+        let first = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
+        insert_if_free(connection, first, batch.time, row)
+    } else {
+        insert_at_end(connection, batch, row)
+    };
+    Some(added.map(|added| {
+        if !added {
+            return Appended::Conflict;
+        }
+        ends.move_to(batch.run, batch.at + batch.records());
+        Appended::Done
+    }))
+}
+
+/// Adds a row where the journal ends. Whether it does end there.
+fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRow) -> Result<bool, Trouble> {
     let ids = rows_of(batch.run);
     let at = ids.start.saturating_add(to_integer(batch.at));
     let (time, records) = (to_millis(batch.time), to_integer(row.records));
     let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-    let add = || {
-        // Where the journal ends elsewhere, `records` is nothing, which it must not be, and the row is passed over.
-        let added = connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
-                     (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1, ?5, NULL
-                 ))",
-            )?
-            .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
-        Ok(if added == 1 { Appended::Done } else { Appended::Conflict })
-    };
-    Some(add())
+    // Where the journal ends elsewhere, `records` is nothing, which it must not be, and the row is passed over.
+    let added = connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
+                 (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1, ?5, NULL
+             ))",
+        )?
+        .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
+    Ok(added == 1)
+}
+
+/// Adds a row where there is none of that number. Whether there was none.
+fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
+    let (time, records) = (to_millis(time), to_integer(row.records));
+    let checksum = seal::of_records(at, time, records, row.body.as_bytes());
+    let added = connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![at, time, records, row.body, checksum])?;
+    Ok(added == 1)
 }
 
 /// How many records a run has; none where there is no such run.

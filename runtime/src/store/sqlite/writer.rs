@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::ends::Ends;
 use super::open::beside;
 use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
@@ -47,6 +48,7 @@ pub(super) struct Shared {
 
 struct Writer {
     connection: Connection,
+    ends: Ends,
     log: PathBuf,
     /// What was committed last, by whomever.
     last: Group,
@@ -87,7 +89,8 @@ impl Uncommitted {
 impl Shared {
     pub(super) fn new(path: PathBuf, settings: Settings, connection: Connection) -> Self {
         let log = beside(&path, "wal");
-        let writer = Mutex::new(Writer { connection, log, last: Group::default(), unlooked: LOOK });
+        let writer =
+            Mutex::new(Writer { connection, ends: Ends::default(), log, last: Group::default(), unlooked: LOOK });
         Shared { path, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
 
@@ -180,15 +183,29 @@ impl Writer {
         self.last = Group { jobs: group, took: begun.elapsed() };
     }
 
-    fn commit(&self, shared: &Shared, patience: Patience, jobs: &mut [Box<dyn Job>]) -> Result<(), Uncommitted> {
+    fn commit(&mut self, shared: &Shared, patience: Patience, jobs: &mut [Box<dyn Job>]) -> Result<(), Uncommitted> {
+        let committed = self.try_commit(shared, patience, jobs);
+        match committed {
+            Ok(()) => self.ends.committed(),
+            Err(_) => self.ends.undone(),
+        }
+        committed
+    }
+
+    fn try_commit(
+        &mut self,
+        shared: &Shared,
+        patience: Patience,
+        jobs: &mut [Box<dyn Job>],
+    ) -> Result<(), Uncommitted> {
         self.be(patience, shared).map_err(Uncommitted::NotBegun)?;
         if let [job] = jobs
-            && let Some(done) = job.run_alone(&self.connection)
+            && let Some(done) = job.run_alone(&self.connection, &mut self.ends)
         {
             return done.map_err(Uncommitted::NotBegun);
         }
         self.execute("BEGIN IMMEDIATE").map_err(Uncommitted::NotBegun)?;
-        let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection));
+        let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection, &mut self.ends));
         self.end(run).map_err(Uncommitted::Undone)
     }
 

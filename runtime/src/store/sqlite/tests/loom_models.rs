@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::store::StoreError;
+use crate::store::sqlite::ends::Ends;
 use crate::store::sqlite::queue::{Queue, Wake};
 use crate::store::sqlite::trouble::Trouble;
 use crate::store::sqlite::writer::Shared;
@@ -44,7 +45,7 @@ fn serve(queue: &Queue) {
             Wake::Chores => {}
             Wake::Work => {
                 for mut job in queue.take(8) {
-                    let ran = job.run(&connection);
+                    let ran = job.run(&connection, &mut Ends::default());
                     job.answer(ran.map_err(|_| StoreError::Closed));
                 }
             }

@@ -2,6 +2,9 @@
 
 use futures::future::join_all;
 
+use super::super::codec::encode;
+use super::super::runs::EncodedAppend;
+use super::super::trouble::Trouble;
 use super::*;
 use crate::store::tests::{add, batch, create, new_run, read_all, said};
 use crate::store::{Appended, Durability, Store};
@@ -58,6 +61,34 @@ async fn a_writer_that_panicked_refuses_everything_and_leaves_nobody_waiting() {
     drop(store);
     let store = open(&path).await;
     assert_eq!(add(&store, run, 1, &[said("yes")]).await, Appended::Done);
+}
+
+#[tokio::test]
+async fn where_a_journal_ends_is_not_believed_of_a_transaction_that_was_undone() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    add(&store, run, 1, &[said("one")]).await;
+    let append = || EncodedAppend {
+        run,
+        at: 2,
+        time: std::time::SystemTime::UNIX_EPOCH,
+        rows: encode(&[said("two")]).unwrap(),
+        status: None,
+        graph: None,
+        owner: None,
+        nudge: false,
+    };
+    let queue = &store.0.shared.queue;
+
+    let added = queue.push_append(append());
+    let failed = queue.push(|_| Err::<(), _>(Trouble::Damaged("it fails".to_owned())));
+    queue.wake();
+
+    assert!(added.await.unwrap().is_err() && failed.await.unwrap().is_err());
+    assert_eq!(store.append(batch(run, 3, &[said("three")])).await, Ok(Appended::Conflict));
+    add(&store, run, 2, &[said("two")]).await;
+    assert_eq!(read_all(&store, run).await.len(), 3);
 }
 
 #[tokio::test]
