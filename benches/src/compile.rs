@@ -40,7 +40,10 @@ pub fn rows(directory: &Path, effort: Effort) -> Vec<Row> {
             ],
             Effort { turn: Duration::ZERO, ..effort },
         );
-        let rounds = measured[0].rounds.iter().zip(&measured[1].rounds).map(|(wired, bare)| wired - bare).collect();
+        // A difference of two times that vary by more than it says little; their ratio within a round does not.
+        let least = measured[1].range().0;
+        let rounds = measured[0].rounds.iter().zip(&measured[1].rounds);
+        let rounds = rounds.map(|(wired, bare)| (wired / bare - 1.0) * least).collect();
         let difference = Measured { name: "wired, less the nodes alone".to_owned(), role: Role::Ours, rounds };
         let row = Row::of(
             format!("`cargo check` of {} nodes wired, over the nodes alone", pair.nodes),

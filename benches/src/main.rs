@@ -53,7 +53,7 @@ fn rows(arguments: &Arguments) -> Vec<Row> {
             Part::Durable => durable::rows(&runtime, &peers, files.path(), effort(15, 100)),
             Part::Resume => resume::rows(&runtime, files.path(), effort(11, 0)),
             Part::Scale => scale::rows(files.path(), scale),
-            Part::Compile => compile::rows(&compiled(), effort(7, 0)),
+            Part::Compile => compile::rows(&compiled(), effort(11, 0)),
         });
     }
     rows
