@@ -117,7 +117,9 @@ fn step(
     let mut contenders = vec![
         contender("graphweft", Role::Ours, runtime, &ours, 1),
         by_hand("a raw commit", Role::Limit, runtime, raw, 1, |raw, times| raw.commits(times)),
-        by_hand("a raw commit with SQLite's defaults", Role::Also, runtime, defaults, 1, |raw, times| raw.commits(times)),
+        by_hand("a raw commit with SQLite's defaults", Role::Also, runtime, defaults, 1, |raw, times| {
+            raw.commits(times)
+        }),
     ];
     contenders.extend(peers.at(theirs, NODES));
     let measured = paired(contenders, effort);
