@@ -18,8 +18,9 @@ use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError, Stored};
 
-/// How many rows are read before they are decoded.
+/// How many rows are read before they are decoded, and of how many bytes, but for the last of them.
 const BATCH: usize = 512;
+const BYTES: usize = 256 << 10;
 
 /// How many batches may wait to be decoded.
 const WAITING: usize = 4;
@@ -68,21 +69,15 @@ pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize
         select.query(params![ids.start, ids.start.saturating_add(to_integer(from)).min(ids.end - 1), ids.end])?;
     let wanted = Wanted { from, limit };
     let mut journal = Journal { connection, run, start: ids.start, known, wanted, rows, next: None, is_over: false };
-    let decoding = |batch: Batch, into: &mut Vec<Stored>| decode_batch(&batch, wanted, into);
-    let undecodable = |bad: Undecodable| bad_record(connection, run, &bad);
-
-    let first = journal.batch();
-    let mut stored = Vec::new();
-    if journal.is_over {
-        let Read { batch, trouble } = first;
-        decoding(batch, &mut stored).map_err(undecodable)?;
-        return trouble.map_or(Ok(stored), Err);
-    }
+    let mut read = journal.batch();
     thread::scope(|scope| {
         let (send, batches) = mpsc::sync_channel(WAITING);
-        let decoder = thread::Builder::new().name("graphweft-decode".to_owned()).stack_size(STACK);
-        let decoder = decoder.spawn_scoped(scope, move || decode_all(&batches, wanted))?;
-        let mut read = first;
+        let decoder = (!journal.is_over).then(|| {
+            let decoder = thread::Builder::new().name("graphweft-decode".to_owned()).stack_size(STACK);
+            decoder.spawn_scoped(scope, move || decode_all(&batches, wanted))
+        });
+        // Where there is little to do, or the system gives no thread, it is done here.
+        let Some(Ok(decoder)) = decoder else { return journal.decode_here(read) };
         let trouble = loop {
             let Read { batch, trouble } = read;
             // Where the decoder has stopped, it says why.
@@ -95,7 +90,7 @@ pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize
         drop(send);
         let decoded = decoder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         // What is wrong with a record comes before what is wrong with the rows behind it.
-        let stored = decoded.map_err(undecodable)?;
+        let stored = decoded.map_err(|bad| journal.bad_record(&bad))?;
         trouble.map_or(Ok(stored), Err)
     })
 }
@@ -123,7 +118,7 @@ struct Read {
 impl Journal<'_> {
     fn batch(&mut self) -> Read {
         let mut batch = Batch::default();
-        while batch.rows.len() < BATCH && !self.is_over {
+        while batch.rows.len() < BATCH && batch.bodies.len() < BYTES && !self.is_over {
             if let Err(trouble) = self.row(&mut batch) {
                 self.is_over = true;
                 return Read { batch, trouble: Some(trouble) };
@@ -168,6 +163,27 @@ impl Journal<'_> {
         Ok(())
     }
 
+    /// Decodes what was read last, and then all that is left.
+    fn decode_here(&mut self, mut read: Read) -> Result<Vec<Stored>, Trouble> {
+        let mut stored = Vec::new();
+        loop {
+            let Read { batch, trouble } = read;
+            decode_batch(&batch, self.wanted, &mut stored).map_err(|bad| self.bad_record(&bad))?;
+            match trouble {
+                Some(trouble) => return Err(trouble),
+                None if self.is_over => return Ok(stored),
+                None => read = self.batch(),
+            }
+        }
+    }
+
+    fn bad_record(&self, bad: &Undecodable) -> Trouble {
+        let Undecodable { seq, message } = bad;
+        let run = id_of(self.connection, self.run).unwrap_or_else(|| format!("number {}", self.run.0));
+        let message = format!("{message}; it is of a newer version of graphweft");
+        StoreError::BadRecord { run, seq: *seq, message }.into()
+    }
+
     fn damaged(&self, message: impl FnOnce(&str) -> String) -> Trouble {
         let id = id_of(self.connection, self.run);
         let run = id.map_or_else(|| format!("run number {}", self.run.0), |id| format!("run `{id}`"));
@@ -202,13 +218,6 @@ fn decode_batch(batch: &Batch, wanted: Wanted, into: &mut Vec<Stored>) -> Result
 
 fn miscounted(found: usize, counted: i64) -> Option<String> {
     (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
-}
-
-fn bad_record(connection: &Connection, run: RunKey, bad: &Undecodable) -> Trouble {
-    let Undecodable { seq, message } = bad;
-    let run = id_of(connection, run).unwrap_or_else(|| format!("number {}", run.0));
-    let message = format!("{message}; it is of a newer version of graphweft");
-    StoreError::BadRecord { run, seq: *seq, message }.into()
 }
 
 /// Where that can still be read.

@@ -137,6 +137,20 @@ async fn a_long_journal_is_read_whole_and_from_anywhere_in_it() {
 }
 
 #[tokio::test]
+async fn a_journal_of_large_records_is_read_whole() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    let large = |at: u64| said(&format!("{at}{}", "x".repeat(100_000)));
+    for at in 1..20 {
+        add(&store, run, at, &[large(at)]).await;
+    }
+    let all = store.read(run, 0, usize::MAX).await.unwrap();
+    assert_eq!(all.len(), 20);
+    assert!(all.iter().skip(1).all(|stored| stored.record == large(stored.seq)));
+}
+
+#[tokio::test]
 async fn of_a_long_journal_the_first_record_that_is_wrong_is_named() {
     let (_directory, path, store, run) = with_many_rows().await;
     let start = rows_of(run).start;
