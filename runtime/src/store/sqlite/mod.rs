@@ -23,6 +23,7 @@ mod writer;
 use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -166,11 +167,14 @@ impl SqliteStoreBuilder {
         let failed = StoreError::Open { path: path.clone(), message: "the system gives no thread".to_owned() };
         let thread = std::thread::Builder::new().name("graphweft-write".to_owned());
         let spawned = thread.spawn(move || match Handle::open(path, settings) {
-            Ok(handle) => {
+            Ok((handle, reader_is_closed)) => {
                 let shared = Arc::clone(&handle.shared);
                 // Where nobody takes it, the handle is dropped and the thread ends.
                 drop(opened.send(Ok(SqliteStore(Arc::new(handle)))));
                 shared.work();
+                // The connection that is closed last takes the log away. Of two that are closed at once each takes the other
+                // for one that stays.
+                let _ = reader_is_closed.recv();
             }
             Err(error) => drop(opened.send(Err(error))),
         });
@@ -221,12 +225,12 @@ impl fmt::Debug for SqliteStore {
 }
 
 impl Handle {
-    fn open(path: PathBuf, settings: Settings) -> Result<Handle, StoreError> {
+    fn open(path: PathBuf, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
         let connection = open::writer(&path, &settings)?;
-        let reader = Reader::start(path.clone(), open::reader(&path, &settings)?)
+        let (reader, reader_is_closed) = Reader::start(path.clone(), open::reader(&path, &settings)?)
             .map_err(|error| Trouble::from(error).at(&path))?;
         let shared = Arc::new(Shared::new(path, settings, connection));
-        Ok(Handle { shared, reader, graphs: Mutex::default() })
+        Ok((Handle { shared, reader, graphs: Mutex::default() }, reader_is_closed))
     }
 
     /// Has something done by whoever is quickest, in a transaction with whatever else there is to do.

@@ -21,14 +21,18 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn start(path: PathBuf, connection: Connection) -> std::io::Result<Reader> {
+    /// The receiver gets an error when the thread has closed its connection.
+    pub(super) fn start(path: PathBuf, connection: Connection) -> std::io::Result<(Reader, mpsc::Receiver<()>)> {
         let (work, queued) = mpsc::channel::<Work>();
+        let (open, closed) = mpsc::channel();
         std::thread::Builder::new().name("graphweft-read".to_owned()).stack_size(STACK).spawn(move || {
             for work in queued {
                 work(&connection);
             }
+            drop(connection);
+            drop(open);
         })?;
-        Ok(Reader { path, work })
+        Ok((Reader { path, work }, closed))
     }
 
     pub(super) async fn read<T: Send + 'static>(

@@ -1,6 +1,7 @@
 //! Files that are opened, and such that are not.
 
 use std::fs;
+use std::time::Duration;
 
 use futures::future::join_all;
 
@@ -156,4 +157,23 @@ async fn a_file_is_opened_while_another_handle_adds_runs() {
         open(&path).await;
     }
     adds.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_closes_a_file_last_takes_its_log_away() {
+    for _ in 0..50 {
+        let (_directory, path) = place();
+        let store = open(&path).await;
+        create(&store, new_run("a")).await;
+        let log = path.with_file_name(format!("{}-wal", path.file_name().unwrap().display()));
+        assert!(log.exists());
+        drop(store);
+        // Its threads close it, some time.
+        for _ in 0..10_000 {
+            if log.exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        assert!(!log.exists());
+    }
 }
