@@ -6,7 +6,7 @@ use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 /// A chain of 100 nodes.
 pub(crate) const CHAIN: u64 = 150_000;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 1_540_000;
+pub(crate) const EACH: u64 = 1_430_000;
 /// 100 branches, and a join.
 pub(crate) const FAN_OUT: u64 = 965_000;
 /// A loop of 1,000 turns.

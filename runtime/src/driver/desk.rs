@@ -325,8 +325,11 @@ impl Inner {
 
     /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
     fn is_in_a_graph(&self, path: &str) -> bool {
+        if !self.has_graphs {
+            return false;
+        }
         let mut above = path;
-        while let Some((parent, _)) = above.rsplit_once('/').filter(|_| self.has_graphs) {
+        while let Some((parent, _)) = above.rsplit_once('/') {
             above = parent;
             if let Some(item) = self.items.get(above) {
                 return item.inside;

@@ -92,7 +92,8 @@ impl Nodes {
         }
     }
 
-    fn insert(&mut self, task: TaskId, place: Place, stage: Stage) {
+    /// A task that has fired, or has had an attempt and waits for the next.
+    pub(super) fn insert(&mut self, task: TaskId, place: Place, stage: Stage) {
         let path = place.path();
         let new = Known { task, place, stage, has_begun: false };
         let at = match self.by_path.entry(path) {
@@ -173,13 +174,8 @@ impl Fold {
     pub(super) fn stage(&mut self, task: TaskId, place: Place, stage: Stage) {
         match self.nodes.of(task) {
             Some(known) => (known.place, known.stage) = (place, stage),
-            None => self.is_there(task, place, stage),
+            None => self.nodes.insert(task, place, stage),
         }
-    }
-
-    /// A task that has fired, or has had an attempt and waits for the next.
-    pub(super) fn is_there(&mut self, task: TaskId, place: Place, stage: Stage) {
-        self.nodes.insert(task, place, stage);
     }
 
     pub(super) fn note(&mut self, task: Option<TaskId>, place: &Place, note: &Note) {

@@ -354,7 +354,7 @@ impl Driver {
         while let Some(command) = self.core.next_command() {
             match command {
                 Command::Awaits { task, place } => {
-                    fold.is_there(task, place, Stage::Waits);
+                    fold.nodes.insert(task, place, Stage::Waits);
                 }
                 Command::Run { task, place, attempt, may_repeat, arrived, sees } => {
                     let arrived = arrived.or_else(|| fold.kept.remove(&task));

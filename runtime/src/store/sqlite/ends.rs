@@ -13,7 +13,7 @@ const REMEMBERED: usize = 4096;
 
 #[derive(Default)]
 pub(super) struct Ends {
-    known: HashMap<u64, u64>,
+    known: HashMap<RunKey, u64>,
     /// Those of the transaction that is under way.
     uncommitted: Vec<(RunKey, u64)>,
 }
@@ -21,7 +21,7 @@ pub(super) struct Ends {
 impl Ends {
     /// Whether a journal is known to have ended here once.
     pub(super) fn have_been(&self, run: RunKey, at: u64) -> bool {
-        self.known.get(&run.0) == Some(&at)
+        self.known.get(&run) == Some(&at)
     }
 
     /// A journal ends here, if the transaction is committed.
@@ -29,13 +29,15 @@ impl Ends {
         self.uncommitted.push((run, at));
     }
 
+    /// The transaction is committed: what it has moved is known from here on.
     pub(super) fn committed(&mut self) {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
         }
-        self.known.extend(self.uncommitted.drain(..).map(|(run, at)| (run.0, at)));
+        self.known.extend(self.uncommitted.drain(..));
     }
 
+    /// The transaction is undone, and what it has moved with it.
     pub(super) fn undone(&mut self) {
         self.uncommitted.clear();
     }

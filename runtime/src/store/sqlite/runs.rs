@@ -148,14 +148,20 @@ fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRo
 
 /// Adds a row where there is none of that number. Whether there was none.
 fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
+    let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+    Ok(insert_row(connection, insert, at, time, row)? == 1)
+}
+
+fn insert_row(
+    connection: &Connection,
+    insert: &str,
+    at: i64,
+    time: SystemTime,
+    row: &EncodedRow,
+) -> Result<usize, Trouble> {
     let (time, records) = (to_millis(time), to_integer(row.records));
     let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-    let added = connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![at, time, records, row.body, checksum])?;
-    Ok(added == 1)
+    Ok(connection.prepare_cached(insert)?.execute(params![at, time, records, row.body, checksum])?)
 }
 
 /// How many records a run has; none where there is no such run.
@@ -215,14 +221,10 @@ pub(super) fn insert_rows(
     time: SystemTime,
     rows: &[EncodedRow],
 ) -> Result<(), Trouble> {
-    let time = to_millis(time);
+    let insert = "INSERT INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
     for row in rows {
-        let records = to_integer(row.records);
-        let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-        transaction
-            .prepare_cached("INSERT INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![at, time, records, row.body, checksum])?;
-        at += records;
+        insert_row(transaction, insert, at, time, row)?;
+        at += to_integer(row.records);
     }
     Ok(())
 }
