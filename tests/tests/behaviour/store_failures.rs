@@ -137,7 +137,13 @@ async fn c(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
 #[node]
 async fn join(b: u32, c: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
     ledger.note(ctx);
-    b + c + ctx.state().get(SEEN).unwrap().unwrap_or_default().len() as u32
+    // Of several items only the own `a` is sure to be on record by now.
+    let own = b / 2 - 1;
+    b + c + seen(ctx).into_iter().filter(|n| *n == own).count() as u32
+}
+
+fn seen(ctx: &Context) -> Vec<u32> {
+    ctx.state().get(SEEN).unwrap().unwrap_or_default()
 }
 
 workflow! {
@@ -154,7 +160,7 @@ enum Turn {
 #[node]
 async fn turn(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Turn {
     ledger.note(ctx);
-    if n < 40 { Turn::Again(n) } else { Turn::Done(n) }
+    if n < 40 { Turn::Again(n) } else { Turn::Done(n + 100 * seen(ctx).len() as u32) }
 }
 
 workflow! {
@@ -167,8 +173,8 @@ async fn list(n: u32) -> Vec<u32> {
 }
 
 #[node]
-async fn sum(all: Vec<u32>) -> u32 {
-    all.into_iter().sum()
+async fn sum(all: Vec<u32>, ctx: &Context) -> u32 {
+    all.into_iter().sum::<u32>() + 100 * seen(ctx).len() as u32
 }
 
 workflow! {
@@ -239,23 +245,17 @@ async fn a_run_outlives_the_failure_of_any_append() {
 
 #[tokio::test(start_paused = true)]
 async fn a_loop_outlives_the_failure_of_any_append() {
-    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
-    let output = flow.start::<rounds>(1).await.unwrap().result().await.unwrap();
-    every_append::<rounds>(1, output).await;
+    every_append::<rounds>(1, 265).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn items_outlive_the_failure_of_any_append() {
-    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
-    let output = flow.start::<items>(5).await.unwrap().result().await.unwrap();
-    every_append::<items>(5, output).await;
+    every_append::<items>(5, 600).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn items_outlive_the_failure_of_any_append_on_several_threads() {
-    let flow = Engine::builder().resource(Ledger::default()).build().unwrap();
-    let output = flow.start::<items>(5).await.unwrap().result().await.unwrap();
-    every_append::<items>(5, output).await;
+    every_append::<items>(5, 600).await;
 }
 
 #[node]
