@@ -57,6 +57,7 @@ impl Driver {
             let is_routed = routed.is_some();
             if self.take_record(&mut fold, stored, routed)? && is_routed {
                 history.next();
+                lenient = lenient.saturating_sub(1);
             }
         }
         if let Some(path) = fold.skipped.iter().find(|path| !fold.skips.contains_key(*path)) {

@@ -1,11 +1,13 @@
 //! Going on after a failure, and another way from a point in an old run.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
 use graphweft::{Engine, EventKind, RetryError, RunError, RunFilter, json};
+use graphweft_tests::{Death, Journal, Remains, life};
 
 mod common {
     use std::collections::BTreeMap;
@@ -118,6 +120,79 @@ async fn a_run_may_be_retried_again_and_again() {
     works.0.store(true, Ordering::SeqCst);
     assert_eq!(engine.retry("x").await.unwrap().result().await.unwrap(), json!(10));
     assert_eq!((ledger.of("job/inner/before"), ledger.of("job/inner/fails")), (1, 5));
+}
+
+#[node]
+async fn tripped(n: u32) -> Result<u32, NotNow> {
+    if n < 100 { Err(NotNow) } else { Ok(n) }
+}
+
+#[node]
+async fn step_over(_error: NotNow, #[resource] hurdles: &Hurdles) -> Turn {
+    let left = hurdles.0.fetch_sub(1, Ordering::SeqCst);
+    if left > 0 { Turn::Again(1) } else { Turn::Done(1) }
+}
+
+#[node]
+async fn last(
+    n: u32,
+    ctx: &Context,
+    #[resource] works: &Works,
+    #[resource] journal: &Journal,
+    #[resource] death: &Death,
+) -> Result<u32, NotNow> {
+    if !works.0.load(Ordering::SeqCst) {
+        return Err(NotNow);
+    }
+    journal.note("last works");
+    // It is told to stop, and takes its time.
+    ctx.cancelled().await;
+    death.come("stopping").await;
+    Ok(n)
+}
+
+#[value]
+#[derive(Route)]
+enum Turn {
+    Again(u32),
+    Done(u32),
+}
+
+/// How many turns end with a failure that goes on by its arm.
+#[derive(Clone, Default)]
+struct Hurdles(Arc<AtomicI64>);
+
+workflow! {
+    race(u32) -> u32 { START => tripped => <ok: last, err: step_over => <again: tripped, done: last>>; last => END; }
+}
+
+#[test]
+fn a_retried_run_that_is_cancelled_stays_so_whatever_failed_before_the_retry() {
+    let (remains, works) = (Remains::default(), Works::default());
+    let engine = |death: &Death| {
+        let builder = remains.engine(death).resource(works.clone()).resource(Hurdles(Arc::new(AtomicI64::new(20))));
+        builder.register::<race>().build().unwrap()
+    };
+    life(async {
+        let death = Death::at("stopping");
+        let engine = engine(&death);
+        let run = engine.start::<race>(1).id("run").await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+        works.0.store(true, Ordering::SeqCst);
+        let run = engine.retry("run").await.unwrap();
+        while remains.journal.count("last works") == 0 {
+            tokio::task::yield_now().await;
+        }
+        run.cancel().await.unwrap();
+        death.came().await;
+    });
+    life(async {
+        let engine = engine(&Death::default());
+        engine.recover().await.unwrap();
+        let run = engine.run("run").await.unwrap().unwrap();
+        let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it is cancelled");
+        assert!(matches!(outcome.unwrap(), Outcome::Cancelled));
+    });
 }
 
 #[tokio::test]
