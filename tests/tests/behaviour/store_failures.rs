@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,7 +14,9 @@ use graphweft::store::{
     Append, Appended, Claim, Claimed, Created, MemoryStore, NewRun, Owner, RunHeader, RunKey, RunQuery, Store,
     StoreError, Stored,
 };
-use graphweft::{ChildError, Engine, EventKind, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo};
+use graphweft::{
+    ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
+};
 use serde_json::Value as Json;
 
 /// Fails from the append of this number on, until it is mended.
@@ -256,6 +258,131 @@ async fn items_outlive_the_failure_of_any_append() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn items_outlive_the_failure_of_any_append_on_several_threads() {
     every_append::<items>(5, 600).await;
+}
+
+/// Whether what has failed would work by now.
+#[derive(Clone, Default)]
+struct Works(Arc<AtomicBool>);
+
+#[node]
+async fn hurdle(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u32, First> {
+    ledger.note(ctx);
+    if n < 4 { Err(First) } else { Ok(n) }
+}
+
+#[node]
+async fn over(_error: First, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    ctx.state().push(SEEN, 7);
+    seen(ctx).len() as u32 + 1
+}
+
+#[node]
+async fn picky(n: u32, ctx: &Context, #[resource] ledger: &Ledger, #[resource] works: &Works) -> Result<u32, First> {
+    ledger.note(ctx);
+    if n % 2 == 0 || works.0.load(Ordering::SeqCst) { Ok(n * 2) } else { Err(First) }
+}
+
+#[node]
+async fn one(n: u32, ctx: &Context, #[resource] ledger: &Ledger, #[resource] works: &Works) -> Result<u32, First> {
+    ledger.note(ctx);
+    let part = ctx.step("part", || async move { Ok::<_, String>(n) }).await;
+    if works.0.load(Ordering::SeqCst) { Ok(part.unwrap_or_default()) } else { Err(First) }
+}
+
+workflow! {
+    each(u32) -> u32 { START => list => [a => picky] => total; }
+}
+
+workflow! {
+    alone(u32) -> u32 { START => a => one; }
+}
+
+workflow! {
+    troubled(u32) -> u32 { START => hurdle => <err: over => hurdle, ok: (each, alone)>; (each, alone) => add => END; }
+}
+
+#[node]
+async fn add(each: u32, alone: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    each + alone + 100 * seen(ctx).len() as u32
+}
+
+#[node]
+async fn total(all: Vec<u32>, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    all.into_iter().sum()
+}
+
+/// The run with a store that fails at one append, before or after the run has failed and was retried: what came of it, and
+/// whether the failure came at all.
+async fn retried_with_failure(at: i64, how: Fails, again: Option<&str>) -> (Json, bool) {
+    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how };
+    let (ledger, works) = (Ledger::default(), Works::default());
+    let builder = Engine::builder().store(store.clone()).resource(ledger.clone()).resource(works.clone());
+    let engine = builder.register::<troubled>().build().unwrap();
+    let mut failed = false;
+    let mut before = BTreeMap::new();
+    let mut begun = BTreeMap::new();
+    let mut run = Ok(engine.start_json("troubled", 0.into()).id("x").await.unwrap());
+    let output = loop {
+        let outcome = match run {
+            Ok(run) => run.outcome().await,
+            Err(error) => Err(error),
+        };
+        match outcome {
+            Ok(Outcome::Completed(output)) => break output,
+            Ok(Outcome::Failed(_)) => {
+                works.0.store(true, Ordering::SeqCst);
+                let retry = engine.retry("x");
+                let retry = match again {
+                    Some("each") => retry.from("troubled/each"),
+                    Some(path) => retry.force(path),
+                    None => retry,
+                };
+                run = retry.await.map_err(|error| match error {
+                    RetryError::Store(error) => RunError::Store(error),
+                    other => panic!("at append {at}: {other}"),
+                });
+            }
+            Err(RunError::Store(error)) => {
+                assert_eq!(error, full(), "at append {at}");
+                assert!(!failed, "it fails once, at append {at}");
+                failed = true;
+                before = completions(&engine).await;
+                begun = ledger.0.lock().unwrap().clone();
+                store.mend();
+                let recovered = engine.recover().await.unwrap();
+                assert!(recovered.failed.is_empty(), "at append {at}: {recovered:?}");
+                run = Ok(engine.run("x").await.unwrap().unwrap());
+            }
+            other => panic!("at append {at}: {other:?}"),
+        }
+    };
+    for (path, count) in completions(&engine).await {
+        assert!(count == 1 || again.is_some(), "`{path}` is on record twice, at append {at}");
+        if before.contains_key(&path) && again.is_none() {
+            let now = ledger.0.lock().unwrap().get(&path).copied();
+            assert_eq!(now, begun.get(&path).copied(), "`{path}` ran again after it was on record, at append {at}");
+        }
+    }
+    (output, failed)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_fails_and_is_retried_outlives_the_failure_of_any_append() {
+    let ways =
+        [None, Some("each"), Some("troubled/alone/a"), Some("troubled/hurdle#2"), Some("troubled/alone/one/part")];
+    for (again, how) in ways.into_iter().flat_map(|way| [(way, Fails::NotDone), (way, Fails::Unheard)]) {
+        for at in 0.. {
+            let (got, failed) = retried_with_failure(at, how, again).await;
+            assert_eq!(got, Json::from(825), "at append {at}, retried with {again:?}");
+            if !failed {
+                assert!(at > 10, "the store was used");
+                break;
+            }
+        }
+    }
 }
 
 #[node]
