@@ -133,7 +133,7 @@ impl<'c, T: Travels> Request<'c, T> {
             match T::__from_json(&answer) {
                 Ok(answer) => {
                     if was_there {
-                        journal.show(path.clone(), EventKind::StepReused);
+                        journal.show(|| path.clone(), EventKind::StepReused);
                     }
                     return Ok(answer);
                 }

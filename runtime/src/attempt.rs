@@ -210,19 +210,21 @@ impl Attempt {
 
     /// The path of something that the node asks its context for. Each only once.
     pub(crate) fn claim(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
-        let mut own = escaped(name).into_owned();
-        if let Some(key) = key {
-            own.push(':');
-            own.push_str(&escaped(key));
-        }
+        let (name, key) = (escaped(name), key.map(escaped));
         let mut path = match &self.place {
             At::Node(place) => place.path(),
             At::Child(path) => String::from(&**path),
         };
+        path.reserve(2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
         path.push('/');
-        path.push_str(&own);
+        let begins = path.len();
+        path.push_str(&name);
+        if let Some(key) = key {
+            path.push(':');
+            path.push_str(&key);
+        }
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.insert(own) {
+        if asked.insert(path[begins..].to_owned()) {
             return Ok(path);
         }
         Err(Fault::Context {

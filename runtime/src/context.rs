@@ -81,7 +81,7 @@ impl Context {
 
     fn show(&self, kind: EventKind) {
         if let Some(journal) = &self.0.run.journal {
-            journal.show(self.path(), kind);
+            journal.show(|| self.path(), kind);
         }
     }
 

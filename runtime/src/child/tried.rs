@@ -176,7 +176,7 @@ impl Asked<'_> {
             (None, None) => return None,
         };
         if let Some(journal) = self.journal() {
-            journal.show(self.path.clone(), EventKind::StepReused);
+            journal.show(|| self.path.clone(), EventKind::StepReused);
         }
         Some(given)
     }

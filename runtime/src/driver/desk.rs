@@ -105,14 +105,16 @@ impl Desk {
     /// Folds a record of something below a node that is not done, from before this process.
     pub(crate) fn restore(&self, stored: Stored) {
         let mut inner = self.inner();
-        inner.apply(&stored.record.path, &stored.record.kind, stored.time);
-        if let EventKind::NodeStarted { .. } = stored.record.kind
-            && let Some(item) = inner.items.get_mut(&stored.record.path)
-        {
-            item.is_before = true;
-        }
         if inner.is_in_a_graph(&stored.record.path) {
-            inner.before.get_or_insert(&stored.record.path).push(stored);
+            inner.before.get_or_insert(&stored.record.path).push(stored.clone());
+        }
+        let Stored { time, record: Record { path, kind }, .. } = stored;
+        match kind {
+            EventKind::NodeStarted { attempt, inside, input } => {
+                inner.started(&path, attempt, inside.is_some(), input.as_ref()).is_before = true;
+            }
+            EventKind::NodeCompleted { output, state, .. } => inner.completed(&path, output, state),
+            kind => inner.apply(&path, &kind, time),
         }
     }
 
@@ -249,31 +251,38 @@ pub(crate) fn below(path: &str, above: &str) -> bool {
 }
 
 impl Inner {
+    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<&String>) -> &mut Item {
+        // A graph that is entered begins from its start, and so does a node in the place of one.
+        if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
+            self.forget_below(path);
+        }
+        self.has_graphs |= inside;
+        let item = self.items.get_or_insert(path);
+        item.attempt = attempt;
+        item.under_way = true;
+        item.is_before = false;
+        item.inside = inside;
+        item.failed = None;
+        item.retry_at = None;
+        if let Some(input) = input {
+            item.input = Some(input.clone());
+        }
+        item
+    }
+
+    fn completed(&mut self, path: &str, output: Option<Value>, state: Vec<StateWrite>) {
+        let item = self.items.get_or_insert(path);
+        item.under_way = false;
+        item.output = Some((output.unwrap_or_default(), state));
+        self.forget_below(path);
+    }
+
     fn apply(&mut self, path: &str, kind: &EventKind, time: SystemTime) {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                // A graph that is entered begins from its start, and so does a node in the place of one.
-                if inside.is_some() || self.items.get(path).is_some_and(|item| item.inside) {
-                    self.forget_below(path);
-                }
-                let item = self.items.get_or_insert(path);
-                item.attempt = *attempt;
-                item.under_way = true;
-                item.is_before = false;
-                item.inside = inside.is_some();
-                self.has_graphs |= inside.is_some();
-                item.failed = None;
-                item.retry_at = None;
-                if input.is_some() {
-                    item.input.clone_from(input);
-                }
+                self.started(path, *attempt, inside.is_some(), input.as_ref());
             }
-            EventKind::NodeCompleted { output, state, .. } => {
-                let item = self.items.get_or_insert(path);
-                item.under_way = false;
-                item.output = Some((output.clone().unwrap_or_default(), state.clone()));
-                self.forget_below(path);
-            }
+            EventKind::NodeCompleted { output, state, .. } => self.completed(path, output.clone(), state.clone()),
             EventKind::NodeFailed { attempt, cause, retry_in, error } => {
                 let item = self.items.get_or_insert(path);
                 item.attempt = *attempt;

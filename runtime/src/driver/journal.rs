@@ -213,13 +213,13 @@ impl Journal {
     }
 
     /// Shows something to whoever watches now.
-    pub(crate) fn show(&self, path: String, kind: EventKind) {
+    pub(crate) fn show(&self, path: impl FnOnce() -> String, kind: EventKind) {
         let mut inner = self.inner();
         if inner.watchers.is_empty() {
             return;
         }
         let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
-        let event = self.event(seq, self.clock.now(), path, kind);
+        let event = self.event(seq, self.clock.now(), path(), kind);
         inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }

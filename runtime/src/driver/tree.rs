@@ -1,110 +1,153 @@
 //! Things by their paths, where all that stands below a path can be let go of at once.
 
+use std::sync::Arc;
+
 use foldhash::HashMap;
 
 /// What a path has is found in one step, and what is below it in as many as there is.
 #[derive(Debug)]
 pub(super) struct Tree<T> {
-    things: HashMap<String, T>,
-    /// The paths right below a path: those that have something, or have something below.
-    below: HashMap<String, Vec<String>>,
+    /// The paths that have something, or have something below.
+    by_path: HashMap<Arc<str>, usize>,
+    slots: Vec<Slot<T>>,
+    /// Slots that no path has.
+    free: Vec<usize>,
+    /// How many things there are.
+    things: usize,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    path: Arc<str>,
+    thing: Option<T>,
+    /// The slots of the paths right below.
+    below: Vec<usize>,
 }
 
 impl<T> Default for Tree<T> {
     fn default() -> Self {
-        Tree { things: HashMap::default(), below: HashMap::default() }
+        Tree { by_path: HashMap::default(), slots: Vec::new(), free: Vec::new(), things: 0 }
     }
 }
 
 impl<T> Tree<T> {
     pub(super) fn is_empty(&self) -> bool {
-        self.things.is_empty()
+        self.things == 0
     }
 
     pub(super) fn get(&self, path: &str) -> Option<&T> {
-        self.things.get(path)
+        self.slots[*self.by_path.get(path)?].thing.as_ref()
     }
 
     pub(super) fn get_mut(&mut self, path: &str) -> Option<&mut T> {
-        self.things.get_mut(path)
+        self.slots[*self.by_path.get(path)?].thing.as_mut()
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.things.values()
+        self.slots.iter().filter_map(|slot| slot.thing.as_ref())
     }
 
     /// What stands below a path, in no order.
     pub(super) fn below<'t>(&'t self, path: &str) -> impl Iterator<Item = &'t T> {
-        let mut left: Vec<&String> = self.below.get(path).into_iter().flatten().collect();
+        let mut left: Vec<usize> = self.right_below(path).to_vec();
         std::iter::from_fn(move || {
-            let path = left.pop()?;
-            left.extend(self.below.get(path).into_iter().flatten());
-            Some(self.things.get(path))
+            let slot = &self.slots[left.pop()?];
+            left.extend(&slot.below);
+            Some(slot.thing.as_ref())
         })
         .flatten()
     }
 
     /// Changes what stands below a path.
     pub(super) fn change_below(&mut self, path: &str, change: &mut impl FnMut(&mut T)) {
-        let Tree { things, below } = self;
-        let mut left: Vec<&String> = below.get(path).into_iter().flatten().collect();
-        while let Some(path) = left.pop() {
-            left.extend(below.get(path).into_iter().flatten());
-            if let Some(thing) = things.get_mut(path) {
-                change(thing);
-            }
+        let mut left: Vec<usize> = self.right_below(path).to_vec();
+        while let Some(at) = left.pop() {
+            let slot = &mut self.slots[at];
+            left.extend(&slot.below);
+            slot.thing.as_mut().into_iter().for_each(&mut *change);
         }
     }
 
     /// Lets go of what stands below a path, and not of what that has itself.
     pub(super) fn remove_below(&mut self, path: &str) {
-        if self.things.is_empty() {
-            return;
+        let Some(at) = self.by_path.get(path).copied() else { return };
+        let mut left = std::mem::take(&mut self.slots[at].below);
+        while let Some(at) = left.pop() {
+            left.append(&mut self.slots[at].below);
+            self.release(at);
         }
-        let Some(mut left) = self.below.remove(path) else { return };
-        while let Some(path) = left.pop() {
-            self.things.remove(&path);
-            left.extend(self.below.remove(&path).unwrap_or_default());
-        }
-        self.unlink(path);
+        self.unlink(at);
+    }
+
+    fn right_below(&self, path: &str) -> &[usize] {
+        self.by_path.get(path).map_or(&[], |at| &self.slots[*at].below)
     }
 
     /// A path that has nothing, and nothing below, is not remembered.
-    fn unlink(&mut self, mut path: &str) {
-        while !self.things.contains_key(path)
-            && let Some((parent, _)) = path.rsplit_once('/')
-            && let Some(siblings) = self.below.get_mut(parent)
-        {
-            siblings.retain(|sibling| sibling != path);
-            if !siblings.is_empty() {
-                return;
-            }
-            self.below.remove(parent);
-            path = parent;
+    fn unlink(&mut self, mut at: usize) {
+        while self.slots[at].thing.is_none() && self.slots[at].below.is_empty() {
+            let path = self.release(at);
+            let above = path.rsplit_once('/').and_then(|(above, _)| self.by_path.get(above).copied());
+            let Some(above) = above else { return };
+            self.slots[above].below.retain(|below| *below != at);
+            at = above;
         }
     }
 
-    fn link(&mut self, mut path: &str) {
-        while let Some((parent, _)) = path.rsplit_once('/') {
-            if let Some(siblings) = self.below.get_mut(parent) {
-                return siblings.push(path.to_owned());
-            }
-            self.below.insert(parent.to_owned(), vec![path.to_owned()]);
-            if self.things.contains_key(parent) {
-                return;
-            }
-            path = parent;
+    /// Nothing is there any more. Gives the path that had it.
+    fn release(&mut self, at: usize) -> Arc<str> {
+        let Slot { path, thing, .. } = &mut self.slots[at];
+        self.things -= usize::from(thing.take().is_some());
+        let path = std::mem::take(path);
+        self.by_path.remove(&path);
+        self.free.push(at);
+        path
+    }
+
+    /// The slot of a path; a new one where it has none.
+    fn slot(&mut self, path: &str) -> usize {
+        if let Some(at) = self.by_path.get(path) {
+            return *at;
         }
+        let slot = self.add(path);
+        let (mut path, mut at) = (path, slot);
+        while let Some((above, _)) = path.rsplit_once('/') {
+            let known = self.by_path.get(above).copied();
+            let parent = known.unwrap_or_else(|| self.add(above));
+            self.slots[parent].below.push(at);
+            if known.is_some() {
+                break;
+            }
+            (path, at) = (above, parent);
+        }
+        slot
+    }
+
+    fn add(&mut self, path: &str) -> usize {
+        let path: Arc<str> = path.into();
+        let slot = Slot { path: Arc::clone(&path), thing: None, below: Vec::new() };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.slots[at] = slot;
+                at
+            }
+            None => {
+                self.slots.push(slot);
+                self.slots.len() - 1
+            }
+        };
+        self.by_path.insert(path, at);
+        at
     }
 }
 
 impl<T: Default> Tree<T> {
     /// What a path has; the default where it had nothing.
     pub(super) fn get_or_insert(&mut self, path: &str) -> &mut T {
-        if !self.things.contains_key(path) && !self.below.contains_key(path) {
-            self.link(path);
-        }
-        self.things.entry(path.to_owned()).or_default()
+        let at = self.slot(path);
+        let thing = &mut self.slots[at].thing;
+        self.things += usize::from(thing.is_none());
+        thing.get_or_insert_default()
     }
 }
 
@@ -144,7 +187,8 @@ mod tests {
         tree.get_or_insert("w/a/x");
         tree.remove_below("w/a");
         tree.remove_below("w");
-        assert!(tree.is_empty() && tree.below.is_empty(), "{tree:?}");
+        assert!(tree.is_empty() && tree.by_path.is_empty(), "{tree:?}");
+        assert_eq!(tree.free.len(), tree.slots.len(), "{tree:?}");
     }
 
     #[test]
