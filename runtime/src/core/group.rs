@@ -103,6 +103,10 @@ impl<V> Machine<V> {
             let Some(group) = at.group.as_mut() else { return };
             if stopping {
                 group.pending.clear();
+                group.held.clear();
+            } else if let Some((lowest, _)) = &group.failed {
+                // The others are about to be stopped.
+                group.held.retain(|item| item < lowest);
             }
             if group.one_by_one && !group.pending.is_empty() {
                 return;

@@ -91,6 +91,8 @@ impl<V> Machine<V> {
             return;
         }
         self.free_slot(program, task);
+        // Others may have come in when it failed.
+        self.step_out(program, task);
         self.drop_timer(task);
         if let Some(at) = self.tasks.get_mut(task) {
             at.attempt = 0;

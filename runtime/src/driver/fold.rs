@@ -161,6 +161,12 @@ impl Fold {
         self.recorded_skips.insert(path);
     }
 
+    /// A graph begins from its start: what was skipped in it before may be skipped again.
+    pub(super) fn forget_skips_in(&mut self, around: &Place) {
+        let Fold { skips, recorded_skips, .. } = self;
+        recorded_skips.retain(|path| !skips.get(path).is_some_and(|place| place.is_within(around)));
+    }
+
     /// A node that had failed is to begin anew.
     pub(super) fn forgiven(&mut self, task: TaskId) {
         let Some(known) = self.nodes.of(task) else { return };

@@ -74,6 +74,7 @@ impl Driver {
         for deferred in within {
             match deferred {
                 Deferred::Failed { task, cause, .. } => {
+                    self.keep_for_retry(fold, task);
                     self.core.apply(Event::Judged { task, cause, retry_in: None, routed: None });
                 }
                 Deferred::TimedOut { timer, .. } => self.core.apply(Event::Fired { timer, random: 0.0 }),
@@ -125,8 +126,9 @@ impl Driver {
         self.settle_desk(&place, path, &stored.record.kind);
         match stored.record.kind {
             EventKind::NodeStarted { inside, .. } => {
-                if let Some(known) = fold.nodes.of(task) {
-                    known.has_begun = true;
+                let had_begun = fold.nodes.of(task).is_some_and(|known| std::mem::replace(&mut known.has_begun, true));
+                if had_begun && inside.is_some() {
+                    fold.forget_skips_in(&place);
                 }
                 self.core.apply(Event::Started { task });
                 self.drain(fold, time);

@@ -132,7 +132,7 @@ impl Body {
         if takes > 0 {
             tokio::time::sleep(Duration::from_millis(takes)).await;
         }
-        if context.attempt() <= behaviour::fails(&self.special, path) {
+        if context.attempt() <= behaviour::fails(&self.special, path) && !world.ledger.is_mended() {
             return self.fails().await;
         }
         context.state().merge(TOTAL, behaviour::adds(path));

@@ -42,6 +42,10 @@ struct Happened {
     interrupted: BTreeSet<String>,
     /// Those that have failed since another had replaced what they wanted to replace.
     conflicted: BTreeSet<String>,
+    /// Those that have failed for good.
+    failed: BTreeSet<String>,
+    /// Where the run was retried: those of them that it had gone on from, by an arm.
+    gone_on_from: Option<BTreeSet<String>>,
     cancel_requested: bool,
 }
 
@@ -52,12 +56,21 @@ impl Happened {
             skipped: BTreeSet::new(),
             interrupted: BTreeSet::new(),
             conflicted: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            gone_on_from: None,
             cancel_requested: false,
         };
         for stored in records {
             let path = &stored.record.path;
+            if let EventKind::NodeFailed { retry_in: None, .. } = stored.record.kind
+                && sites.is_node(path)
+                && !sites.is_scope(path)
+            {
+                happened.failed.insert(path.clone());
+            }
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
+                EventKind::RunRetried { .. } => happened.is_retried(sites),
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
@@ -83,12 +96,26 @@ impl Happened {
         happened
     }
 
+    /// What had failed is tried again, unless the run has gone on from it.
+    fn is_retried(&mut self, sites: &Sites) {
+        self.cancel_requested = false;
+        let completed = &self.completed;
+        let counts = |path: &String| {
+            completed.contains_key(path) || sites.above(path).iter().any(|above| completed.contains_key(above))
+        };
+        self.interrupted.retain(counts);
+        self.conflicted.retain(counts);
+        self.failed.retain(counts);
+        self.gone_on_from = Some(std::mem::take(&mut self.failed));
+    }
+
     /// A graph begins from its start: what has happened in it before does not count.
     fn begins_anew(&mut self, sites: &Sites, path: &String) {
         let stays = |at: &String| !sites.above(at).contains(path);
         self.completed.retain(|at, _| stays(at));
         self.skipped.retain(stays);
         self.conflicted.retain(stays);
+        self.failed.retain(stays);
     }
 }
 
@@ -99,8 +126,14 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Played) -> Re
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));
         }
     }
-    let given_up = happened.interrupted.union(&happened.conflicted).cloned().collect();
-    let story = oracle::tell(scenario, &given_up);
+    let mut given_up: BTreeSet<String> = happened.interrupted.union(&happened.conflicted).cloned().collect();
+    let story = match &happened.gone_on_from {
+        None => oracle::tell(scenario, &given_up),
+        Some(failed) => {
+            given_up.extend(failed.iter().cloned());
+            oracle::tell(&scenario.mended(), &given_up)
+        }
+    };
     for (path, label) in &happened.completed {
         if story.completes.get(path) != Some(label) {
             let expected = story.completes.get(path);

@@ -2,6 +2,7 @@
 
 use super::behaviour::weight;
 use super::check::judged;
+use super::ledger::is_retry;
 use super::play::Played;
 use super::scenario::{How, Scenario, StoreFault};
 use crate::engine::Outcome;
@@ -13,6 +14,8 @@ pub(super) struct Counts {
     pub(super) crashes: u64,
     pub(super) store_failures: u64,
     pub(super) records: u64,
+    /// Runs that were retried, and that were completed then.
+    pub(super) retried: (u64, u64),
 }
 
 impl Counts {
@@ -21,6 +24,10 @@ impl Counts {
         self.crashes += played.crashes;
         self.store_failures += played.store_failures;
         self.records += played.records.len() as u64;
+        if played.records.iter().any(is_retry) {
+            self.retried.0 += 1;
+            self.retried.1 += u64::from(matches!(played.outcome, Outcome::Completed(_)));
+        }
     }
 }
 
@@ -52,9 +59,10 @@ pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Resul
     Ok(())
 }
 
-/// Whether a record tells of a failure that only happens at some moments.
+/// Whether a record tells of a failure that only happens at some moments, or of a retry: what has not failed before that
+/// does not fail any more.
 fn is_up_to_time(line: &str) -> bool {
-    line.contains("Interrupted") || line.contains("StateConflict")
+    line.contains("Interrupted") || line.contains("StateConflict") || line.contains("run_retried")
 }
 
 /// A run that was disturbed gives what it gives undisturbed. Where something was cut short that may not be repeated,

@@ -26,6 +26,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         cancel_at: random.in_percent(8).then(|| random.below(150) as u64),
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
+        retries: false,
     };
     if random.in_percent(20) {
         replacing(&mut random, &mut drawn.flow);
@@ -42,6 +43,27 @@ pub(super) fn child_workflows(seed: u64) -> Scenario {
     let nodes = [("n2".to_owned(), Special { does, ..Special::default() })].into();
     let flow = Flow { graph: "START => n2; n2 => END".to_owned(), nodes };
     Scenario { flow, jobs, cancel_at: None, max_concurrency: 0, ..scenario(seed) }
+}
+
+/// A scenario in which some nodes have no attempt that works before the run is retried.
+pub(super) fn retried(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(32));
+    let mut flow = flow(&mut random, "n", Drawing { most: 12, collects: false, jobs: 0 }, 2);
+    failing(&mut random, &mut flow);
+    let cancel_at = random.in_percent(30).then(|| random.below(150) as u64);
+    Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, ..scenario(seed) }
+}
+
+fn failing(random: &mut Random, flow: &mut Flow) {
+    for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
+        let special = flow.nodes.entry(node.id.clone()).or_default();
+        match &mut special.inside {
+            Some(inside) => failing(random, inside.flow_mut()),
+            None if random.in_percent(25) => special.fails = special.max_attempts(),
+            None => {}
+        }
+    }
+    flow.nodes.retain(|_, special| *special != Special::default());
 }
 
 /// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster.

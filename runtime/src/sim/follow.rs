@@ -1,6 +1,6 @@
 //! The log of a run, folded record by record as it grows, and held against what is promised after each of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -29,6 +29,10 @@ pub(super) struct Follower {
     resumed: u32,
     cancel_requested: bool,
     is_over: bool,
+    /// Whether the run was retried. What had failed before may then go on at any place.
+    is_retried: bool,
+    /// The nodes that are done, by path.
+    completed: BTreeSet<String>,
     /// The nodes of graphs, by path.
     nodes: BTreeMap<String, Progress>,
     /// What nodes that are not done have asked their contexts for, by path.
@@ -53,6 +57,8 @@ impl Follower {
             resumed: 0,
             cancel_requested: false,
             is_over: false,
+            is_retried: false,
+            completed: BTreeSet::new(),
             nodes: BTreeMap::new(),
             asked: BTreeMap::new(),
             state: Map::new(),
@@ -92,8 +98,9 @@ impl Follower {
         if stored.time < self.time {
             return Err(format!("has a record of {}, after one of {}", millis(stored.time), millis(self.time)));
         }
-        if self.is_over {
-            return Err("has a record behind the end".to_owned());
+        let is_retry = matches!(stored.record.kind, EventKind::RunRetried { .. });
+        if self.is_over != is_retry {
+            return Err("has a record behind the end, or is retried before it".to_owned());
         }
         let is_first = self.records == 0;
         if is_first != matches!(stored.record.kind, EventKind::RunStarted { .. }) {
@@ -105,9 +112,42 @@ impl Follower {
             EventKind::RunStarted { .. } => {}
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
+            EventKind::RunRetried { .. } => self.retries(),
+            kind if kind.is_terminal() && self.is_retried => self.is_over = true,
             kind if kind.is_terminal() => return self.ends(),
+            _ if self.is_retried => return self.after_a_retry(stored),
             _ if self.sites.is_node(&stored.record.path) => return self.node(stored),
             _ => return self.below(stored),
+        }
+        Ok(())
+    }
+
+    fn retries(&mut self) {
+        (self.is_over, self.is_retried, self.cancel_requested) = (false, true, false);
+        self.nodes.clear();
+        self.asked.clear();
+        self.wrote.clear();
+    }
+
+    /// What is done stays done, unless what is around it begins from its start.
+    fn after_a_retry(&mut self, stored: &Stored) -> Result<(), String> {
+        let path = &stored.record.path;
+        match &stored.record.kind {
+            EventKind::NodeStarted { .. } if self.completed.contains(path) => {
+                return Err("is done, and begins again".to_owned());
+            }
+            EventKind::NodeStarted { .. } if self.sites.above(path).iter().any(|at| self.completed.contains(at)) => {
+                return Err("begins in something that is done".to_owned());
+            }
+            EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
+            EventKind::NodeCompleted { state, .. } if self.sites.is_node(path) => {
+                if !self.completed.insert(path.clone()) {
+                    return Err("is completed twice".to_owned());
+                }
+                return self.writes(path, state);
+            }
+            EventKind::NodeWaiting { state, .. } => return self.writes(path, state),
+            _ => {}
         }
         Ok(())
     }
@@ -129,6 +169,9 @@ impl Follower {
         match kind {
             EventKind::NodeStarted { .. } => self.begun.push(path.clone()),
             EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } => {
+                if let EventKind::NodeCompleted { .. } = kind {
+                    self.completed.insert(path.clone());
+                }
                 self.replaces(path, state, since)?;
                 self.writes(path, state)?;
             }
@@ -207,7 +250,9 @@ impl Follower {
     /// A graph begins from its start.
     fn forget_inside(&mut self, path: &str) {
         let sites = Arc::clone(&self.sites);
-        self.nodes.retain(|at, _| !sites.above(at).iter().any(|above| above == path));
+        let is_inside = |at: &String| sites.above(at).iter().any(|above| above == path);
+        self.nodes.retain(|at, _| !is_inside(at));
+        self.completed.retain(|at| !is_inside(at));
         self.asked.retain(|at, _| !is_below(at, path));
         self.wrote.retain(|at, _| at != path && !is_below(at, path));
         self.written.retain(|(of, _), _| of != path && !is_below(of, path));
@@ -292,6 +337,9 @@ impl Follower {
     /// # Errors
     /// What does not.
     pub(super) fn rests(&self) -> Result<(), String> {
+        if self.is_retried {
+            return Ok(());
+        }
         let waits = |of: &str| self.asked.iter().any(|(path, asked)| is_below(path, of) && asked.is_waited_for());
         if let Some(path) = self.leaves_under_way().find(|path| !waits(path)) {
             return Err(format!("the run is said to wait, and `{path}` waits for nothing (record {})", self.records));

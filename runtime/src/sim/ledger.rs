@@ -27,6 +27,8 @@ struct Shared {
 #[derive(Default)]
 struct Book {
     process: u32,
+    /// Whether nothing fails any more.
+    is_mended: bool,
     /// Attempts that are under way in this process.
     under_way: BTreeSet<String>,
     /// Attempts by path, number and how often what is around them had begun: how often they began.
@@ -69,6 +71,15 @@ impl Ledger {
         let mut book = self.book();
         book.process += 1;
         book.under_way.clear();
+    }
+
+    /// From here on nothing fails any more.
+    pub(super) fn mend(&self) {
+        self.book().is_mended = true;
+    }
+
+    pub(super) fn is_mended(&self) -> bool {
+        self.book().is_mended
     }
 
     pub(super) fn scenario(&self) -> &Scenario {
@@ -129,7 +140,8 @@ impl Ledger {
         if attempt > special.max_attempts() {
             self.breaks(format!("`{path}` begins attempt {attempt} of {}", special.max_attempts()));
         }
-        if records.iter().any(|at| at.record.kind.is_terminal()) {
+        let is_end = |at: &Stored| at.record.kind.is_terminal();
+        if records.iter().rposition(is_end) > records.iter().rposition(is_retry) {
             self.breaks(format!("`{path}` begins when the run is over"));
         }
         let from = self.entry(path, records);
@@ -181,10 +193,10 @@ impl Ledger {
         }
     }
 
-    /// How often what is around a node had begun: then all of it may run again.
+    /// How often what is around a node had begun, or the run was retried: then all of it may run again.
     fn entered(&self, path: &str, records: &[Stored]) -> usize {
         let above = self.0.sites.above(path);
-        records.iter().filter(|at| is_start(at) && above.contains(&at.record.path)).count()
+        records.iter().filter(|at| is_retry(at) || (is_start(at) && above.contains(&at.record.path))).count()
     }
 
     /// From which record on what happened at a path still counts.
@@ -196,6 +208,10 @@ impl Ledger {
 
 pub(super) fn is_completion(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeCompleted { .. })
+}
+
+pub(super) fn is_retry(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::RunRetried { .. })
 }
 
 fn is_waiting(stored: &Stored) -> bool {

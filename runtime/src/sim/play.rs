@@ -11,12 +11,12 @@ use super::bodies::{World, definition};
 use super::disk::{Disk, Process, at_once, error};
 use super::follow::Follower;
 use super::jobs::set_stage;
-use super::ledger::{Ledger, millis};
+use super::ledger::{Ledger, is_retry, millis};
 use super::replays::Moments;
 use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
 use super::sites::Sites;
 use crate::clock::Clock;
-use crate::engine::{Engine, Outcome, Run, RunError, StartError};
+use crate::engine::{Engine, Outcome, RetryError, Run, RunError, StartError};
 use crate::event::EventKind;
 use crate::question::AnswerError;
 use crate::store::{MemoryStore, Store, StoreError, Stored};
@@ -160,7 +160,9 @@ impl Life<'_> {
         let engine = builder.build().map_err(|error| error.to_string())?;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
-            let run = if is_first || self.scenario.starts_again {
+            let run = if self.ledger.is_mended() {
+                self.retries(&engine).await?
+            } else if is_first || self.scenario.starts_again {
                 let flow = Flow::<Value, Value>::new(Arc::clone(&definition));
                 match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(ID).await {
                     Ok(run) => Ok(run),
@@ -172,6 +174,10 @@ impl Life<'_> {
             };
             let failed = match run {
                 Ok(run) => match self.accompanies(&engine, &run, &clock).await? {
+                    Ok(Outcome::Failed(_) | Outcome::Cancelled) if self.is_to_be_retried() => {
+                        self.ledger.mend();
+                        continue;
+                    }
                     Ok(outcome) => {
                         self.stays_over(&engine, &outcome).await?;
                         return Ok(outcome);
@@ -190,6 +196,23 @@ impl Life<'_> {
             if *store_failures > 10 + self.scenario.faults.len() as u64 {
                 return Err(format!("the store is mended, and still fails: {failed}"));
             }
+        }
+    }
+
+    /// Whether a run that has ended in vain is to be retried: once.
+    fn is_to_be_retried(&self) -> bool {
+        self.scenario.retries && !self.disk.with_records(|records| records.iter().any(is_retry))
+    }
+
+    /// Retries the run, where that is not on record yet.
+    async fn retries(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
+        if !self.is_to_be_retried() {
+            return self.recovers(engine).await;
+        }
+        match engine.retry(ID).await {
+            Ok(run) => Ok(Ok(run)),
+            Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
+            Err(other) => Err(format!("the run cannot be retried: {other}")),
         }
     }
 
@@ -224,8 +247,9 @@ impl Life<'_> {
         clock: &Clock,
     ) -> Result<Result<Outcome<Value>, StoreError>, String> {
         let cancels = async {
-            if let Some(at) = self.scenario.cancel_at {
-                tokio::time::sleep(clock.until(self.begun + Duration::from_millis(at))).await;
+            if let Some(at) = self.scenario.cancel_at.filter(|_| !self.is_cancelled_before_its_retry()) {
+                let begun = self.retried_at().unwrap_or(self.begun);
+                tokio::time::sleep(clock.until(begun + Duration::from_millis(at))).await;
                 if let Err(error) = run.cancel().await {
                     return error;
                 }
@@ -275,6 +299,19 @@ impl Life<'_> {
             error = answers => Ok(Err(error?)),
             error = cancels => Ok(Err(error)),
         }
+    }
+
+    fn retried_at(&self) -> Option<SystemTime> {
+        self.disk.with_records(|records| records.iter().find(|at| is_retry(at)).map(|at| at.time))
+    }
+
+    /// It would never be over.
+    fn is_cancelled_before_its_retry(&self) -> bool {
+        let is_cancelled = |at: &Stored| matches!(at.record.kind, EventKind::RunCancelled);
+        self.disk.with_records(|records| {
+            let retried = records.iter().position(is_retry).unwrap_or(0);
+            records[..retried].iter().any(is_cancelled)
+        })
     }
 
     /// Gives a wrong answer, the right one, and the right one again.

@@ -162,3 +162,50 @@ fn an_answer_to_a_run_that_is_just_cancelled_is_refused() {
             "nodes": {"n2": {"attempts": 2, "fails": 1, "does": ["Ask"]}}}}"#,
     );
 }
+
+/// As one item was stopped, the place that it left was given to the next.
+#[test]
+fn no_item_begins_that_is_to_be_stopped_after_a_recovery() {
+    holds(
+        r#"{"chance": 17023323712555669843, "retries": true, "faults": [{"at": 3, "carried_out": false, "how": "Busy"}],
+            "flow": {"graph": "n2.0 => END; START => n2; (n10) => n2; n2.1 => n10; n2.1 => n3; n3 => n8",
+                "nodes": {"n8": {"fails": 1}, "n10": {"max_parallel": 1, "inside": {"Each":
+                    {"graph": "(n10i2.0) => END; n10i3 => n10i2; START => n10i2; (n10i2.1) => n10i3",
+                        "nodes": {"n10i2": {"attempts": 2, "fails": 1, "err": 1}}}}}}}}"#,
+    );
+}
+
+/// It had been skipped in the attempt before, and that was on record.
+#[test]
+fn what_is_skipped_in_items_that_are_tried_again_is_on_record_again() {
+    holds(
+        r#"{"chance": 0, "retries": true, "faults": [{"at": 3, "carried_out": true, "how": "Dies"}],
+            "flow": {"graph": "n8 => END; (n6) => n8; n3 => n6; n2 => n3; START => n2",
+                "nodes": {"n6": {"attempts": 2, "max_parallel": 1, "inside": {"Each":
+                    {"graph": "n6i3 => END; n6i2 => END; START.0 => n6i2; START.1 => n6i3",
+                        "nodes": {"n6i2": {"inside": {"Each":
+                            {"graph": "(n6i2i3) => END; (START) => n6i2i3", "nodes": {"n6i2i3": {"fails": 1}}}}}}}}}}}}"#,
+    );
+}
+
+/// What had failed in the items was taken for what was still under way.
+#[test]
+fn nothing_begins_again_in_items_that_failed_and_were_gone_on_from_when_the_run_is_retried() {
+    holds(
+        r#"{"chance": 1, "retries": true,
+            "flow": {"graph": "n10.1 => END; START => n2; n10.0 => n2; n2 => n3; (n8, n9) => n3; n3.0 => n4; n4.0 => n5; n4.1 => n6; n4.2 => n7; n5 => n8; n6 => n8; n7 => n8; n3.0 => n9; n3.1 => n10; n10.0 => n11",
+                "nodes": {"n4": {"fails": 1}, "n10": {"err": 1, "inside": {"Each":
+                    {"graph": "(n10i3) => END; (n10i2) => n10i3; (START) => n10i2", "nodes": {"n10i2": {"fails": 1}}}}}}}}"#,
+    );
+}
+
+/// Each of them had a place of its own at the gate, one after another, and all had them at once afterwards.
+#[test]
+fn items_that_failed_one_after_another_do_not_run_at_once_when_the_run_is_retried() {
+    holds(
+        r#"{"chance": 3264267359533601501, "retries": true, "flow": {"graph": "n2 => END; START => n2",
+            "nodes": {"n2": {"inside": {"Each":
+                {"graph": "n2i6 => END; n2i4 => n2i6; n2i5 => n2i6; START.0 => n2i2; n2i3 => n2i4; n2i2 => n2i3; START.1 => n2i5",
+                    "nodes": {"n2i3": {"fails": 1, "max_parallel": 1}}}}}}}}"#,
+    );
+}

@@ -33,6 +33,8 @@ pub(super) struct Scenario {
     pub(super) answers: Answers,
     /// Whether a process that comes after another starts the run again under its id, in place of `recover`.
     pub(super) starts_again: bool,
+    /// Whether a run that has failed or was cancelled is retried, once nothing fails any more.
+    pub(super) retries: bool,
 }
 
 /// Where the run is kept.
@@ -174,6 +176,15 @@ impl Flow {
         self.nodes.iter().filter_map(|(name, node)| Some((name.as_str(), node.inside.as_deref()?)))
     }
 
+    fn mend(&mut self) {
+        for special in self.nodes.values_mut() {
+            special.fails = 0;
+            if let Some(inside) = &mut special.inside {
+                inside.flow_mut().mend();
+            }
+        }
+    }
+
     /// Whether its nodes run no other jobs than the first so many.
     fn runs_jobs_of(&self, jobs: usize) -> bool {
         let is_there = |doing: &Doing| !matches!(doing, Doing::Job { which } if *which >= jobs);
@@ -199,6 +210,14 @@ impl Scenario {
         self.flow.can_run()
             && self.flow.runs_jobs_of(jobs)
             && self.jobs.iter().all(|job| job.can_run() && job.runs_jobs_of(0))
+    }
+
+    /// As it is when nothing fails any more.
+    pub(super) fn mended(&self) -> Scenario {
+        let mut mended = self.clone();
+        mended.flow.mend();
+        mended.jobs.iter_mut().for_each(Flow::mend);
+        mended
     }
 
     /// What is special about the node of this name, wherever it stands: names are unique.

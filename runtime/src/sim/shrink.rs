@@ -41,6 +41,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.cancel_at = None);
     with(&|to| to.unloads = false);
     with(&|to| to.starts_again = false);
+    with(&|to| to.retries = false);
     with(&|to| to.commit_takes = 0);
     with(&|to| to.max_concurrency = 0);
     with(&|to| to.answers = Answers::AtOnce);

@@ -35,18 +35,27 @@ fn fail(seed: u64, scenario: &Scenario, why: &str) -> ! {
     );
 }
 
-#[test]
-fn random_runs_keep_every_promise() {
+fn keep_every_promise(draw: fn(u64) -> Scenario) {
     let (first, runs) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_RUNS", 200));
     let mut counts = Counts::default();
     for seed in first..first + runs {
-        let scenario = draw::scenario(seed);
+        let scenario = draw(seed);
         match tried(&scenario) {
             Ok(played) => counts.add(&played),
             Err(why) => fail(seed, &scenario, &why),
         }
     }
     println!("seeds {first}..{}: {counts:?}", first + runs);
+}
+
+#[test]
+fn random_runs_keep_every_promise() {
+    keep_every_promise(draw::scenario);
+}
+
+#[test]
+fn random_runs_that_are_retried_keep_every_promise() {
+    keep_every_promise(draw::retried);
 }
 
 #[test]
@@ -84,6 +93,11 @@ fn a_run_outlives_the_failure_of_any_commit() {
 #[test]
 fn a_child_workflow_outlives_the_failure_of_any_commit() {
     outlives(draw::child_workflows, 150);
+}
+
+#[test]
+fn a_retried_run_outlives_the_failure_of_any_commit() {
+    outlives(draw::retried, 150);
 }
 
 /// Plays what a failing search has printed.

@@ -195,6 +195,49 @@ fn a_retried_run_that_is_cancelled_stays_so_whatever_failed_before_the_retry() {
     });
 }
 
+#[node]
+async fn never(_n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u32, NotNow> {
+    ledger.note(ctx.path());
+    Err(NotNow)
+}
+
+#[node]
+async fn instead(ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx.path());
+    7
+}
+
+workflow! {
+    in_vain(u32) -> u32 { START => before => never; }
+}
+
+workflow! {
+    each_in_vain(u32) -> u32 { START => numbers => [never] => sum; }
+}
+
+workflow! {
+    detours(u32) -> u32 {
+        let second = instead();
+        START => in_vain => <ok: fails, err: instead => each_in_vain>;
+        each_in_vain => <ok: fails, err: second => fails>;
+        fails => END;
+    }
+}
+
+#[tokio::test]
+async fn what_failed_in_a_graph_that_the_run_went_on_from_stays_as_it_is_when_the_run_is_retried() {
+    let (ledger, works) = (Ledger::default(), Works::default());
+    let builder = Engine::builder().resource(ledger.clone()).resource(works.clone());
+    let engine = builder.register::<detours>().build().unwrap();
+    let run = engine.start::<detours>(2).id("x").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+    works.0.store(true, Ordering::SeqCst);
+    assert_eq!(engine.retry("x").await.unwrap().result().await.unwrap(), json!(7));
+    let paths = ["in_vain/never", "each_in_vain/never[0]", "each_in_vain/never[1]", "instead", "second", "fails"];
+    let counts = paths.map(|path| ledger.of(&format!("detours/{path}")));
+    assert_eq!(counts, [1, 1, 1, 1, 1, 2]);
+}
+
 #[tokio::test]
 async fn items_that_are_done_stay_done_when_a_run_is_retried() {
     let (ledger, works) = (Ledger::default(), Works::default());
