@@ -25,12 +25,21 @@ pub(super) struct Fold {
     pub(super) skips: BTreeMap<String, Place>,
     /// Those that are on record, also where the graph no longer leads to them.
     pub(super) recorded_skips: BTreeSet<String>,
+    /// Since it is on record that the run is to end: the nodes that are cancelled, and those of them that are so on record.
+    pub(super) cancels: Option<Cancels>,
     /// Whether records may speak of nodes that the graph no longer leads to: before a retry.
     pub(super) is_lenient: bool,
     /// Before a retry: failures that no record has yet shown to be taken up by anything. What led to the end of the run
     /// stays here, and does not count.
     pub(super) deferred: Vec<Deferred>,
     pub(super) end: Option<RunEnd<Token>>,
+}
+
+#[derive(Default)]
+pub(super) struct Cancels {
+    /// In their order: what is inside a node before the node.
+    pub(super) all: Vec<String>,
+    pub(super) recorded: BTreeSet<String>,
 }
 
 /// Something that stopped a part of the run.
@@ -190,6 +199,9 @@ impl Fold {
                 self.skips.insert(place.path(), place.clone());
             }
             (Note::Completed { .. } | Note::Cancelled, Some(task)) => {
+                if let (Note::Cancelled, Some(cancels)) = (note, &mut self.cancels) {
+                    cancels.all.push(place.path());
+                }
                 if let Some(known) = self.nodes.of(task) {
                     known.stage = Stage::Over;
                 }

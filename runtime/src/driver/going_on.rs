@@ -24,9 +24,19 @@ impl Driver {
         }
     }
 
+    /// What waited for something was cancelled as soon as the run was, and whoever would have recorded that may not have
+    /// been there.
+    fn record_cancels(&self, fold: &mut Fold) {
+        let Some(cancels) = fold.cancels.take() else { return };
+        for path in cancels.all.into_iter().filter(|path| !cancels.recorded.contains(path)) {
+            self.shared.record(|| path, || EventKind::NodeCancelled);
+        }
+    }
+
     /// No record is left.
     pub(super) fn go_on(&mut self, mut fold: Fold) -> Result<(), Halt> {
         self.record_skips(&fold);
+        self.record_cancels(&mut fold);
         if let Some(end) = fold.end.take() {
             self.ended = Some(end);
             return Ok(());

@@ -162,7 +162,14 @@ impl Driver {
                 self.keep_for_retry(fold, task);
                 self.core.apply(Event::Judged { task, cause: Box::new(cause), retry_in, routed });
             }
-            EventKind::NodeCancelled if self.core.is_stopping(task) => self.stopped(fold, task),
+            EventKind::NodeCancelled => {
+                if let Some(cancels) = &mut fold.cancels {
+                    cancels.recorded.insert(stored.record.path);
+                }
+                if self.core.is_stopping(task) {
+                    self.stopped(fold, task);
+                }
+            }
             EventKind::TimerFired if fold.is_lenient && place.is_scope() && !fold.is_delayed(path) => {
                 if let Some((timer, _)) = fold.timers.get(path) {
                     fold.deferred.push(Deferred::TimedOut { place, timer: *timer });
@@ -208,6 +215,7 @@ impl Driver {
             }
             EventKind::CancelRequested if fold.is_lenient => return Ok(()),
             EventKind::CancelRequested => {
+                fold.cancels.get_or_insert_default();
                 self.core.apply(Event::CancelRequested);
                 self.drain(fold, stored.time);
                 return Ok(());

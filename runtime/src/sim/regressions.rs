@@ -188,6 +188,16 @@ fn what_is_skipped_in_items_that_are_tried_again_is_on_record_again() {
     );
 }
 
+/// It had left the memory, and went on to be cancelled.
+#[test]
+fn a_graph_whose_items_wait_is_cancelled_on_record_also_where_the_run_is_read_for_that() {
+    holds(
+        r#"{"chance": 0, "max_concurrency": 1, "unloads": true, "cancel_at": 140,
+            "flow": {"graph": "n11 => END; n9.1 => n11; n10 => n11; START => n2; n2.0 => n3; n9.0 => n3; n8 => n9; n3 => n4; n4 => n5; n4 => n6; (n5, n6) => n8; n2.1 => n10",
+                "nodes": {"n5": {"inside": {"Each": {"graph": "(n5i2) => END; START => n5i2"}}}, "n6": {"does": [{"Sleep": {"millis": 98}}]}}}}"#,
+    );
+}
+
 /// What had failed in the items was taken for what was still under way.
 #[test]
 fn nothing_begins_again_in_items_that_failed_and_were_gone_on_from_when_the_run_is_retried() {
