@@ -22,7 +22,7 @@ pub(crate) const DECODE: u64 = 52_100_000;
 /// Going on after 10,000 recorded nodes, without the reading.
 pub(crate) const REPLAY: u64 = 71_800_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 111_800_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 96_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
