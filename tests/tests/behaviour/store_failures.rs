@@ -280,7 +280,7 @@ async fn over(_error: First, ctx: &Context, #[resource] ledger: &Ledger) -> u32 
 #[node]
 async fn picky(n: u32, ctx: &Context, #[resource] ledger: &Ledger, #[resource] works: &Works) -> Result<u32, First> {
     ledger.note(ctx);
-    if n % 2 == 0 || works.0.load(Ordering::SeqCst) { Ok(n * 2) } else { Err(First) }
+    if n.is_multiple_of(2) || works.0.load(Ordering::SeqCst) { Ok(n * 2) } else { Err(First) }
 }
 
 #[node]
