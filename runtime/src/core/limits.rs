@@ -89,17 +89,6 @@ impl<V> Machine<V> {
         }
     }
 
-    /// From a record: gives its place at the task's gate back, which nobody gets before the last record.
-    pub(super) fn step_out(&mut self, program: &Program, task: TaskId) {
-        let Some(at) = self.tasks.get_mut(task).filter(|at| at.gated) else { return };
-        at.gated = false;
-        if let Some((each, key, _)) = self.gate_of(program, task)
-            && let Some(gate) = self.gate_mut(each, key)
-        {
-            gate.inside = gate.inside.saturating_sub(1);
-        }
-    }
-
     fn gate_mut(&mut self, each: TaskId, key: (usize, usize)) -> Option<&mut Gate> {
         self.tasks.get_mut(each)?.group.as_mut()?.gates.get_mut(&key)
     }

@@ -92,9 +92,10 @@ impl<V> Machine<V> {
         }
         self.free_slot(program, task);
         // Others may have come in when it failed.
-        self.step_out(program, task);
+        self.leave_gate(program, task);
         self.drop_timer(task);
         if let Some(at) = self.tasks.get_mut(task) {
+            at.gated = false;
             at.attempt = 0;
             at.unjudged = None;
         }

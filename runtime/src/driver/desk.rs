@@ -111,7 +111,7 @@ impl Desk {
         let Stored { time, record: Record { path, kind }, .. } = stored;
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                inner.started(&path, attempt, inside.is_some(), input.as_ref()).is_before = true;
+                inner.started(&path, attempt, inside.is_some(), input).is_before = true;
             }
             EventKind::NodeCompleted { output, state, .. } => inner.completed(&path, output, state),
             kind => inner.apply(&path, &kind, time),
@@ -251,7 +251,7 @@ pub(crate) fn below(path: &str, above: &str) -> bool {
 }
 
 impl Inner {
-    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<&String>) -> &mut Item {
+    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<String>) -> &mut Item {
         // A graph that is entered begins from its start, and so does a node in the place of one.
         if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
             self.forget_below(path);
@@ -264,8 +264,8 @@ impl Inner {
         item.inside = inside;
         item.failed = None;
         item.retry_at = None;
-        if let Some(input) = input {
-            item.input = Some(input.clone());
+        if input.is_some() {
+            item.input = input;
         }
         item
     }
@@ -280,7 +280,7 @@ impl Inner {
     fn apply(&mut self, path: &str, kind: &EventKind, time: SystemTime) {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                self.started(path, *attempt, inside.is_some(), input.as_ref());
+                self.started(path, *attempt, inside.is_some(), input.clone());
             }
             EventKind::NodeCompleted { output, state, .. } => self.completed(path, output.clone(), state.clone()),
             EventKind::NodeFailed { attempt, cause, retry_in, error } => {

@@ -34,13 +34,12 @@ impl Driver {
     pub(super) fn fold(&mut self, history: Vec<Stored>) -> Result<Fold, Halt> {
         self.replayed = true;
         let mut fold = Fold::default();
-        let last_retry = history.iter().rposition(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. }));
+        let is_retry = |stored: &&Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
+        let last_retry = history.iter().rev().find(is_retry).map_or(0, |retry| retry.seq);
         self.drain(&mut fold, self.shared.env.clock.now());
-        let mut lenient = last_retry.unwrap_or(0);
         let mut history = history.into_iter();
         while let Some(stored) = history.next() {
-            fold.is_lenient = lenient > 0;
-            lenient = lenient.saturating_sub(1);
+            fold.is_lenient = stored.seq < last_retry;
             let follows = |path: &str| match history.as_slice().first() {
                 Some(next) if next.record.path == path => match &next.record.kind {
                     EventKind::NodeCompleted { label, output, error, .. } => {
@@ -57,7 +56,6 @@ impl Driver {
             let is_routed = routed.is_some();
             if self.take_record(&mut fold, stored, routed)? && is_routed {
                 history.next();
-                lenient = lenient.saturating_sub(1);
             }
         }
         if let Some(path) = fold.skipped.iter().find(|path| !fold.skips.contains_key(*path)) {

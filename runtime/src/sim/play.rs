@@ -305,7 +305,7 @@ impl Life<'_> {
         self.disk.with_records(|records| records.iter().find(|at| is_retry(at)).map(|at| at.time))
     }
 
-    /// It would never be over.
+    /// Then it is not cancelled once more, which would keep it from ever being completed.
     fn is_cancelled_before_its_retry(&self) -> bool {
         let is_cancelled = |at: &Stored| matches!(at.record.kind, EventKind::RunCancelled);
         self.disk.with_records(|records| {
