@@ -1,6 +1,6 @@
 //! Agents that hand over to each other: a loop that is entered at several nodes.
 //!
-//! The front desk gives a request to whoever can deal with it; each agent answers it or hands it to a colleague. One
+//! The front desk passes a request to the right agent; each agent answers it or hands it over to a colleague. One
 //! request is one token: exactly one agent works at any time, and each hand-over begins a turn.
 //!
 //! `cargo run --example hand_over`
@@ -19,7 +19,7 @@ impl Request {
         Request { text: text.to_owned(), history: Vec::new() }
     }
 
-    /// Whether the customer asks for this and nobody has seen to it yet.
+    /// Whether the customer asks for this and no agent has done it yet.
     fn is_open(&self, topic: &str) -> bool {
         self.text.contains(topic) && !self.history.iter().any(|done| done.contains(topic))
     }
@@ -39,7 +39,7 @@ enum Next {
     Done(Request),
 }
 
-fn whoever_is_needed(request: Request) -> Next {
+fn next_agent(request: Request) -> Next {
     if request.is_open("refund") {
         Next::Billing(request)
     } else if request.is_open("broken") {
@@ -51,19 +51,19 @@ fn whoever_is_needed(request: Request) -> Next {
 
 #[node]
 async fn front_desk(request: Request) -> Next {
-    whoever_is_needed(request)
+    next_agent(request)
 }
 
 #[node]
 async fn billing(request: Request, ctx: &Context) -> Next {
     println!("{}", ctx.path());
-    whoever_is_needed(request.note("billing: paid the refund"))
+    next_agent(request.note("billing: paid the refund"))
 }
 
 #[node]
 async fn support(request: Request, ctx: &Context) -> Next {
     println!("{}", ctx.path());
-    whoever_is_needed(request.note("support: took back what is broken"))
+    next_agent(request.note("support: took back what is broken"))
 }
 
 #[node]

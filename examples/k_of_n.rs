@@ -1,12 +1,12 @@
-//! A k-of-n join: ask several, go on with the first k answers, stop asking the others.
+//! A k-of-n join: ask several, continue with the first k answers, cancel the others.
 //!
-//! `a | b | c => d` gives `d` one arrival after another until it has an output. `KOf` has one after k arrivals, `FirstOf`
-//! after the first; a collecting node of your own is a function marked `#[node(wait_for_output)]` that returns an
+//! `a | b | c => d` gives `d` one arrival after another until it has an output. `FirstN` has one after k arrivals,
+//! `First` after the first; a collecting node of your own is a function marked `#[node(collect)]` that returns an
 //! `Option`.
 //!
 //! `cargo run --example k_of_n`
 
-use graphweft::KOf;
+use graphweft::FirstN;
 use graphweft::prelude::*;
 
 #[node]
@@ -19,7 +19,7 @@ async fn oslo(city: String) -> u32 {
     quote(&city, 290)
 }
 
-/// An agency that never answers. It is told when its answer is not needed any more.
+/// An agency that never answers. It is cancelled when its answer is not needed any more.
 #[node]
 async fn atlantis(ctx: &Context) -> u32 {
     ctx.cancelled().await;
@@ -41,7 +41,7 @@ async fn cheapest(quotes: Vec<u32>) -> String {
 workflow! {
     /// Two quotes are enough.
     compare(String) -> String {
-        let two: KOf<u32> = KOf::new(2);
+        let two: FirstN<u32> = FirstN::new(2);
         START => (lisbon, oslo, atlantis);
         lisbon | oslo | atlantis => two => cheapest;
     }

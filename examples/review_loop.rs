@@ -1,14 +1,14 @@
 //! A loop: a draft goes round until the review is content with it, or has seen enough of it.
 //!
-//! An arm that leads back to an earlier node is all that a loop takes. Each turn is on record under its own path:
+//! An arm that leads back to an earlier node makes a loop. Each turn is recorded under its own path:
 //! `article/draft`, `article/draft#2`, and so on.
 //!
 //! `cargo run --example review_loop`
 
 use graphweft::prelude::*;
 
-/// A draft is written either from the topic or from the remarks on the draft before. The edges that lead to `draft` bring
-/// one or the other, and convert with `From`.
+/// A draft is written either from the topic or from the remarks on the draft before. The edges that lead to `draft`
+/// bring one or the other, and convert with `From`.
 #[value]
 enum Assignment {
     Fresh(String),

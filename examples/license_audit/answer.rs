@@ -19,7 +19,7 @@ pub(crate) struct Answer {
 pub(crate) enum Decision {
     Allow,
     Deny,
-    /// Whoever was asked does not want to decide.
+    /// Undecided.
     Leave,
 }
 

@@ -9,27 +9,28 @@ use crate::model::Kind;
 
 /// Lists the licences of all packages in a Cargo.lock.
 ///
-/// Works offline, from what cargo has downloaded and unpacked already: a package that is not on this machine is reported
-/// as unknown. A licence that cannot be judged is put to a person, at a prompt or later with --answer.
+/// Works offline, from the packages that cargo has already downloaded: a package that is not on this machine is
+/// reported as unknown. A licence that cannot be classified becomes a question, answered at a prompt or later with
+/// --answer.
 ///
-/// Every audit is a run in a database. One that was stopped, or whose process has died, goes on with --resume: what it has
-/// inspected is not inspected again.
+/// Every audit is a run in a database. If it was stopped, or its process died, --resume resumes it: inspected packages
+/// are not inspected again.
 #[derive(Parser)]
 #[command(version, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
-    /// The lock file; graphweft's own where none is given
+    /// The lock file; the default is graphweft's own
     pub(crate) lock_file: Option<PathBuf>,
 
-    /// Go on with a run; with the newest that has no report where no RUN is given
+    /// Resume a run; without RUN, the newest one that has no report
     #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["lock_file", "within"])]
     pub(crate) resume: Option<Option<String>>,
 
-    /// Answer a question: `allow`, `deny` or `leave` (undecided), and `: REASON` behind it; may be given several times.
-    /// Goes on with a run as --resume does where no lock file is given
+    /// Answer a question: `allow`, `deny` or `leave` (undecided), then an optional `: REASON`; may be given several
+    /// times. Without a lock file, resumes a run like --resume
     #[arg(long, value_name = "ID=VALUE")]
     pub(crate) answer: Vec<String>,
 
-    /// Ask nobody: a licence that has no answer is reported as undecided
+    /// Ask no questions: a licence without an answer is reported as undecided
     #[arg(long)]
     pub(crate) leave_undecided: bool,
 
@@ -53,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     pub(crate) within: Option<u64>,
 
-    /// End with exit code 1 where there are packages of this kind; may be given several times
+    /// End with exit code 1 if there are packages of this kind; may be given several times
     #[arg(long, value_name = "KIND")]
     pub(crate) deny: Vec<Kind>,
 }
@@ -61,10 +62,10 @@ pub(crate) struct Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  the report is printed
-    1  the report is printed, and holds packages that --deny or an answer forbids
+    1  the report is printed, and contains packages that --deny or an answer forbids
     2  the lock file, the database, an answer or the command line is wrong
     3  the audit itself failed, or ran out of time
-    4  there are questions, and nobody here to answer them
+    4  there are open questions, and no terminal to answer them
   130  stopped by Ctrl-C";
 
 /// What is to be done.

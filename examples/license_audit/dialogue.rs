@@ -75,11 +75,11 @@ pub(crate) fn matched(run: &str, given: &[String], open: &[Open]) -> Result<Vec<
     each.collect()
 }
 
-/// Asks at a terminal until there is an answer; `None` where nobody wants to say anything any more.
+/// Asks at a terminal until there is an answer; `None` at the end of the input.
 pub(crate) fn ask(open: &Open, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<Option<Answer>> {
     write!(output, "\n{}", open.describe())?;
     loop {
-        write!(output, "{} allow, deny, leave (undecided); `: reason` behind it > ", open.prompt)?;
+        write!(output, "{} allow, deny, leave (undecided); add `: reason` > ", open.prompt)?;
         output.flush()?;
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_finds_its_question_whatever_stands_in_the_licence() {
+    fn an_answer_finds_its_question_whatever_the_licence_contains() {
         let open = [open("a"), open("a=b"), open("see LICENSE")];
         let found = |given: &str| match matched("1", &[given.to_owned()], &open) {
             Ok(found) => format!("{} {:?}", found[0].0, found[0].1.decision),

@@ -13,20 +13,20 @@ use crate::report::Report;
 use crate::runs::Runs;
 use crate::stop::Stop;
 
-/// Waits for the report of a run. Where it is stopped the run is not lost, and goes on with `--resume`.
+/// Waits for the report of a run. If it is stopped, the run is not lost: `--resume` resumes it.
 pub(crate) async fn to_report(runs: &Runs, run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
     let id = run.id().to_owned();
     tokio::select! {
         report = answer_until_done(runs, run, arguments) => report,
         _ = tokio::signal::ctrl_c() => {
-            Err(Stop::Interrupted(format!("run {id} is stopped; `--resume {id}` goes on where it was")))
+            Err(Stop::Interrupted(format!("run {id} is stopped; `--resume {id}` resumes it")))
         }
     }
 }
 
 async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
     let id = &run.id().to_owned();
-    let try_again = || format!("`--resume {id}` tries again");
+    let try_again = || format!("`--resume {id}` retries it");
     let mut given = arguments.answer.as_slice();
     let past = runs.history(id).await?;
     let mut outcome = progress::show_until(&past, run.events_from(past.len() as u64), run.outcome()).await;
@@ -65,7 +65,7 @@ async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Argume
         } else {
             return Err(Stop::Waits(dialogue::describe(id, &open).trim_end().to_owned()));
         }
-        // Whoever has asked may have been a process that is dead by now.
+        // The process that asked may be dead by now.
         run = runs.take_up(id).await?;
         outcome = run.outcome().await;
     }
@@ -74,7 +74,7 @@ async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Argume
 async fn record(run: &Run<Report>, question: &str, answer: &Answer) -> Result<(), Stop> {
     let answer = serde_json::to_value(answer).map_err(Stop::audit)?;
     match run.answer(question, answer).await {
-        // Somebody was faster, from another terminal.
+        // It was answered from another terminal.
         Err(error @ AnswerError::AlreadyAnswered { .. }) => eprintln!("{error}"),
         Err(error) => return Err(Stop::audit(error)),
         Ok(()) => {}
@@ -83,8 +83,8 @@ async fn record(run: &Run<Report>, question: &str, answer: &Answer) -> Result<()
 }
 
 async fn at_the_terminal(open: Open) -> Result<Option<Answer>, Stop> {
-    let (tell, told) = oneshot::channel();
+    let (send, answer) = oneshot::channel();
     // Not one of tokio's threads: after Ctrl-C the program would wait for it.
-    std::thread::spawn(move || tell.send(dialogue::ask(&open, &mut std::io::stdin().lock(), &mut std::io::stderr())));
-    told.await.unwrap_or(Ok(None)).map_err(Stop::audit)
+    std::thread::spawn(move || send.send(dialogue::ask(&open, &mut std::io::stdin().lock(), &mut std::io::stderr())));
+    answer.await.unwrap_or(Ok(None)).map_err(Stop::audit)
 }

@@ -1,6 +1,6 @@
 //! The graphs of the audit.
 
-use graphweft::FirstOf;
+use graphweft::First;
 use graphweft::prelude::*;
 
 use crate::locate::{in_checkouts, in_registry};
@@ -39,7 +39,7 @@ workflow! {
     pub(crate) audit(Request) -> Report {
         // Each one asks `cargo`, in a process of its own.
         let inspect = inspect(max_parallel = 8);
-        let in_time: FirstOf<Vec<Case>> = FirstOf::new();
+        let in_time: First<Vec<Case>> = First::new();
         START => (read_lock, list_members) => pair_up => [inspect] => sort_out;
         START => time_is_up;
         sort_out | time_is_up => in_time => [settle] => summarise;

@@ -34,7 +34,7 @@ pub(crate) fn permissive_choice(expression: &str) -> Option<String> {
 
 fn demand_of_one(licence: &LicenseReq) -> Option<Demand> {
     let id = licence.license.id()?;
-    // Exceptions only ever permit more. How much more is for a lawyer, so the licence counts as it stands.
+    // Exceptions only ever permit more. How much more is for a lawyer, so the licence counts without them.
     if id.is_copyleft() {
         return Some(demand_of_copyleft(id.name));
     }

@@ -22,10 +22,11 @@ pub(crate) async fn table(runs: &Runs) -> Result<String, Stop> {
 
 fn state(status: RunStatus) -> &'static str {
     match status {
-        // By somebody alive or not: the store does not tell.
-        RunStatus::Running => "under way, or cut short",
+        // The store does not say whether its process is alive.
+        RunStatus::Running => "running or interrupted",
         RunStatus::Waiting => "waits for answers",
-        RunStatus::Completed => "has its report",
+        RunStatus::Sleeping => "waits for a timer",
+        RunStatus::Completed => "completed",
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "cancelled",
         _ => "unknown",
@@ -48,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_is_told_in_the_largest_unit_that_fits() {
-        let told = [0, 59, 60, 7199, 86400 * 3].map(|seconds| ago(Duration::from_secs(seconds)));
-        assert_eq!(told, ["0 s ago", "59 s ago", "1 min ago", "1 h ago", "3 d ago"]);
+    fn a_time_is_shown_in_the_largest_unit_that_fits() {
+        let shown = [0, 59, 60, 7199, 86400 * 3].map(|seconds| ago(Duration::from_secs(seconds)));
+        assert_eq!(shown, ["0 s ago", "59 s ago", "1 min ago", "1 h ago", "3 d ago"]);
     }
 }

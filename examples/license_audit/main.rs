@@ -65,7 +65,7 @@ async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments) -> Resu
             return Ok(0);
         }
         Command::Start { lock_file, time_limit } => {
-            // The run may go on elsewhere.
+            // Another process may resume the run.
             let lock_file = std::path::absolute(lock_file).map_err(Stop::input)?;
             runs.start(Request { lock_file, time_limit }).await?
         }
@@ -88,7 +88,7 @@ fn to_json(what: &impl serde::Serialize) -> Result<String, Stop> {
 
 fn print(text: &str) -> Result<(), Stop> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever reads has seen enough, as in `license_audit | head`.
+        // The reader has closed the pipe, as in `license_audit | head`.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Stop::Audit(format!("this cannot be printed: {error}"))),
         Ok(()) => Ok(()),

@@ -90,7 +90,7 @@ pub(crate) struct Terms {
     pub(crate) demand: Demand,
 }
 
-/// How much a licence demands of whoever passes the program on, from little to much.
+/// How much a licence demands of those who distribute the program, from little to much.
 #[value]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Demand {
@@ -173,7 +173,7 @@ pub(crate) enum Kind {
     Copyleft,
     /// Its manifest is not here, or cannot be read.
     Unknown,
-    /// It cannot be judged, and nobody wanted to.
+    /// It cannot be classified, and no answer decided it.
     Undecided,
     /// A person has forbidden it.
     Denied,

@@ -1,4 +1,4 @@
-//! What a person is asked: one question for each licence that no program can judge.
+//! Questions to people: one for each licence that cannot be classified.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn doubt(package: &str, licence: Option<&str>) -> Doubt {
-        let [package, version, why] = [package, "1.0.0", "nobody knows it"].map(str::to_owned);
+        let [package, version, why] = [package, "1.0.0", "it is unknown"].map(str::to_owned);
         Doubt { package, version, licence: licence.map(str::to_owned), why, texts: vec!["a/LICENSE".into()] }
     }
 
@@ -90,6 +90,6 @@ mod tests {
         };
         assert_eq!(settled(Decision::Allow, Some("bought")), (Kind::Allowed, "bought".to_owned()));
         assert_eq!(settled(Decision::Deny, None), (Kind::Denied, "a person has forbidden it".to_owned()));
-        assert_eq!(settled(Decision::Leave, None), (Kind::Undecided, "nobody knows it; read LICENSE".to_owned()));
+        assert_eq!(settled(Decision::Leave, None), (Kind::Undecided, "it is unknown; read LICENSE".to_owned()));
     }
 }

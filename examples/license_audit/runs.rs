@@ -40,7 +40,7 @@ impl Runs {
 
     /// A new run, under the next number.
     pub(crate) async fn start(&self, request: Request) -> Result<Run<Report>, Stop> {
-        let newest = self.engine.runs(RunFilter::default().limit(1)).await.map_err(Stop::audit)?;
+        let newest = self.engine.list_runs(RunFilter::default().limit(1)).await.map_err(Stop::audit)?;
         let mut number = newest.first().and_then(|run| run.id.parse::<u64>().ok()).unwrap_or_default();
         loop {
             number += 1;
@@ -52,8 +52,8 @@ impl Runs {
         }
     }
 
-    /// Goes on with a run, whatever became of it: its process died, it failed, it waits. One that has its report, or that
-    /// another process is at, is only looked at.
+    /// Resumes a run whose process died, that failed or that waits. One that is completed, or that another process
+    /// executes, is only returned.
     pub(crate) async fn resume(&self, run: Option<String>) -> Result<Run<Report>, Stop> {
         let info = self.find(run).await?;
         if matches!(info.status, RunStatus::Failed | RunStatus::Cancelled) {
@@ -62,7 +62,7 @@ impl Runs {
         self.take_up(&info.id).await
     }
 
-    /// A run that can go on goes on in this process, unless another one that is alive is at it.
+    /// Resumes a run in this process, unless another live process executes it.
     ///
     /// `engine.recover()` would take up every unfinished run of the database; this is about one.
     pub(crate) async fn take_up(&self, id: &str) -> Result<Run<Report>, Stop> {
@@ -73,16 +73,17 @@ impl Runs {
 
     /// A run by its id, or the newest that has no report.
     pub(crate) async fn find(&self, run: Option<String>) -> Result<RunInfo, Stop> {
-        let unfinished = [RunStatus::Running, RunStatus::Waiting, RunStatus::Failed, RunStatus::Cancelled];
+        let unfinished =
+            [RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping, RunStatus::Failed, RunStatus::Cancelled];
         match run {
             Some(id) => {
                 let found = self.list().await?.into_iter().find(|run| run.id == id);
-                found.ok_or_else(|| Stop::Input(format!("there is no run `{id}`; --list shows what there is")))
+                found.ok_or_else(|| Stop::Input(format!("there is no run `{id}`; --list shows all runs")))
             }
             None => {
                 let filter = unfinished.into_iter().fold(RunFilter::default().limit(1), RunFilter::status);
-                let found = self.engine.runs(filter).await.map_err(Stop::audit)?;
-                let nothing = || Stop::Input("every run has its report; --list shows them".to_owned());
+                let found = self.engine.list_runs(filter).await.map_err(Stop::audit)?;
+                let nothing = || Stop::Input("every run is completed; --list shows them".to_owned());
                 found.into_iter().next().ok_or_else(nothing)
             }
         }
@@ -90,13 +91,13 @@ impl Runs {
 
     /// All runs, the newest first.
     pub(crate) async fn list(&self) -> Result<Vec<RunInfo>, Stop> {
-        self.engine.runs(RunFilter::default().limit(0)).await.map_err(Stop::audit)
+        self.engine.list_runs(RunFilter::default().limit(0)).await.map_err(Stop::audit)
     }
 
     /// What a run was asked for.
     pub(crate) async fn request(&self, id: &str) -> Result<Request, Stop> {
         let unreadable = |why: &str| Stop::Audit(format!("the beginning of run `{id}` cannot be read{why}"));
-        let run = self.engine.run(id).await.map_err(Stop::audit)?.ok_or_else(|| unreadable(""))?;
+        let run = self.engine.get_run(id).await.map_err(Stop::audit)?.ok_or_else(|| unreadable(""))?;
         let first = run.events().next().await.ok_or_else(|| unreadable(""))?;
         let EventKind::RunStarted { input, .. } = first.kind else { return Err(unreadable("")) };
         serde_json::from_value(input).map_err(|error| unreadable(&format!(": {error}")))
@@ -107,9 +108,9 @@ impl Runs {
         Ok(self.engine.history(id).await.map_err(Stop::audit)?.unwrap_or_default())
     }
 
-    /// What a run asks and nobody has answered yet.
+    /// The open questions of a run.
     pub(crate) async fn questions(&self, info: &RunInfo) -> Result<Vec<graphweft::Question>, Stop> {
-        match self.engine.run(&info.id).await.map_err(Stop::audit)? {
+        match self.engine.get_run(&info.id).await.map_err(Stop::audit)? {
             Some(run) => run.questions().await.map_err(Stop::audit),
             None => Ok(Vec::new()),
         }

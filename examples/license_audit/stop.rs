@@ -5,7 +5,7 @@ pub(crate) enum Stop {
     Input(String),
     /// Something is wrong with itself or with the machine.
     Audit(String),
-    /// There are questions, and nobody to answer them.
+    /// There are open questions, and no terminal to answer them.
     Waits(String),
     /// Ctrl-C.
     Interrupted(String),

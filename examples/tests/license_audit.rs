@@ -84,7 +84,7 @@ fn a_denied_kind_gives_exit_code_1_and_the_report_all_the_same() {
 #[test]
 fn running_out_of_time_gives_exit_code_3() {
     let output = small(&Desk::new(), &["--within", "0"]);
-    assert_stopped(&output, 3, "error: no report within 0 s; see --within; `--resume 1` tries again\n");
+    assert_stopped(&output, 3, "error: no report within 0 s; see --within; `--resume 1` retries it\n");
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn waiting() -> Desk {
 }
 
 #[test]
-fn with_nobody_to_ask_the_open_questions_are_told_and_how_to_answer_them() {
+fn without_a_terminal_the_open_questions_are_shown_and_how_to_answer_them() {
     let desk = Desk::new();
     odd(&desk);
     let output = run(&desk, &["Cargo.lock"]);
@@ -53,17 +53,17 @@ fn with_nobody_to_ask_the_open_questions_are_told_and_how_to_answer_them() {
 }
 
 #[test]
-fn an_answer_is_for_all_packages_of_the_licence_and_stands_in_the_report() {
+fn an_answer_is_for_all_packages_of_the_licence_and_is_in_the_report() {
     let desk = waiting();
     let answers = ["--answer", "LicenseRef-Ours=allow: bought", "--answer", "see COPYING=leave", "--json"];
     let output = run(&desk, &answers);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let findings = report["findings"].as_array().unwrap().iter();
-    let told: Vec<_> =
+    let findings: Vec<_> =
         findings.map(|finding| ["package", "kind", "note"].map(|of| finding[of].as_str().unwrap())).collect();
     assert_eq!(
-        told,
+        findings,
         [
             ["a", "permissive", ""],
             ["b", "allowed", "bought"],

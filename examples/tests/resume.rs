@@ -1,4 +1,4 @@
-//! Audits that are stopped, by a signal or by an error, and go on where they were.
+//! Audits that are stopped by a signal or an error, and resumed.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn the_list_has_the_newest_run_first() {
     let listed = run(&desk, &["--list"]);
     let runs: Vec<&str> = text(&listed.stdout).lines().filter(|line| line.contains("Cargo.lock")).collect();
     assert!(runs[0].starts_with("│ 2   ┆ waits for answers ┆ "), "{}", runs[0]);
-    assert!(runs[1].starts_with("│ 1   ┆ has its report    ┆ "), "{}", runs[1]);
+    assert!(runs[1].starts_with("│ 1   ┆ completed         ┆ "), "{}", runs[1]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_cannot_be_resumed_is_one_line() {
     assert_stopped(&run(&desk, &["--resume"]), 2, "there is no database `license-audit.db`; see --database");
     assert!(!desk.path("license-audit.db").exists());
     small(&desk, &["--leave-undecided"]);
-    assert_stopped(&run(&desk, &["--resume"]), 2, "every run has its report");
+    assert_stopped(&run(&desk, &["--resume"]), 2, "every run is completed");
     assert_stopped(&run(&desk, &["--resume", "7"]), 2, "there is no run `7`");
 }
 
@@ -73,7 +73,8 @@ fn a_database_that_cannot_be_one_is_one_line() {
 /// So many packages that an audit of them can be stopped in its middle.
 const PACKAGES: usize = 80;
 
-/// Stands in for `cargo`: writes down each manifest that it is asked for, and sends its caller a signal from the fortieth on.
+/// Stands in for `cargo`: writes down each manifest that it is asked for, and sends its caller a signal from the
+/// fortieth on.
 const CARGO: &str = r#"#!/bin/sh
 while [ "$1" != --manifest-path ]; do shift; done
 manifest=$2
@@ -140,7 +141,7 @@ fn after_kill_9_an_audit_goes_on_and_asks_for_nothing_again_that_is_done() {
 
     let (desk, output) = stopped_by("KILL");
     assert_eq!(output.status.signal(), Some(9));
-    assert!(text(&run(&desk, &["--list"]).stdout).contains("under way, or cut short"));
+    assert!(text(&run(&desk, &["--list"]).stdout).contains("running or interrupted"));
     goes_on_where_it_was(&desk);
 }
 
@@ -148,6 +149,6 @@ fn after_kill_9_an_audit_goes_on_and_asks_for_nothing_again_that_is_done() {
 #[test]
 fn ctrl_c_says_how_to_go_on() {
     let (desk, output) = stopped_by("INT");
-    assert_stopped(&output, 130, "run 1 is stopped; `--resume 1` goes on where it was\n");
+    assert_stopped(&output, 130, "run 1 is stopped; `--resume 1` resumes it\n");
     goes_on_where_it_was(&desk);
 }

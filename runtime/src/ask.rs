@@ -1,23 +1,22 @@
-//! Questions to people: `ctx.ask(..)`, and a node that does nothing else.
+//! Questions to people: `ctx.ask(..)`, and the node `AskHuman`.
 
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::attempt::{Attempt, Wait};
 use crate::child::Lazy;
 use crate::context::Context;
-use crate::driver::{Journal, Misfit};
+use crate::driver::Misfit;
 use crate::event::EventKind;
 use crate::fault::{Fault, Never};
-use crate::node::{Node, Travels};
+use crate::node::{Node, Payload};
+use crate::requests::Held;
 
-/// A question that is asked when this is awaited, which gives the answer. It is a future, so that `join!` takes it.
+/// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
 #[must_use = "nothing is asked before it is awaited"]
 pub struct Ask<'c, T>(Lazy<'c, Request<'c, T>, T>);
 
@@ -31,12 +30,12 @@ struct Request<'c, T> {
 }
 
 impl Context {
-    /// Asks a person, and waits for the answer as long as it takes: the run is then
-    /// [`Waiting`](crate::Outcome::Waiting), other branches go on, and [`Engine::answer`](crate::Engine::answer) or
-    /// [`Run::answer`](crate::Run::answer) brings the answer from any process. An answer that is not a `T` is refused
-    /// before it is recorded.
+    /// Asks a person and waits for the answer, however long that takes. Other branches continue; once none can make
+    /// progress, the run is [`Waiting`](crate::Outcome::Waiting). [`Engine::answer`](crate::Engine::answer) or
+    /// [`Run::answer`](crate::Run::answer) answers from any process. An answer that is not a `T` is rejected before it
+    /// is recorded.
     ///
-    /// `name` tells the question from all others of this node in this turn; several at once are fine:
+    /// `name` identifies the question among those of this node in this turn. Several may be open at once.
     ///
     /// ```
     /// use graphweft::prelude::*;
@@ -62,13 +61,13 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
-    /// In a living process the node goes on where it waits; after a restart it runs again from its top, and an answer that
-    /// is on record is given back at once. In a run without an engine (`publish(text).await`) nobody can answer, and the
-    /// node fails with a [`Fault::Context`]; so it does where it asks twice under one name and key.
+    /// In a live process the node continues where it waits. After a restart it starts again from the top, and recorded
+    /// answers are returned to it immediately. In a run without an engine (`publish(text).await`) no answer can arrive,
+    /// so the node fails with a [`Fault::Context`]; so does a node that asks twice under one name and key.
     ///
-    /// Cancel safe: a question whose future is dropped stays open until its node is done, and asking it again waits for
-    /// the same answer.
-    pub fn ask<T: Travels>(&self, name: impl Into<String>, prompt: impl Into<String>) -> Ask<'_, T> {
+    /// Cancel safe: if the future is dropped, the question is withdrawn: answering it is an error. Asking again opens it
+    /// again.
+    pub fn ask<T: Payload>(&self, name: impl Into<String>, prompt: impl Into<String>) -> Ask<'_, T> {
         Ask(Lazy::Described(Request {
             context: self,
             name: name.into(),
@@ -80,8 +79,8 @@ impl Context {
     }
 }
 
-impl<T: Travels> Ask<'_, T> {
-    /// What there is to see with the question.
+impl<T: Payload> Ask<'_, T> {
+    /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
         self.payload_as(serde_json::to_value(payload))
     }
@@ -91,7 +90,7 @@ impl<T: Travels> Ask<'_, T> {
         self
     }
 
-    /// Tells questions of one name apart.
+    /// Distinguishes questions with the same name.
     pub fn key(mut self, key: impl ToString) -> Self {
         let key = key.to_string();
         self.0.describe(|request| request.key = Some(key));
@@ -99,7 +98,7 @@ impl<T: Travels> Ask<'_, T> {
     }
 }
 
-impl<'c, T: Travels> Request<'c, T> {
+impl<'c, T: Payload> Request<'c, T> {
     async fn ask(self) -> T {
         match self.answered().await {
             Ok(answer) => answer,
@@ -111,73 +110,51 @@ impl<'c, T: Travels> Request<'c, T> {
         let Request { context, name, key, prompt, payload, .. } = self;
         let attempt = &context.0;
         let fault = |message: String| (context, Fault::Context { message });
-        let path = attempt.claim(&name, key.as_deref()).map_err(|fault| (context, fault))?;
+        let path = attempt.path_of(&name, key.as_deref());
         let Some(journal) = &attempt.run.journal else {
             return Err(fault(format!(
-                "`{path}` asks a question, and this run has nobody to answer it: start it with `engine.start::<..>(..)`"
+                "`{path}` asks a question, which needs an engine to answer it: start the run with `engine.start::<..>(..)`"
             )));
         };
         let payload = payload.map_err(|error| fault(format!("the payload of `{path}` is not JSON: {error}")))?;
-        let _asked = Asked { journal, path: &path };
+        let (mut held, item) = Held::new(attempt, path, Some(fits::<T>)).map_err(|fault| (context, fault))?;
+        let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
+        let was_answered = item.answer.is_some();
+        if !item.asked {
+            let schema = T::__schema().to_value();
+            attempt.push(&path, EventKind::QuestionAsked { prompt, payload, schema });
+        }
         loop {
-            let (answer, is_open) = journal.desk.ask(&path, fits::<T>);
-            let was_there = journal.desk.item(&path).is_some_and(|item| item.answer.is_some());
-            if !is_open && !was_there {
-                let schema = T::__schema().to_value();
-                journal
-                    .push(path.clone(), EventKind::Asked { prompt: prompt.clone(), payload: payload.clone(), schema });
-                attempt.recorded(journal).await;
-            }
-            journal.desk.park(&path, Wait::of(attempt));
-            let Ok((answer, _woken)) = answer.await else { return std::future::pending().await };
+            held.result().await;
+            let Some(answer) = held.item().and_then(|item| item.answer) else {
+                return Err(fault(format!("`{path}` was answered, and has no answer; this is a mistake in graphweft")));
+            };
             match T::__from_json(&answer) {
                 Ok(answer) => {
-                    if was_there {
-                        journal.show(|| path.clone(), EventKind::StepReused);
+                    if was_answered {
+                        journal.show(|| path.clone(), EventKind::ResultReused);
                     }
+                    held.take();
                     return Ok(answer);
                 }
                 // It was recorded by a program that asked for something else.
                 Err(error) => {
-                    journal.desk.refuse(&path);
-                    journal.push(path.clone(), EventKind::AnswerRefused { message: error.to_string() });
-                    attempt.recorded(journal).await;
+                    held.again(Some(fits::<T>));
+                    attempt.push(&path, EventKind::AnswerRejected { message: error.to_string() });
                 }
             }
         }
     }
 }
 
-/// Nobody waits for the answer any more when this is dropped.
-struct Asked<'a> {
-    journal: &'a Journal,
-    path: &'a str,
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        self.journal.desk.stop_asking(self.path);
-    }
-}
-
-impl Attempt {
-    /// Waits until what was pushed is recorded. Where nothing can be recorded any more, for ever: the run stops.
-    pub(crate) async fn recorded(&self, journal: &Arc<Journal>) {
-        if journal.flush().await.is_err() {
-            self.run.pulse.say();
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-fn fits<T: Travels>(answer: &Json) -> Result<(), Misfit> {
+fn fits<T: Payload>(answer: &Json) -> Result<(), Misfit> {
     match T::__from_json(answer) {
         Ok(_) => Ok(()),
         Err(error) => Err((error.path().to_string(), error.inner().to_string())),
     }
 }
 
-impl<T: Travels> Future for Ask<'_, T> {
+impl<T: Payload> Future for Ask<'_, T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
@@ -195,10 +172,10 @@ impl<T> std::fmt::Debug for Ask<'_, T> {
     }
 }
 
-/// A node that asks a person, shows what it is given with the question, and gives the answer.
+/// A node that asks a person. Its input is shown with the question; its output is the answer.
 ///
 /// ```
-/// use graphweft::Human;
+/// use graphweft::AskHuman;
 /// use graphweft::prelude::*;
 ///
 /// #[node]
@@ -208,7 +185,7 @@ impl<T> std::fmt::Debug for Ask<'_, T> {
 ///
 /// workflow! {
 ///     pub name_it(String) -> String {
-///         let title: Human<String, String> = Human::new("title", "What is it to be called?");
+///         let title: AskHuman<String, String> = AskHuman::new("title", "What is it to be called?");
 ///         START => draft => title;
 ///     }
 /// }
@@ -222,20 +199,20 @@ impl<T> std::fmt::Debug for Ask<'_, T> {
 /// assert_eq!(run.result().await?, "Ants");
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
-pub struct Human<In, Out> {
+pub struct AskHuman<In, Out> {
     name: String,
     prompt: String,
     types: PhantomData<fn(In) -> Out>,
 }
 
-impl<In, Out> Human<In, Out> {
+impl<In, Out> AskHuman<In, Out> {
     /// A question by its name and its text.
     pub fn new(name: impl Into<String>, prompt: impl Into<String>) -> Self {
-        Human { name: name.into(), prompt: prompt.into(), types: PhantomData }
+        AskHuman { name: name.into(), prompt: prompt.into(), types: PhantomData }
     }
 }
 
-impl<In: Travels, Out: Travels> Node for Human<In, Out> {
+impl<In: Payload, Out: Payload> Node for AskHuman<In, Out> {
     type Input = In;
     type Output = Out;
     type Error = Never;
@@ -247,8 +224,8 @@ impl<In: Travels, Out: Travels> Node for Human<In, Out> {
     }
 }
 
-impl<In, Out> std::fmt::Debug for Human<In, Out> {
+impl<In, Out> std::fmt::Debug for AskHuman<In, Out> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Human").field("name", &self.name).field("prompt", &self.prompt).finish()
+        f.debug_struct("AskHuman").field("name", &self.name).field("prompt", &self.prompt).finish()
     }
 }

@@ -1,17 +1,20 @@
 //! One attempt at a node: what its [`Context`](crate::Context) and whoever drives it have between them.
 
 use std::fmt;
+use std::future::{Future, poll_fn};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Poll;
 
-use foldhash::HashSet;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::{Place, Turns, WriteSet, Writes, fold_into};
-use crate::driver::Shared;
+use crate::driver::{Shared, WaitingAttempts};
 use crate::fault::Fault;
+use crate::requests::Requests;
 use crate::state::{Part, StateOp, StateWrite};
 
 pub(crate) struct Attempt {
@@ -27,9 +30,10 @@ pub(crate) struct Attempt {
     /// Made by whoever asks for it first. A node that never asked is not given time when it is cancelled.
     token: OnceLock<CancellationToken>,
     pub(crate) draft: Mutex<Draft>,
-    moves: Mutex<Moves>,
-    /// What it has asked its context for: the last part of each path.
-    asked: Mutex<HashSet<String>>,
+    /// Made by the first request, or when the context is cloned.
+    pub(crate) requests: OnceLock<Arc<Requests>>,
+    /// Counts the attempts of its driver that wait, where the number of attempts is limited.
+    pub(crate) waiting: Option<Arc<WaitingAttempts>>,
     /// How often it has asked for a timer.
     timers: AtomicU32,
     /// For a child: whose it is.
@@ -54,33 +58,17 @@ impl fmt::Display for At {
     }
 }
 
-/// Whether an attempt does something, or only waits for what it has asked its context for.
-#[derive(Default)]
-struct Moves {
-    alive: bool,
-    /// What it waits for.
-    waits: u32,
-    /// What has come and was not taken yet.
-    woken: u32,
-}
-
-impl Moves {
-    fn moves(&self) -> bool {
-        self.alive && (self.waits == 0 || self.woken > 0)
-    }
-}
-
-/// An attempt is under way while this lives.
+/// An attempt is under way while this lives. It counts as working, unless its body [waits](crate::requests::BodyWaker).
 pub(crate) struct Beat(Arc<Attempt>);
 
 impl Beat {
-    /// `None` where nobody asks how much of the run moves.
+    /// `None` where nobody asks how much of the run works.
     pub(crate) fn of(attempt: &Arc<Attempt>) -> Option<Beat> {
         attempt.run.journal.as_ref()?;
         if attempt.once_only {
             attempt.run.pulse.once_only(true);
         }
-        attempt.moves(|moves| moves.alive = true);
+        attempt.run.pulse.enter();
         Some(Beat(Arc::clone(attempt)))
     }
 }
@@ -90,49 +78,21 @@ impl Drop for Beat {
         if self.0.once_only {
             self.0.run.pulse.once_only(false);
         }
-        self.0.moves(|moves| moves.alive = false);
+        if let Some(requests) = self.0.requests.get() {
+            requests.waker.over();
+        }
+        self.0.run.pulse.leave();
     }
 }
 
-/// An attempt waits for something that it has asked its context for, while this lives.
-pub(crate) struct Wait(Arc<Attempt>);
-
-impl Wait {
-    pub(crate) fn of(attempt: &Arc<Attempt>) -> Wait {
-        attempt.moves(|moves| moves.waits += 1);
-        Wait(Arc::clone(attempt))
-    }
-}
-
-impl Wait {
-    /// What the attempt waits for has come: it moves from now on, and not only when it is polled.
-    pub(crate) fn wake(self) -> Woken {
-        self.0.moves(|moves| moves.woken += 1);
-        Woken(Arc::clone(&self.0))
-    }
-}
-
-/// Something has come for an attempt that has not taken it yet.
-pub(crate) struct Woken(Arc<Attempt>);
-
-impl Drop for Woken {
-    fn drop(&mut self) {
-        self.0.moves(|moves| moves.woken = moves.woken.saturating_sub(1));
-    }
-}
-
-impl Drop for Wait {
-    fn drop(&mut self) {
-        self.0.moves(|moves| moves.waits = moves.waits.saturating_sub(1));
-    }
-}
-
-/// What an attempt leaves to whoever drives it.
+/// State writes and faults that an attempt leaves to its driver.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     writes: Option<Box<WriteSet>>,
     /// Which of the shared ones were children's, and whose.
     adopted: Vec<(Range<usize>, String)>,
+    /// What children have written that are done, and whose outputs the body has not received.
+    finished: Vec<(String, Vec<StateWrite>)>,
     /// A write that could not be made.
     pub(crate) broken: Option<Fault>,
     /// What the attempt is to end with.
@@ -150,6 +110,16 @@ impl Draft {
 
     fn is_unused(&self) -> bool {
         self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
+    }
+
+    fn adopt(&mut self, child: &str, writes: &[StateWrite]) {
+        if !writes.is_empty() {
+            let from = self.writes(Part::Shared).len();
+            self.adopted.push((from..from + writes.len(), child.to_owned()));
+            for write in writes {
+                self.write(Part::Shared, write.clone());
+            }
+        }
     }
 
     pub(crate) fn write(&mut self, part: Part, write: StateWrite) {
@@ -178,8 +148,8 @@ impl Attempt {
             local,
             token: OnceLock::new(),
             draft: Mutex::default(),
-            moves: Mutex::default(),
-            asked: Mutex::default(),
+            requests: OnceLock::new(),
+            waiting: None,
             timers: AtomicU32::new(0),
             parent: None,
         }
@@ -197,39 +167,22 @@ impl Attempt {
         Attempt { once_only, parent: Some(Arc::clone(parent)), ..attempt }
     }
 
-    fn moves(&self, change: impl FnOnce(&mut Moves)) {
-        let mut moves = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved = moves.moves();
-        change(&mut moves);
-        match (moved, moves.moves()) {
-            (false, true) => self.run.pulse.enter(),
-            (true, false) => self.run.pulse.leave(),
-            _ => {}
-        }
+    pub(crate) fn requests(&self) -> &Arc<Requests> {
+        self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
     }
 
-    /// The path of something that the node asks its context for. Each only once.
-    pub(crate) fn claim(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
+    /// The path of something that the node asks its context for.
+    pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> String {
         let (name, key) = (escaped(name), key.map(escaped));
-        let mut path = match &self.place {
-            At::Node(place) => place.path(),
-            At::Child(path) => String::from(&**path),
-        };
+        let mut path = self.path();
         path.reserve(2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
         path.push('/');
-        let begins = path.len();
         path.push_str(&name);
         if let Some(key) = key {
             path.push(':');
             path.push_str(&key);
         }
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.insert(path[begins..].to_owned()) {
-            return Ok(path);
-        }
-        Err(Fault::Context {
-            message: format!("`{path}` is asked for a second time by the same node; give each its own `.key(..)`"),
-        })
+        path
     }
 
     /// Makes a finished attempt that nobody holds any more the next one of the same run.
@@ -251,19 +204,20 @@ impl Attempt {
             self.token = OnceLock::new();
         }
         *self.draft.get_mut().unwrap_or_else(PoisonError::into_inner) = Draft::default();
-        self.asked.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+        if self.requests.get().is_some() {
+            self.requests = OnceLock::new();
+        }
         *self.timers.get_mut() = 0;
     }
 
     /// Whether its node has done nothing that another would notice.
     pub(crate) fn is_unused(&mut self) -> bool {
         let draft = self.draft.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let asked = self.asked.get_mut().unwrap_or_else(PoisonError::into_inner);
-        draft.is_unused() && asked.is_empty() && self.token.get().is_none() && self.local.is_none()
+        draft.is_unused() && self.requests.get().is_none() && self.token.get().is_none() && self.local.is_none()
     }
 
-    /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that stands
-    /// in another turn.
+    /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that
+    /// stands in another turn.
     pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: &Arc<Map<String, Value>>) {
         if let At::Node(place) = &mut self.place {
             place.node = node;
@@ -297,11 +251,38 @@ impl Attempt {
         }
     }
 
+    /// Its path.
+    pub(crate) fn path(&self) -> String {
+        match &self.place {
+            At::Node(place) => place.path(),
+            At::Child(path) => String::from(&**path),
+        }
+    }
+
     /// Tells the node that it is cancelled. Returns whether it is listening.
     pub(crate) fn cancel(&self) -> bool {
         let listens = self.token.get().is_some();
         self.token().cancel();
+        if let Some(requests) = self.requests.get() {
+            requests.own_waker().wake_by_ref();
+        }
         listens
+    }
+
+    /// Resolves when it was told to end.
+    pub(crate) async fn cancelled(&self) {
+        let token = self.token();
+        let mut cancelled = pin!(token.cancelled());
+        poll_fn(|waker| {
+            // Its driver wakes the body, which may leave the memory meanwhile. A child is told by its parent's token.
+            let is_body = self.requests.get().is_some_and(|own| waker.waker().will_wake(own.own_waker()));
+            match token.is_cancelled() {
+                true => Poll::Ready(()),
+                false if is_body && self.parent.is_none() => Poll::Pending,
+                false => cancelled.as_mut().poll(waker),
+            }
+        })
+        .await;
     }
 
     /// Whether it was told to end. Does not count as listening.
@@ -333,28 +314,55 @@ impl Attempt {
         Ok((Arc::new(values), written.len()))
     }
 
-    /// Makes what a child has written its own. `seen` is how much it had written itself when the child began; a child that
-    /// replaces what was written since has not seen it, and gets nothing of its own written.
-    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite], seen: Option<usize>) -> Result<(), Fault> {
+    /// A child is done, and has written this. `seen` is how much this attempt had written itself when the child began; a
+    /// child that replaces what was written since has not seen it, and gets nothing of its own written.
+    pub(crate) fn child_finished(&self, child: &str, writes: &[StateWrite], seen: usize) -> Result<(), Fault> {
+        if writes.is_empty() {
+            return Ok(());
+        }
         let mut draft = self.draft();
-        let own = draft.writes(Part::Shared);
-        for (at, since) in own.iter().enumerate().skip(seen.unwrap_or(own.len())) {
-            let replaces = |write: &StateWrite| matches!(write.op, StateOp::Set(_) | StateOp::Remove);
-            if writes.iter().any(|write| replaces(write) && write.key == since.key) {
+        let replaces = |since: &StateWrite| {
+            let is_replaced = |write: &StateWrite| matches!(write.op, StateOp::Set(_) | StateOp::Remove);
+            writes.iter().any(|write| is_replaced(write) && write.key == since.key)
+        };
+        let conflict = |key: &str, first: String| Fault::StateConflict {
+            key: key.into(),
+            first: first.into(),
+            second: child.into(),
+        };
+        for (at, since) in draft.writes(Part::Shared).iter().enumerate().skip(seen) {
+            if replaces(since) {
                 let adopted = draft.adopted.iter().find(|(writes, _)| writes.contains(&at));
                 let first = adopted.map_or_else(|| self.place.to_string(), |(_, path)| path.clone());
-                let (key, first, second) = (since.key.as_str().into(), first.into(), child.into());
-                return Err(Fault::StateConflict { key, first, second });
+                return Err(conflict(since.key.as_str(), first));
             }
         }
-        if !writes.is_empty() {
-            let from = own.len();
-            draft.adopted.push((from..from + writes.len(), child.to_owned()));
-            for write in writes {
-                draft.write(Part::Shared, write.clone());
+        for (other, since) in &draft.finished {
+            if let Some(since) = since.iter().find(|since| replaces(since)) {
+                return Err(conflict(since.key.as_str(), other.clone()));
             }
         }
+        draft.finished.push((child.to_owned(), writes.to_vec()));
         Ok(())
+    }
+
+    /// The body receives the output of a child: what the child has written becomes its own.
+    pub(crate) fn adopt_finished(&self, child: &str) {
+        let mut draft = self.draft();
+        if let Some(at) = draft.finished.iter().position(|(path, _)| path == child) {
+            let (_, writes) = draft.finished.remove(at);
+            draft.adopt(child, &writes);
+        }
+    }
+
+    /// The body does not want the output of a child any more.
+    pub(crate) fn forget_finished(&self, child: &str) {
+        self.draft().finished.retain(|(path, _)| path != child);
+    }
+
+    /// Makes what a child has written according to its record this attempt's own.
+    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite]) {
+        self.draft().adopt(child, writes);
     }
 }
 

@@ -1,17 +1,20 @@
-//! Collecting nodes that most programs can use as they are: the first of several, and the first k of n.
+//! Ready-made collecting nodes: the first arrival, and the first k of n.
 
 use std::fmt;
 use std::marker::PhantomData;
 
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
 use crate::context::Context;
 use crate::fault::{Fault, Never};
-use crate::node::{Collecting, Node, Value};
+use crate::node::{Collector, Node};
 use crate::state::{Append, StateKey};
 
-/// The first arrival is the output; what the others were working on is cancelled.
+/// Returns the first arrival; the branches that would bring others are cancelled.
 ///
 /// ```
-/// use graphweft::FirstOf;
+/// use graphweft::First;
 /// use graphweft::prelude::*;
 ///
 /// #[node]
@@ -27,7 +30,7 @@ use crate::state::{Append, StateKey};
 ///
 /// workflow! {
 ///     download(String) -> String {
-///         let fastest: FirstOf<String> = FirstOf::new();
+///         let fastest: First<String> = First::new();
 ///         START => (mirror, origin);
 ///         mirror | origin => fastest;
 ///     }
@@ -39,16 +42,16 @@ use crate::state::{Append, StateKey};
 /// # Ok(())
 /// # }
 /// ```
-pub struct FirstOf<T>(PhantomData<fn() -> T>);
+pub struct First<T>(PhantomData<fn() -> T>);
 
-impl<T> FirstOf<T> {
-    /// A node that gives what arrives first.
+impl<T> First<T> {
+    /// A node that returns the first arrival.
     pub const fn new() -> Self {
-        FirstOf(PhantomData)
+        First(PhantomData)
     }
 }
 
-impl<T: Value> Node for FirstOf<T> {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Node for First<T> {
     type Input = T;
     type Output = Option<T>;
     type Error = Never;
@@ -58,28 +61,28 @@ impl<T: Value> Node for FirstOf<T> {
     }
 }
 
-impl<T: Value> Collecting for FirstOf<T> {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Collector for First<T> {
     type Collected = T;
 }
 
-impl<T> Default for FirstOf<T> {
+impl<T> Default for First<T> {
     fn default() -> Self {
-        FirstOf::new()
+        First::new()
     }
 }
 
-impl<T> fmt::Debug for FirstOf<T> {
+impl<T> fmt::Debug for First<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("FirstOf")
+        f.write_str("First")
     }
 }
 
-/// The first k arrivals are the output, in the order in which they came; what the others were working on is cancelled.
+/// Returns the first k arrivals, in order of arrival; the branches that would bring others are cancelled.
 ///
-/// Where the routes leave fewer than k of them, the run fails with [`Fault::NothingCollected`].
+/// If fewer than k arrive, the run fails with [`Fault::NothingCollected`].
 ///
 /// ```
-/// use graphweft::KOf;
+/// use graphweft::FirstN;
 /// use graphweft::prelude::*;
 ///
 /// #[node]
@@ -96,7 +99,7 @@ impl<T> fmt::Debug for FirstOf<T> {
 /// workflow! {
 ///     vote(String) -> Vec<bool> {
 ///         let also_yes = yes();
-///         let majority: KOf<bool> = KOf::new(2);
+///         let majority: FirstN<bool> = FirstN::new(2);
 ///         START => (yes, also_yes, silent);
 ///         yes | also_yes | silent => majority;
 ///     }
@@ -108,35 +111,35 @@ impl<T> fmt::Debug for FirstOf<T> {
 /// # Ok(())
 /// # }
 /// ```
-pub struct KOf<T> {
+pub struct FirstN<T> {
     k: usize,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T> KOf<T> {
-    /// A node that gives what arrives first, as soon as there are `k` of them.
+impl<T> FirstN<T> {
+    /// A node that returns the first `k` arrivals.
     ///
     /// # Panics
-    /// Where `k` is 0: nothing would ever have to arrive.
+    /// If `k` is 0.
     #[track_caller]
     pub const fn new(k: usize) -> Self {
-        assert!(k > 0, "`KOf::new(0)` would wait for nothing; give it the number of arrivals to wait for, at least 1");
-        KOf { k, of: PhantomData }
+        assert!(k > 0, "`FirstN::new(0)` would wait for nothing; pass the number of arrivals to wait for, at least 1");
+        FirstN { k, of: PhantomData }
     }
 }
 
-impl<T: Value> KOf<T> {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> FirstN<T> {
     /// What has come so far. Kept with the run and not in the node, which is one for all runs of the process.
     const ARRIVED: StateKey<Vec<T>, Append> = StateKey::new("arrived");
 }
 
-impl<T: Value> Node for KOf<T> {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Node for FirstN<T> {
     type Input = T;
     type Output = Option<Vec<T>>;
     type Error = Fault;
 
     async fn run(&self, arrival: T, context: &Context) -> Result<Option<Vec<T>>, Fault> {
-        let local = context.local();
+        let local = context.collector_state();
         local.push(Self::ARRIVED, arrival);
         let arrived = local.get(Self::ARRIVED)?;
         Ok(arrived.filter(|arrived| arrived.len() >= self.k))
@@ -147,12 +150,12 @@ impl<T: Value> Node for KOf<T> {
     }
 }
 
-impl<T: Value> Collecting for KOf<T> {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Collector for FirstN<T> {
     type Collected = Vec<T>;
 }
 
-impl<T> fmt::Debug for KOf<T> {
+impl<T> fmt::Debug for FirstN<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KOf").field("k", &self.k).finish()
+        f.debug_struct("FirstN").field("k", &self.k).finish()
     }
 }

@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 use crate::core::{Layout, NodeKind, NodeSpec, Place, Program};
 use crate::fingerprint::Fingerprint;
 use crate::node::ResourceNeed;
-use crate::pace::Pace;
 use crate::table::{AnyNode, AnyScope, Definition, Entry};
 
 /// Room for what the engine makes of a [`Definition`].
@@ -23,8 +22,6 @@ pub(crate) struct Executable {
     /// The definition of each graph of the program. The first is the workflow that owns this, and is left out: it would
     /// own itself.
     inside: Vec<Option<Arc<Definition>>>,
-    /// By graph and node.
-    paces: Vec<Vec<Arc<Pace>>>,
     /// What has to be there before a run starts, and which node wants it.
     pub(crate) needs: Vec<(ResourceNeed, String)>,
 }
@@ -67,8 +64,7 @@ impl Executable {
             layouts.push(Arc::new(Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs)));
         }
         let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
-        let paces = layouts.iter().map(|layout| layout.nodes.iter().map(|_| Arc::default()).collect()).collect();
-        Executable { program: Arc::new(Program { layouts }), inside, paces, needs }
+        Executable { program: Arc::new(Program { layouts }), inside, needs }
     }
 
     fn definition<'d>(&'d self, root: &'d Arc<Definition>, layout: usize) -> &'d Arc<Definition> {
@@ -87,11 +83,6 @@ impl Executable {
         node: u32,
     ) -> Option<&'d Arc<dyn AnyNode>> {
         self.definition(root, layout).entry(node as usize)?.node.as_ref()
-    }
-
-    /// How soon a node is done.
-    pub(crate) fn pace(&self, place: &Place) -> Option<&Arc<Pace>> {
-        self.paces.get(place.scope.layout.index)?.get(place.node as usize)
     }
 
     pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {

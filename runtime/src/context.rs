@@ -1,4 +1,4 @@
-//! What a node can ask of the run that it is part of.
+//! The context of a node: its access to the run that it is part of.
 
 use std::any::{Any, TypeId};
 use std::fmt;
@@ -15,11 +15,52 @@ use crate::fault::Fault;
 use crate::node::Node;
 use crate::state::{Part, State};
 
-/// One attempt at a node, seen from inside: who it is, whom it can talk to, what it shares with others.
+/// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
 ///
-/// Cheap to clone; a clone may be moved into tasks of the node's own.
-#[derive(Clone)]
+/// Cheap to clone; a clone may be moved into tasks that the node spawns.
+///
+/// # Requests
+/// [`ask`](Self::ask), [`sleep`](Self::sleep), [`call`](Self::call) and [`step`](Self::step) return futures. A node that
+/// starts again, after a restart or since its run was unloaded, gets the recorded results in the order in which they were
+/// recorded, one at a time. A `select!` between requests therefore takes the branch that it took before, `biased` or not:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> String {
+///     tokio::select! {
+///         approved = ctx.ask::<bool>("approve", "Ship it?").payload(&text) => format!("approved: {approved}"),
+///         () = ctx.sleep(Duration::from_secs(3600)) => "too late".to_owned(),
+///     }
+/// }
+///
+/// workflow! {
+///     pub publish(String) -> String { START => review; }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>("a poem".into()).await?;
+/// let Outcome::Waiting(_) = run.outcome().await? else { panic!("there is a question") };
+/// run.answer("approve", true).await?;
+/// assert_eq!(run.result().await?, "approved: true");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+///
+/// A request whose future is dropped is withdrawn, and one that is made again is open again. A request is never ready when
+/// it is polled for the first time. What is not a request is not recorded: a `select!` between two sockets is decided anew
+/// by a node that starts again, so put each of them into a [`step`](Self::step).
 pub struct Context(pub(crate) Arc<Attempt>);
+
+impl Clone for Context {
+    fn clone(&self) -> Self {
+        // A task that has the clone can make requests while the body is not polled: whoever polls that has to know.
+        self.0.requests();
+        Context(Arc::clone(&self.0))
+    }
+}
 
 impl Context {
     /// Which attempt this is, from 1.
@@ -32,49 +73,52 @@ impl Context {
         self.0.run.id()
     }
 
-    /// Where this node stands: `checkout/charge`; `checkout/draft#2` in the second turn of its loop (the first is
-    /// unmarked), `#2.3` where loops nest; `checkout/delivery/pack` inside the workflow that runs as node `delivery`;
+    /// The path of this node: `checkout/charge`; `checkout/draft#2` in the second turn of its loop (the first is
+    /// unmarked), `#2.3` in nested loops; `checkout/delivery/pack` inside the workflow that runs as node `delivery`;
     /// `digest/search[3]` for the item of index 3 in `[search]`.
     pub fn path(&self) -> String {
         self.0.place.to_string()
     }
 
-    /// A text that is the same for every attempt at this node in this turn of this run, and for nothing else: what to
-    /// give to services that do a thing once for each key.
+    /// A key that is the same for every attempt at this node in this turn of this run, and different for everything
+    /// else: pass it to services that deduplicate requests by key.
     pub fn idempotency_key(&self) -> String {
         format!("{}:{}", self.run_id(), self.0.place)
     }
 
-    /// Resolves when this attempt is cancelled: the run was, a sibling failed, nothing needs the node's output any more.
+    /// Resolves when this attempt is cancelled: the run was cancelled, a sibling failed, or nothing needs the node's
+    /// output any more.
     ///
-    /// A node that has asked before is then given the engine's grace period (`EngineBuilder::cancel_grace`, one second
-    /// by default) to clean up and return; what it returns is dropped. A node that has never asked is dropped at its
-    /// `.await` at once, and so is one whose time limit is up. Cancel safe.
+    /// A node that has called this (or [`is_cancelled`](Self::is_cancelled)) before is then given the engine's grace
+    /// period ([`EngineBuilder::cancel_grace_period`](crate::EngineBuilder::cancel_grace_period), one second by
+    /// default) to clean up and return; its return value is dropped. Any other node is dropped at its `.await` at once,
+    /// and so is one whose time limit has passed. Cancel safe.
     pub async fn cancelled(&self) {
-        self.0.token().cancelled().await;
+        self.0.cancelled().await;
     }
 
-    /// Whether this attempt is cancelled. Asking counts as listening, as with [`cancelled`](Self::cancelled).
+    /// Whether this attempt is cancelled. A node that calls this is given the grace period, as with
+    /// [`cancelled`](Self::cancelled).
     pub fn is_cancelled(&self) -> bool {
         self.0.token().is_cancelled()
     }
 
-    /// Sends progress to whoever watches the run now. It is not recorded, and costs next to nothing where nobody
-    /// watches. A payload that cannot be written as JSON is left out, with a warning in the log.
-    pub fn emit(&self, progress: impl Serialize) {
+    /// Sends progress to the current subscribers of the run's events. It is not recorded, and costs next to nothing
+    /// without subscribers. Data that cannot be written as JSON is skipped, with a warning in the log.
+    pub fn progress(&self, data: impl Serialize) {
         if !self.0.run.is_watched() {
             return;
         }
-        match serde_json::to_value(progress) {
+        match serde_json::to_value(data) {
             Ok(data) => self.show(EventKind::Progress { data }),
-            Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was left out"),
+            Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was skipped"),
         }
     }
 
-    /// Records a message for whoever watches the run, now or later.
-    pub fn say(&self, text: impl Into<String>) {
+    /// Records a message as an event of the run.
+    pub fn message(&self, text: impl Into<String>) {
         if self.0.run.records() {
-            self.0.run.record(|| self.path(), || EventKind::Said { text: text.into() });
+            self.0.run.record(|| self.path(), || EventKind::Message { text: text.into() });
             self.0.run.pulse.say();
         }
     }
@@ -90,13 +134,13 @@ impl Context {
         State { before: &self.0.state, draft: &self.0.draft, part: Part::Shared }
     }
 
-    /// What a collecting node keeps for itself from one arrival to the next; nobody else sees it. For other nodes it is
-    /// always empty when an attempt begins.
-    pub fn local(&self) -> State<'_> {
+    /// The private state of a collecting node, kept from one arrival to the next. For other nodes it is empty at the
+    /// start of every attempt.
+    pub fn collector_state(&self) -> State<'_> {
         State { before: self.0.local.as_deref().unwrap_or(no_values()), draft: &self.0.draft, part: Part::Local }
     }
 
-    /// Something that the engine was given at start-up.
+    /// A resource registered with [`EngineBuilder::resource`](crate::EngineBuilder::resource).
     pub fn resource<T: Any + Send + Sync>(&self) -> Option<&T> {
         self.0.run.env.resource(TypeId::of::<T>())?.downcast_ref()
     }

@@ -1,5 +1,6 @@
-//! What happens in a run, one record after another.
+//! The events of a run.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,25 +9,29 @@ use serde_json::{Map, Value};
 use crate::fault::{Cause, Failure};
 use crate::state::StateWrite;
 
-/// One record of a run.
+/// One event of a run.
 ///
 /// As JSON it is flat: `{"version":1,"run_id":"..","seq":3,"time":1763762400123,"path":"checkout/charge",
 /// "type":"node_started","attempt":1}`, `time` in milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
-    /// The format of this record, [`Event::VERSION`] for new ones. Older ones stay readable.
+    /// The format of this event, [`Event::VERSION`] for new ones. Older ones stay readable.
     pub version: u32,
     /// The run.
     pub run_id: String,
-    /// Its number in the run, from 0, without gaps. [`Progress`](EventKind::Progress) is not recorded and has the number
-    /// of the record before it.
+    /// Its number in the run, from 0, without gaps. An event that is not recorded, such as
+    /// [`Progress`](EventKind::Progress), has the number of the recorded event before it.
     pub seq: u64,
-    /// When it was recorded, by the clock on the wall.
+    /// When it was recorded, by the engine's clock.
     #[serde(with = "millis")]
     pub time: SystemTime,
-    /// The node, as in `checkout/charge`, or the workflow for what concerns the whole run.
+    /// The node, as in `checkout/charge`, or the workflow for events of the whole run.
     pub path: String,
+    /// Whether this is not recorded but follows from the record with the same number: a node is skipped, or is cancelled
+    /// before it has started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub derived: bool,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
@@ -34,77 +39,82 @@ pub struct Event {
 
 /// What happened.
 ///
-/// A run's state is the fold of these. A path below that of a node without a graph inside is something that the node
-/// asked its context for: a child, a step, a question, a timer (`checkout/plan/search:rust`).
+/// The state of a run is the fold of its recorded events. A path below that of a node without a graph inside is a
+/// child, a step, a question or a timer of that node (`checkout/plan/search:rust`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// The run begins.
+    /// The run has started.
     RunStarted {
         /// The name of the workflow.
         workflow: String,
         /// Its input.
         input: Value,
-        /// The run's state at the beginning.
+        /// The run's initial state.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         state: Map<String, Value>,
     },
-    /// A process took the run over: after a restart, or after its owner had died. What an owner before still tries to
-    /// record is refused.
+    /// A process took the run over: after a restart, or after its owner died. Later writes by a previous owner are
+    /// rejected.
     RunResumed {
         /// The number of the owner, in the store.
         owner: u64,
     },
-    /// From here on, records are made under another graph of the same workflow.
+    /// From here on, events are recorded under another graph of the same workflow.
     GraphChanged {
         /// The hash of the graph before.
         from: u64,
         /// The hash of the graph from here on.
         to: u64,
     },
-    /// Someone wants a run that had failed to go on. What is on record before this is reused, but for what led to the end
-    /// of the run and what is named here.
+    /// A retry of a failed or cancelled run was requested. All records before this are reused but those that it voids.
     RunRetried {
-        /// Nodes that run again as if they had never started, and all behind them.
+        /// The numbers of the voided records, as half-open ranges: those that led to the end of the run, and those of what
+        /// runs again.
+        voids: Vec<Range<u64>>,
+        /// Nodes that run again as if they had never started, and all nodes after them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        from: Vec<String>,
-        /// Nodes, steps and children that run again; what they had asked for is given back.
+        from_nodes: Vec<String>,
+        /// Nodes, steps and children that run again, with their recorded answers, steps and children.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        force: Vec<String>,
+        rerun: Vec<String>,
     },
-    /// An attempt at a node, a child or a step begins. The same attempt begins again where a process died during it.
+    /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of its
+    /// process starts again without another record.
     NodeStarted {
         /// From 1.
         attempt: u32,
-        /// For a node with a graph inside: what was entered.
+        /// For a node with a graph inside: its items.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inside: Option<Entered>,
         /// For a child: the hash of its input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
     },
+    /// The next item of a `[..]` with `max_parallel` has started.
+    ItemStarted {
+        /// Its index.
+        item: u64,
+    },
     /// A node is done, and its successors may start.
     NodeCompleted {
-        /// The arm that it took, as it was written, `low | medium`; `None` for an unrouted node.
+        /// The arm that it took, as written, `low | medium`; `None` for an unrouted node.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
-        /// Its output; `None` where it went on by the arm `err` after it had failed.
+        /// Its output.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         output: Option<Value>,
-        /// What went along the arm `err` instead.
-        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
-        error: Option<Value>,
-        /// What it wrote to the run's state.
+        /// Its writes to the run's state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
     },
-    /// A collecting node has had an arrival and waits for another.
-    NodeWaiting {
-        /// What it wrote to the run's state.
+    /// A collecting node has processed an arrival and waits for another.
+    NodeCollecting {
+        /// Its writes to the run's state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
-        /// What it wrote down for its next arrival.
+        /// Its writes to its [`collector_state`](crate::Context::collector_state).
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         local: Vec<StateWrite>,
     },
@@ -114,63 +124,70 @@ pub enum EventKind {
         attempt: u32,
         /// The error.
         cause: Cause,
-        /// When the next attempt begins; `None` where there is none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        retry_in: Option<Duration>,
-        /// The error itself, where a child or a step gives it back as a value.
+        /// What follows.
+        then: AfterFailure,
+        /// The error itself, for a child or a step, which return it as a value.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         error: Option<Value>,
     },
-    /// The routes went elsewhere. Agents that a hand-over passes by are not on record: each step is one of them, and the
-    /// rest would say so again at every step.
+    /// No route leads to the node any more. Always [derived](Event::derived); none for the other entry nodes of a hand-over
+    /// loop.
     NodeSkipped,
-    /// The node was stopped: the run was cancelled, a sibling failed, or nothing needs its output any more.
+    /// The node was cancelled: the run was cancelled, a sibling failed, or nothing needs its output any more.
+    /// [Derived](Event::derived) unless an attempt of its own was running.
     NodeCancelled,
-    /// A recorded child, step or answer was given back instead of being done again. Goes to whoever watches at that
-    /// moment and is not recorded.
-    StepReused,
-    /// A message, `ctx.say(..)`.
-    Said {
+    /// The recorded result of a child, a step or a question was returned instead of executing it again. Sent to current
+    /// subscribers, not recorded.
+    ResultReused,
+    /// A message, `ctx.message(..)`.
+    Message {
         /// Its text.
         text: String,
     },
-    /// Progress, `ctx.emit(..)`: goes to whoever watches at that moment and is not recorded.
+    /// Progress, `ctx.progress(..)`. Sent to current subscribers, not recorded.
     Progress {
-        /// What was emitted.
+        /// The data that the node sent.
         data: Value,
     },
-    /// A node asks a person, `ctx.ask(..)`. The path is the question's.
-    Asked {
+    /// A node asked a question, `ctx.ask(..)`. The path is the question's.
+    QuestionAsked {
         /// The text of the question.
         prompt: String,
-        /// What there is to see with it.
+        /// Data to show with it.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         payload: Value,
         /// The JSON Schema of the answer.
         schema: Value,
     },
-    /// The answer to a question. The path is the question's.
+    /// A question was answered. The path is the question's.
     Answered {
         /// The answer.
         answer: Value,
     },
-    /// A recorded answer cannot be read as what the node asks for now: the question is open again. The path is the
+    /// A recorded answer does not have the type that the node asks for now: the question is open again. The path is the
     /// question's.
-    AnswerRefused {
-        /// What does not fit, and where.
+    AnswerRejected {
+        /// The mismatch, and its place in the answer.
         message: String,
     },
     /// A timer was set, `ctx.sleep(..)`. The path is the timer's.
     TimerSet {
-        /// When it runs out.
+        /// When it fires.
         #[serde(with = "millis")]
         until: SystemTime,
     },
-    /// A timer has run out: one that a node had set, the delay before another attempt, the time limit of a node with a
+    /// A timer has fired: one that a node had set, the delay before another attempt, or the time limit of a node with a
     /// graph inside.
     TimerFired,
-    /// Someone wants the run to end.
+    /// A node does not wait any more for a question, a child, a step or a timer: it has dropped the future. The path is that
+    /// of the request. A question that was withdrawn cannot be answered.
+    RequestWithdrawn,
+    /// A node waits again for a request that was withdrawn. A child or a step that was not done starts anew.
+    RequestReopened,
+    /// Cancellation of the run was requested.
     CancelRequested,
+    /// The cancellation has begun: everything that is under way is stopped.
+    RunCancelling,
     /// The run has its output.
     RunCompleted {
         /// The output.
@@ -185,26 +202,76 @@ pub enum EventKind {
     RunCancelled,
 }
 
-/// What a node with a graph inside has entered.
+/// The items of a node with a graph inside.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entered {
     /// How many items; 1 for a nested workflow.
     pub items: u64,
-    /// The arm that each item took at START inside; empty where that is not routed.
+    /// The arm that each item took at START inside; empty if START is not routed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Whether `max_parallel` limits how many items run at once. Then each has an [`ItemStarted`](EventKind::ItemStarted).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bounded: bool,
+    /// The time limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// The time limit of a node with a graph inside.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Limit {
+    /// How long it is.
+    pub after: Duration,
+    /// When the time is up.
+    #[serde(with = "millis")]
+    pub until: SystemTime,
+}
+
+/// What follows a failed attempt. Decided once, and recorded with the failure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AfterFailure {
+    /// Another attempt.
+    RetryAt {
+        /// When it may start.
+        #[serde(with = "millis")]
+        time: SystemTime,
+    },
+    /// The arm `err`.
+    Routed {
+        /// The arm, as written.
+        label: String,
+        /// The error that the arm carries.
+        error: Value,
+    },
+    /// The graph around the node fails; a child or a step returns its error to its node.
+    Fails,
 }
 
 impl EventKind {
-    /// Whether the run ends with this.
+    /// Whether the run ends with this event.
     pub fn is_terminal(&self) -> bool {
         matches!(self, EventKind::RunCompleted { .. } | EventKind::RunFailed { .. } | EventKind::RunCancelled)
     }
 
-    /// Whether this is kept, and not only shown to whoever watches at that moment.
+    /// Whether this is a result of a request: a node that waits for it goes on.
+    pub(crate) fn is_result(&self) -> bool {
+        matches!(
+            self,
+            EventKind::Answered { .. }
+                | EventKind::TimerFired
+                | EventKind::NodeCompleted { .. }
+                | EventKind::NodeFailed { then: AfterFailure::Fails, .. }
+        )
+    }
+
+    /// Whether this is recorded, and not only sent to current subscribers.
     pub fn is_recorded(&self) -> bool {
-        !matches!(self, EventKind::Progress { .. } | EventKind::StepReused)
+        !matches!(self, EventKind::Progress { .. } | EventKind::ResultReused | EventKind::NodeSkipped)
     }
 }
 
@@ -214,10 +281,10 @@ fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
 }
 
 impl Event {
-    /// The format of the records that this version writes.
+    /// The format of the events that this version records.
     pub const VERSION: u32 = 1;
 
-    /// Whether the run ends with this.
+    /// Whether the run ends with this event.
     pub fn is_terminal(&self) -> bool {
         self.kind.is_terminal()
     }
@@ -237,6 +304,6 @@ mod millis {
         let millis = u64::deserialize(from)?;
         UNIX_EPOCH
             .checked_add(Duration::from_millis(millis))
-            .ok_or_else(|| serde::de::Error::custom("a time beyond what this machine can hold"))
+            .ok_or_else(|| serde::de::Error::custom("a time outside the range of this machine"))
     }
 }

@@ -1,4 +1,4 @@
-//! What goes wrong in a run: a node's own error, a fault, the failure of a run.
+//! Errors of a run: faults, causes and failures.
 
 use std::time::Duration;
 
@@ -6,6 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The error of a node that cannot fail.
+///
+/// [`Infallible`](std::convert::Infallible) works too, but is neither `Serialize` nor `JsonSchema`, so it is not a
+/// [`Payload`](crate::Payload), and a node with that error cannot be called as a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Never {}
 
@@ -17,9 +20,9 @@ impl std::fmt::Display for Never {
 
 impl std::error::Error for Never {}
 
-/// An attempt that ended by something other than the node's own error.
+/// The end of an attempt by something other than the node's own error.
 ///
-/// A fault flows to a routed `err` only where the node's error type is `From<Fault>`; otherwise it fails the run.
+/// A fault takes a routed `err` only if the node's error type is `From<Fault>`; otherwise it fails the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -32,47 +35,51 @@ pub enum Fault {
     /// The node panicked.
     #[error("panicked: {message}")]
     Panic {
-        /// What it said.
+        /// The panic message.
         message: String,
     },
-    /// The attempt was cut short and may not be repeated.
-    #[error("cut short: the process stopped while the attempt was under way, and it may run at most once")]
+    /// The process stopped during an attempt that may run at most once.
+    #[error("interrupted: the process stopped during an `at_most_once` attempt")]
     Interrupted,
-    /// A collecting node has had its last arrival and still gives no output.
-    #[error("still waits for more after its last arrival ({arrivals} in all)")]
+    /// A collecting node has had its last arrival and returned no output.
+    #[error("produced no output after {}", all_arrivals(*arrivals))]
     NothingCollected {
         /// How many arrivals it had.
         arrivals: u64,
     },
-    /// Two nodes have replaced one key of the run's state at the same time: the later one would have undone the
-    /// earlier one's write without having seen it. A key that merges, or an edge between the nodes, mends it.
+    /// Two nodes overwrote one key of the run's state at the same time: the later write would have undone the earlier
+    /// one without having seen it. Give the key a reducer, or add an edge between the nodes.
     #[error(
-        "state key `{key}` was replaced by `{first}` while `{second}` was about to replace it as well; give the key a \
-         rule to merge by, or let one node follow the other"
+        "state key `{key}` was overwritten by `{first}` while `{second}` was about to overwrite it; give the key a \
+         reducer, or add an edge between the two nodes"
     )]
     StateConflict {
         /// The key.
         key: Box<str>,
-        /// The path of the node whose write stands.
+        /// The path of the node whose write was recorded.
         first: Box<str>,
-        /// The path of the node whose write was refused.
+        /// The path of the node whose write was rejected.
         second: Box<str>,
     },
-    /// What the node asked of the run was not there or did not fit.
+    /// A request of the node to its context failed: a resource, a state key, a child, a question.
     #[error("{message}")]
     Context {
-        /// What, where, what to do.
+        /// What failed, where, and what to do.
         message: String,
     },
 }
 
-/// An error and what caused it, outermost first; what is left of a user's error when it is recorded.
+/// An error and its sources, outermost first: the recorded form of any error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
     /// The error's own text and those of its sources.
     pub chain: Vec<String>,
-    /// The fault, where it was one.
+    /// The fault, if it was one.
     pub fault: Option<Fault>,
+}
+
+fn all_arrivals(arrivals: u64) -> String {
+    if arrivals == 1 { "its only arrival".to_owned() } else { format!("all {arrivals} arrivals") }
 }
 
 impl From<Fault> for Cause {
@@ -88,32 +95,32 @@ impl std::fmt::Display for Cause {
 }
 
 impl Cause {
-    /// An error of its own words, for a [`Failure`] that is made by hand.
+    /// An error with this text, to construct a [`Failure`].
     pub fn new(text: impl Into<String>) -> Self {
         Cause { chain: vec![text.into()], fault: None }
     }
 }
 
-/// Why a run failed: which node, after how many attempts, and what it said last.
+/// Why a run failed: the node, its number of attempts, and its last error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("node `{path}` failed after {attempts} attempt{}: {cause}", if *attempts == 1 { "" } else { "s" })]
 #[non_exhaustive]
 pub struct Failure {
     /// The node, as in `checkout/charge` or `checkout/draft#2`.
     pub path: String,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
     /// The last error.
     pub cause: Cause,
 }
 
 impl Failure {
-    /// The failure of a node after one attempt: what a closure gives that replaces a nested workflow in a test.
+    /// The failure of a node after one attempt, for the mock of a nested workflow.
     pub fn new(path: impl Into<String>, cause: Cause) -> Self {
         Failure { path: path.into(), attempts: 1, cause }
     }
 
-    /// Whether what failed was cut short and may not be repeated.
+    /// Whether an `at_most_once` attempt was interrupted.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.cause.fault == Some(Fault::Interrupted)
     }

@@ -176,7 +176,7 @@ impl NodePrint {
         };
         NodePrint {
             name: entry.name.clone(),
-            was: entry.was.iter().map(|name| (*name).to_owned()).collect(),
+            was: entry.renamed_from.iter().map(|name| (*name).to_owned()).collect(),
             kind,
             input: schema::hash(&(entry.input_schema)()),
             output: schema::hash(&(entry.output_schema)()),

@@ -1,4 +1,4 @@
-//! The graph of a workflow as data: for pictures, user interfaces and checks of one's own.
+//! The graph of a workflow as data: for pictures, user interfaces and custom checks.
 
 use graphweft_graph::picture::{Picture, PictureKind, PictureNode};
 use graphweft_graph::{Arrival, END, NodeIx, Presence, START, Way};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::{Definition, Entry, ScopeKind};
 
-/// The graph of a workflow: what was written and what was proven of it, nothing else.
+/// The graph of a workflow, as written, with the results of its analysis.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -40,11 +40,11 @@ pub struct Graph {
     pub output: Schema,
     /// START, END, and the nodes in the order in which they were first written.
     pub nodes: Vec<GraphNode>,
-    /// The edges. One that several labels of a node take stands here once.
+    /// The edges. An edge of several labels is listed once.
     pub edges: Vec<GraphEdge>,
     /// The loops, an outer one before those inside it.
     pub loops: Vec<GraphLoop>,
-    /// Whether the workflow has no output: then END is reached by an implied edge from START, which pictures leave out.
+    /// Whether the workflow has no output. END then has an implied edge from START, which pictures leave out.
     pub is_unit: bool,
 }
 
@@ -56,27 +56,27 @@ pub struct GraphNode {
     pub name: String,
     /// The doc comment of its function.
     pub doc: String,
-    /// What runs there.
+    /// Its kind.
     pub kind: GraphNodeKind,
-    /// The JSON Schema of what it takes; `None` for START.
+    /// The JSON Schema of its input; `None` for START.
     pub input: Option<Schema>,
-    /// The JSON Schema of what it gives; `None` for END.
+    /// The JSON Schema of its output; `None` for END.
     pub output: Option<Schema>,
     /// The labels of its arms, in order; empty for a node without routes.
     pub labels: Vec<String>,
     /// The ways in.
     pub ways: Vec<GraphWay>,
-    /// The loop whose turns it runs in: a place in [`Graph::loops`].
+    /// The loop that it runs in: an index of [`Graph::loops`].
     pub in_loop: Option<usize>,
 }
 
-/// What runs at a node.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GraphNodeKind {
-    /// Where the input comes from.
+    /// START: the source of the input.
     Start,
-    /// Where the output goes to.
+    /// END: the target of the output.
     End,
     /// A function, or a type that implements `Node`.
     Step,
@@ -90,31 +90,31 @@ pub enum GraphNodeKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GraphWay {
-    /// The node runs when this edge brings something.
+    /// The node runs when a value arrives by this edge.
     Edge(usize),
-    /// The node waits for all of these places; each is fed by edges that exclude each other.
+    /// The node waits for all of these places; the edges of a place exclude each other.
     All {
         /// The edges of each place.
         places: Vec<Vec<usize>>,
-        /// Whether a route may skip a place, so that the node sees an `Option` there. Empty where the places exclude each
-        /// other, so that the node sees the one value that comes.
+        /// Whether a route may skip a place, so that the node takes an `Option` there. Empty if the places exclude each
+        /// other, so that the node takes the one value that arrives.
         optional: Vec<bool>,
     },
-    /// The node takes what these edges bring, one after another, until it gives an output.
+    /// The node takes the values of these edges one after another, until it returns an output.
     Any(Vec<usize>),
 }
 
-/// An edge of a [`Graph`]; ends are places in [`Graph::nodes`].
+/// An edge of a [`Graph`]; its ends are indices of [`Graph::nodes`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphEdge {
-    /// Where it begins.
+    /// Its source.
     pub from: usize,
-    /// Where it ends.
+    /// Its target.
     pub to: usize,
-    /// The arms of `from` that take it: places in [`GraphNode::labels`]. Empty where `from` has no routes.
+    /// The arms of `from` that take it: indices of [`GraphNode::labels`]. Empty if `from` has no routes.
     pub arms: Vec<usize>,
-    /// Whether it begins the next turn of a loop: that loop's place in [`Graph::loops`].
+    /// The loop whose next turn it starts, if it does: an index of [`Graph::loops`].
     pub back: Option<usize>,
 }
 
@@ -124,7 +124,7 @@ pub struct GraphEdge {
 pub struct GraphLoop {
     /// The loop around it.
     pub parent: Option<usize>,
-    /// The nodes at which it is entered and each turn begins.
+    /// The nodes at which it is entered and each turn starts.
     pub heads: Vec<usize>,
     /// The nodes that run in its turns and in no inner loop's.
     pub members: Vec<usize>,
@@ -157,15 +157,15 @@ impl Graph {
         }
     }
 
-    /// A flowchart for [Mermaid](https://mermaid.js.org): every node, every edge and its labels, and nothing else.
+    /// A flowchart for [Mermaid](https://mermaid.js.org), with every node and every edge with its labels.
     ///
-    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` one that a collecting node takes
-    /// when it comes; a workflow inside is a double box, `[..]` a frame.
+    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node; a
+    /// nested workflow is a double box, `[..]` a frame.
     pub fn to_mermaid(&self) -> String {
         self.picture().to_mermaid()
     }
 
-    /// A drawing for [Graphviz](https://graphviz.org): every node, every edge and its labels, and nothing else.
+    /// A drawing for [Graphviz](https://graphviz.org), with every node and every edge with its labels.
     pub fn to_dot(&self) -> String {
         self.picture().to_dot()
     }

@@ -16,10 +16,11 @@ mod event;
 mod fault;
 mod fingerprint;
 mod graph;
+mod halt;
 mod node;
 mod options;
-mod pace;
 mod question;
+mod requests;
 mod route;
 #[cfg(test)]
 mod sim;
@@ -33,16 +34,16 @@ mod testing;
 mod typed;
 mod workflow;
 
-pub use ask::{Ask, Human};
+pub use ask::{Ask, AskHuman};
 pub use block_on::block_on;
 pub use child::{Child, ChildError, Sleep, Step};
-pub use collectors::{FirstOf, KOf};
+pub use collectors::{First, FirstN};
 pub use context::Context;
 pub use engine::{
-    BuildError, Engine, EngineBuilder, Events, Fork, MissingResource, MissingResources, Outcome, Recovery, Retry,
-    RetryError, Run, RunError, RunFilter, RunInfo, Start, StartError,
+    BuildError, Engine, EngineBuilder, Events, Fork, ForkError, MissingResource, MissingResources, Outcome, Recovery,
+    Retry, RetryError, Run, RunError, RunFilter, RunInfo, Start, StartError,
 };
-pub use event::{Entered, Event, EventKind};
+pub use event::{AfterFailure, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
 pub use graphweft_macros::Route;
@@ -52,16 +53,19 @@ pub use graphweft_macros::node;
 #[doc = include_str!("../docs/value.md")]
 #[doc(inline)]
 pub use graphweft_macros::value;
-pub use node::{Collecting, Node, Travels, Value};
+pub use node::{Collector, Node, Payload};
 pub use options::{NodeOptions, RetryPolicy};
 pub use question::{AnswerError, Question};
-pub use route::{Ending, Maybe, Route};
+pub use route::Route;
+// At the root, so that rustc's messages call them by their names alone.
+#[doc(hidden)]
+pub use route::{OptionLabel, ResultLabel};
 pub use serde_json::json;
 pub use state::StateKey;
 pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
 
-/// JSON, as `start_json`, events and schemas have it.
+/// The JSON of `start_json`, events and schemas.
 // An alias and no re-export: beside the variant of that name rustc would call every `String` a `std::string::String`.
 pub type Json = serde_json::Value;
 
@@ -73,9 +77,9 @@ macro_rules! workflow {
     };
 }
 
-/// What most programs need, in one `use`.
+/// The items that most programs need, in one `use`.
 pub mod prelude {
-    pub use crate::{Collecting, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey};
+    pub use crate::{Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey};
     pub use crate::{node, value, workflow};
 }
 
@@ -85,8 +89,8 @@ pub mod __ {
     pub use crate::context::Context;
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
-    pub use crate::node::{Collecting, Node, ResourceNeed};
-    pub use crate::route::{Ending, Literal, Maybe, Route};
+    pub use crate::node::{Collector, Node, ResourceNeed};
+    pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
     pub use crate::table::{Definition, Entry};
     pub use crate::typed::*;
     pub use crate::workflow::{Workflow, run_in_memory, run_within};

@@ -1,4 +1,4 @@
-//! What a node is, and what may travel along an edge.
+//! Nodes, and the payloads that edges carry.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,20 +10,17 @@ use crate::context::Context;
 use crate::options::NodeOptions;
 use crate::table::Definition;
 
-/// A value that may travel along an edge: it can be recorded, read back, described by a JSON Schema, and sent to another
-/// thread. Implemented for everything that is all of that; `#[graphweft::value]` derives what it takes.
-pub trait Value: Serialize + DeserializeOwned + JsonSchema + Send + 'static {}
-
-impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Value for T {}
-
-/// What a node asks of its input and output: that they are [values](Value). Implemented for every value and nothing else;
-/// it is a trait of its own so that a type which is none is one error, not one for each thing that it lacks.
+/// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
+/// to another thread. Implemented for every type that is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`,
+/// and for no other; `#[graphweft::value]` derives what is needed.
+///
+/// These are not supertraits, so that a type which lacks all of them is one compile error and not one for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel through a workflow",
     label = "has to be `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
     note = "put `#[value]` on your own type (graphweft's prelude brings it), or derive the three traits"
 )]
-pub trait Travels: Send + 'static {
+pub trait Payload: Send + 'static {
     #[doc(hidden)]
     fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error>;
 
@@ -39,7 +36,7 @@ pub trait Travels: Send + 'static {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Value> Travels for T {
+impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for T {
     fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error> {
         serde_json::to_value(self)
     }
@@ -55,7 +52,7 @@ impl<T: Value> Travels for T {
 
 /// One step of a workflow.
 ///
-/// `#[node]` implements it for a function. By hand it is as good, and the value may carry configuration:
+/// `#[node]` implements it for a function. A hand-written implementation can carry configuration:
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -87,27 +84,27 @@ impl<T: Value> Travels for T {
     note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
 )]
 pub trait Node: Send + Sync + 'static {
-    /// What the node takes: `()` for nothing, a tuple for several values.
-    type Input: Travels;
-    /// What it gives.
-    type Output: Travels;
-    /// How it fails; [`Never`](crate::Never) where it cannot.
+    /// The input: `()` for none, a tuple for several values.
+    type Input: Payload;
+    /// The output.
+    type Output: Payload;
+    /// The error; [`Never`](crate::Never) if it cannot fail.
     type Error: Send + 'static;
 
-    /// Runs the node once. Called again for every attempt and for every turn of a loop; dropped at an `.await` when the
-    /// run is cancelled or the attempt's time is up, so hold no lock or half-written file across one.
+    /// Runs the node once. Called for every attempt and for every turn of a loop. The future is dropped at an `.await`
+    /// when the run is cancelled or the time limit has passed, so hold no lock or half-written file across one.
     fn run(
         &self,
         input: Self::Input,
         context: &Context,
     ) -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
 
-    /// Retries, time limit and the like. `let name = node(..)` in a workflow replaces what is written there.
+    /// Retries, time limit and other options. `let name = node(..)` in a workflow overrides those written there.
     fn options(&self) -> NodeOptions {
         NodeOptions::default()
     }
 
-    /// The option `name`, where one was written.
+    /// The option `name`.
     #[doc(hidden)]
     const OWN_NAME: Option<&'static str> = None;
 
@@ -115,9 +112,9 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const FUNCTION: Option<&'static str> = None;
 
-    /// The option `was`: what the node was called before.
+    /// The option `renamed_from`: the node's former names.
     #[doc(hidden)]
-    const WAS: &'static [&'static str] = &[];
+    const RENAMED_FROM: &'static [&'static str] = &[];
 
     /// Doc comment of the function, for pictures and UIs.
     #[doc(hidden)]
@@ -147,23 +144,24 @@ pub trait Node: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Where the graph inside is, for a workflow that is used as a node. Not the graph itself: a workflow may be a node of
-    /// its own, and would wait for itself to be made.
+    /// Where the graph inside is, for a workflow that is used as a node. Not the graph itself: a workflow may be a node
+    /// of its own, and would wait for itself to be made.
     #[doc(hidden)]
     fn nested() -> Option<fn() -> &'static Arc<Definition>> {
         None
     }
 }
 
-/// A node whose output is an `Option`: `None` keeps waiting for the next arrival. The target of `a | b => node`.
+/// A collecting node, the target of `a | b => node`: it runs for each arrival. `None` waits for the next one, the first
+/// `Some` is its output.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` takes one arrival after another, but it is not a collecting node",
-    label = "has to be marked `#[node(wait_for_output)]`",
+    label = "has to be marked `#[node(collect)]`",
     note = "a collecting node returns `Option<Out>`: `None` keeps waiting, the first `Some` completes it"
 )]
-pub trait Collecting: Node<Output = Option<Self::Collected>> {
-    /// What the first `Some` holds.
-    type Collected: Travels;
+pub trait Collector: Node<Output = Option<Self::Collected>> {
+    /// The value of the first `Some`.
+    type Collected: Payload;
 }
 
 /// A `#[resource]` that a node asks for.

@@ -1,4 +1,4 @@
-//! What can be set on a node.
+//! The options of a node.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use std::time::Duration;
 pub struct NodeOptions {
     /// When and how often a failed attempt is repeated.
     pub retry: RetryPolicy,
-    /// How long one attempt may take. `None`: as long as it likes.
+    /// How long one attempt may take. `None`: no limit.
     pub timeout: Option<Duration>,
     /// Inside `[..]`: how many items may be in this node at once. `None`: all of them.
     pub max_parallel: Option<u32>,
-    /// The attempt is recorded before it begins, and one that was cut short is reported, never repeated.
+    /// The attempt is recorded before it starts, and an interrupted one is reported, never repeated.
     pub at_most_once: bool,
 }
 
 impl Default for NodeOptions {
     fn default() -> Self {
-        NodeOptions { retry: RetryPolicy::never(), timeout: None, max_parallel: None, at_most_once: false }
+        NodeOptions { retry: RetryPolicy::none(), timeout: None, max_parallel: None, at_most_once: false }
     }
 }
 
@@ -30,34 +30,34 @@ impl Default for NodeOptions {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// Attempts in all, the first included. 1: no retry.
+    /// The number of attempts, the first included. 1: no retry.
     pub max_attempts: u32,
     /// Before the second attempt.
     pub initial_delay: Duration,
     /// The longest delay, before jitter.
     pub max_delay: Duration,
-    /// What each delay is multiplied with to give the next.
+    /// The factor between a delay and the next.
     pub backoff_factor: f64,
     /// 0: none; 1: a delay may grow to twice its length.
     pub jitter: f64,
 }
 
 impl RetryPolicy {
-    /// One attempt.
-    pub fn never() -> Self {
+    /// No retries: one attempt.
+    pub fn none() -> Self {
         RetryPolicy { max_attempts: 1, ..RetryPolicy::default() }
     }
 
-    /// So many attempts in all, with the delays of [`RetryPolicy::default`] between them.
+    /// At most this many attempts, the first included, with the delays of [`RetryPolicy::default`] between them.
     ///
     /// ```
     /// use std::time::Duration;
     /// use graphweft::RetryPolicy;
     ///
-    /// let policy = RetryPolicy::attempts(3).initial_delay(Duration::from_millis(100)).jitter(0.0);
+    /// let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::from_millis(100)).jitter(0.0);
     /// assert_eq!(policy.delay_after(2, 0.0), Duration::from_millis(200));
     /// ```
-    pub fn attempts(max_attempts: u32) -> Self {
+    pub fn with_max_attempts(max_attempts: u32) -> Self {
         RetryPolicy { max_attempts, ..RetryPolicy::default() }
     }
 
@@ -71,12 +71,12 @@ impl RetryPolicy {
         RetryPolicy { max_delay, ..self }
     }
 
-    /// Sets what each delay is multiplied with to give the next.
+    /// Sets the factor between a delay and the next.
     pub fn backoff_factor(self, backoff_factor: f64) -> Self {
         RetryPolicy { backoff_factor, ..self }
     }
 
-    /// Sets how much longer a delay may get by chance: 0, not at all; 1, up to twice its length.
+    /// Sets by how much a delay may grow at random: 0, not at all; 1, up to twice its length.
     pub fn jitter(self, jitter: f64) -> Self {
         RetryPolicy { jitter, ..self }
     }

@@ -1,18 +1,18 @@
-//! Questions that nodes ask people.
+//! Questions of nodes to people.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 
-/// A question that waits for its answer.
+/// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
-    /// What tells it from all others of its run: `checkout/review#2/approve`. The name alone does where no other open
-    /// question has it.
+    /// Its identity in the run: `checkout/review#2/approve`. The name alone is enough to answer it if no other open
+    /// question has that name.
     pub id: String,
     /// Its name, `approve`.
     pub name: String,
@@ -20,14 +20,14 @@ pub struct Question {
     pub path: String,
     /// The text.
     pub prompt: String,
-    /// What there is to see with it; null where there is nothing.
+    /// Data to show with it; null if there is none.
     pub payload: Value,
     /// The JSON Schema of the answer.
     pub schema: Value,
 }
 
-/// An answer was not taken. Nothing has changed: an open question is still open.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+/// An answer was rejected. Nothing has changed: an open question is still open.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// There is no such run.
@@ -41,12 +41,12 @@ pub enum AnswerError {
     UnknownQuestion {
         /// The run.
         run: String,
-        /// What was to be answered.
+        /// The question that was to be answered.
         question: String,
-        /// The ids of what can be answered.
+        /// The ids of the open questions.
         open: Vec<String>,
     },
-    /// Several open questions have this name.
+    /// More than one open question has this name.
     #[error("run `{run}` asks `{question}` in several places; answer one of {}", quoted(open))]
     Ambiguous {
         /// The run.
@@ -56,37 +56,40 @@ pub enum AnswerError {
         /// The ids of the questions that have it.
         open: Vec<String>,
     },
-    /// Somebody was faster.
-    #[error("`{question}` of run `{run}` has its answer already")]
+    /// The question has an answer.
+    #[error("`{question}` of run `{run}` is already answered")]
     AlreadyAnswered {
         /// The run.
         run: String,
         /// The id of the question.
         question: String,
     },
-    /// The node that asked does not need an answer any more: it was cancelled, has failed, or gave its output without.
+    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it.
     #[error("`{question}` of run `{run}` was withdrawn: the node that asked it no longer waits")]
-    Cancelled {
+    Withdrawn {
         /// The run.
         run: String,
         /// The id of the question.
         question: String,
     },
-    /// The answer is not of the kind that was asked for. The question is still open.
-    #[error("`{question}` does not take this answer: {}{message}", at_field(field))]
+    /// The answer does not have the type that was asked for. The question is still open.
+    #[error("invalid answer to `{question}`: {}{message}", at_field(field))]
     Invalid {
         /// The id of the question.
         question: String,
         /// Where in the answer: `lines[2].price`; `.` for the whole.
         field: String,
-        /// What is wrong there.
+        /// What is wrong with it.
         message: String,
     },
-    /// It cannot be recorded.
+    /// This program cannot resume the run, so the answer was not recorded.
+    #[error(transparent)]
+    Run(#[from] crate::engine::RunError),
+    /// The answer cannot be recorded.
     #[error(transparent)]
     Store(#[from] crate::store::StoreError),
-    /// The run is no longer this process's to record for: another took it over. Ask again.
-    #[error("run `{run}` is moving to another process; answer again")]
+    /// Another process has taken the run over. Answer again.
+    #[error("run `{run}` was taken over by another process; retry")]
     Moving {
         /// The run.
         run: String,
@@ -98,7 +101,7 @@ fn quoted(ids: &[String]) -> String {
 }
 
 fn listed(open: &[String]) -> String {
-    if open.is_empty() { "nothing is open".to_owned() } else { format!("open are {}", quoted(open)) }
+    if open.is_empty() { "it has no open question".to_owned() } else { format!("open: {}", quoted(open)) }
 }
 
 pub(crate) fn at_field(field: &str) -> String {
@@ -115,14 +118,17 @@ pub(crate) enum State {
     /// This process is about to record an answer.
     Answering,
     Answered,
-    Cancelled,
+    /// Its node does not wait for it any more.
+    Withdrawn,
+    /// Its node is done.
+    Over,
 }
 
 impl Questions {
     /// Takes a record, of whatever kind.
     pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
         match kind {
-            EventKind::Asked { prompt, payload, schema } => {
+            EventKind::QuestionAsked { prompt, payload, schema } => {
                 let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let question = Question {
                     id: path.to_owned(),
@@ -135,25 +141,38 @@ impl Questions {
                 self.0.insert(path.to_owned(), (question, State::Open));
             }
             EventKind::Answered { .. } => self.set(path, State::Answered),
-            EventKind::AnswerRefused { .. } => self.set(path, State::Open),
+            EventKind::AnswerRejected { .. } => self.set(path, State::Open),
+            EventKind::RequestWithdrawn => {
+                self.withdraw(Some(path));
+                self.replace(path, State::Open, State::Withdrawn);
+                self.replace(path, State::Answering, State::Withdrawn);
+            }
+            EventKind::RequestReopened => self.replace(path, State::Withdrawn, State::Open),
             EventKind::NodeCompleted { .. }
             | EventKind::NodeCancelled
-            | EventKind::NodeFailed { retry_in: None, .. }
-            | EventKind::NodeWaiting { .. } => self.withdraw(Some(path)),
+            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
+            | EventKind::NodeCollecting { .. } => self.withdraw(Some(path)),
             kind if kind.is_terminal() => self.withdraw(None),
             _ => {}
         }
     }
 
-    fn withdraw(&mut self, below: Option<&str>) {
+    /// Nobody answers any more what was asked below a path, or at all.
+    pub(crate) fn withdraw(&mut self, below: Option<&str>) {
         if self.0.is_empty() {
             return;
         }
         let from = below.map_or(String::new(), |path| format!("{path}/"));
         for (_, (_, state)) in self.0.range_mut(from.clone()..).take_while(|(id, _)| id.starts_with(&from)) {
             if matches!(state, State::Open | State::Answering) {
-                *state = State::Cancelled;
+                *state = State::Over;
             }
+        }
+    }
+
+    fn replace(&mut self, id: &str, from: State, to: State) {
+        if let Some((_, state)) = self.0.get_mut(id).filter(|(_, state)| *state == from) {
+            *state = to;
         }
     }
 
@@ -163,8 +182,8 @@ impl Questions {
         }
     }
 
-    pub(crate) fn is_open(&self, id: &str) -> bool {
-        self.0.get(id).is_some_and(|(_, state)| matches!(state, State::Open | State::Answering))
+    pub(crate) fn is_being_answered(&self, id: &str) -> bool {
+        self.0.get(id).is_some_and(|(_, state)| *state == State::Answering)
     }
 
     pub(crate) fn open(&self) -> Vec<Question> {
@@ -202,7 +221,7 @@ impl Questions {
             State::Answering | State::Answered => {
                 Err(AnswerError::AlreadyAnswered { run, question: question.id.clone() })
             }
-            State::Cancelled => Err(AnswerError::Cancelled { run, question: question.id.clone() }),
+            State::Withdrawn | State::Over => Err(AnswerError::Withdrawn { run, question: question.id.clone() }),
         }
     }
 }
@@ -233,10 +252,4 @@ fn field_of(pointer: &str) -> String {
         }
     }
     if field.is_empty() { ".".to_owned() } else { field }
-}
-
-impl std::fmt::Debug for AnswerError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
-    }
 }

@@ -1,9 +1,9 @@
-//! What a route map can choose by: the labels of a value.
+//! The labels of a value, by which a route map chooses.
 
-/// A type whose values carry a label each: an enum, `Result`, `Option`.
+/// A type whose values have labels: an enum, `Result`, `Option`.
 ///
-/// `#[derive(Route)]` implements it. The label of a variant is its name in snake_case, and what goes along the edge is
-/// what the variant holds: nothing is `()`, one field is that field, several are a tuple.
+/// `#[derive(Route)]` implements it. The label of a variant is its name in snake_case, and the edge carries the fields
+/// of the variant: none as `()`, one as it is, several as a tuple.
 ///
 /// ```
 /// use graphweft::prelude::*;
@@ -24,13 +24,13 @@
             strings"
 )]
 pub trait Route: Sized {
-    /// The twin enum: one variant for each label, each with one field.
+    /// An enum with one variant for each label, each with one field.
     type Labels;
 
     /// The labels, in order.
     const LABELS: &'static [&'static str];
 
-    /// The value as its label and what that carries.
+    /// The value as its label and payload.
     fn split(self) -> Self::Labels;
 
     /// The value again.
@@ -40,28 +40,28 @@ pub trait Route: Sized {
 /// The labels of a `Result`.
 #[allow(non_camel_case_types, reason = "variants are spelled as labels are")]
 #[derive(Debug)]
-pub enum Ending<T, E> {
-    /// What `Ok` holds.
+pub enum ResultLabel<T, E> {
+    /// The value of `Ok`.
     ok(T),
-    /// What `Err` holds.
+    /// The value of `Err`.
     err(E),
 }
 
 impl<T, E> Route for Result<T, E> {
-    type Labels = Ending<T, E>;
+    type Labels = ResultLabel<T, E>;
     const LABELS: &'static [&'static str] = &["ok", "err"];
 
-    fn split(self) -> Ending<T, E> {
+    fn split(self) -> ResultLabel<T, E> {
         match self {
-            Ok(value) => Ending::ok(value),
-            Err(error) => Ending::err(error),
+            Ok(value) => ResultLabel::ok(value),
+            Err(error) => ResultLabel::err(error),
         }
     }
 
-    fn whole(labels: Ending<T, E>) -> Self {
+    fn whole(labels: ResultLabel<T, E>) -> Self {
         match labels {
-            Ending::ok(value) => Ok(value),
-            Ending::err(error) => Err(error),
+            ResultLabel::ok(value) => Ok(value),
+            ResultLabel::err(error) => Err(error),
         }
     }
 }
@@ -69,28 +69,28 @@ impl<T, E> Route for Result<T, E> {
 /// The labels of an `Option`.
 #[allow(non_camel_case_types, reason = "variants are spelled as labels are")]
 #[derive(Debug)]
-pub enum Maybe<T> {
-    /// What `Some` holds.
+pub enum OptionLabel<T> {
+    /// The value of `Some`.
     some(T),
     /// `None`.
     none(()),
 }
 
 impl<T> Route for Option<T> {
-    type Labels = Maybe<T>;
+    type Labels = OptionLabel<T>;
     const LABELS: &'static [&'static str] = &["some", "none"];
 
-    fn split(self) -> Maybe<T> {
+    fn split(self) -> OptionLabel<T> {
         match self {
-            Some(value) => Maybe::some(value),
-            None => Maybe::none(()),
+            Some(value) => OptionLabel::some(value),
+            None => OptionLabel::none(()),
         }
     }
 
-    fn whole(labels: Maybe<T>) -> Self {
+    fn whole(labels: OptionLabel<T>) -> Self {
         match labels {
-            Maybe::some(value) => Some(value),
-            Maybe::none(()) => None,
+            OptionLabel::some(value) => Some(value),
+            OptionLabel::none(()) => None,
         }
     }
 }
@@ -102,12 +102,12 @@ impl<T> Route for Option<T> {
     note = "literal labels are for `bool`, integers, `char` and `String`; an enum is routed by its variants"
 )]
 pub trait Literal {
-    /// What the literals are patterns of.
+    /// The type of the literals.
     type View<'a>
     where
         Self: 'a;
 
-    /// The value as literals see it.
+    /// The value as that type.
     fn view(&self) -> Self::View<'_>;
 }
 

@@ -1,4 +1,4 @@
-//! The state that the nodes of a run share, through typed keys that say how writes merge.
+//! The state that the nodes of a run share, through typed keys with a reducer.
 //!
 //! ```
 //! use graphweft::prelude::*;
@@ -6,7 +6,7 @@
 //!
 //! const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
 //! const COST: StateKey<f64, Sum> = StateKey::new("cost");
-//! const OWNER: StateKey<String> = StateKey::new("owner"); // Replace
+//! const OWNER: StateKey<String> = StateKey::new("owner"); // Overwrite
 //!
 //! #[node]
 //! async fn search(topic: String, ctx: &Context) -> Vec<String> {
@@ -31,10 +31,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 //! ```
 //!
-//! A node reads what had been written when its attempt began, and its own writes. Its writes are recorded with its
-//! completion, and are lost with a failed attempt. Writes that merge never lose one another. A key that is replaced may
-//! be written by one node at a time: a node that replaces what another node has replaced since the attempt began fails
-//! with [`Fault::StateConflict`], which a retry mends.
+//! A node reads the state as it was when its attempt started, and its own writes. Its writes are recorded with its
+//! completion; those of a failed attempt are discarded. With a reducer, concurrent writes to a key are merged and none
+//! is lost. Without one ([`Overwrite`]), a key may be written by one node at a time: a node that overwrites what
+//! another node has written since the attempt started fails with [`Fault::StateConflict`], and a retry of it succeeds.
 
 use std::marker::PhantomData;
 use std::sync::MutexGuard;
@@ -47,15 +47,15 @@ use crate::core::fold_into;
 pub use crate::core::{Op as StateOp, Write as StateWrite};
 use crate::fault::Fault;
 
-/// A key of the run's state: a name, the type of what stands under it, and how writes merge.
+/// A key of the run's state: a name, the type of its value, and its reducer.
 #[derive(Debug)]
-pub struct StateKey<T, R = Replace> {
+pub struct StateKey<T, R = Overwrite> {
     name: &'static str,
     holds: PhantomData<fn() -> (T, R)>,
 }
 
 impl<T, R> StateKey<T, R> {
-    /// A key. Use one constant for each, so that all nodes agree on its type and its rule.
+    /// A key. Use one constant for each, so that all nodes agree on its type and its reducer.
     pub const fn new(name: &'static str) -> Self {
         StateKey { name, holds: PhantomData }
     }
@@ -74,44 +74,44 @@ impl<T, R> Clone for StateKey<T, R> {
 
 impl<T, R> Copy for StateKey<T, R> {}
 
-/// The last write stands; two nodes that write at the same time are an error.
+/// No reducer: a write replaces the value, and concurrent writes are an error.
 #[derive(Clone, Copy, Debug)]
-pub enum Replace {}
+pub enum Overwrite {}
 
-/// A list that grows at its end.
+/// Appends to a list.
 #[derive(Clone, Copy, Debug)]
 pub enum Append {}
 
-/// A list that grows by what is not in it yet.
+/// Appends to a list the items that are not in it yet.
 #[derive(Clone, Copy, Debug)]
 pub enum Union {}
 
-/// A number that is added to.
+/// Adds numbers.
 #[derive(Clone, Copy, Debug)]
 pub enum Sum {}
 
-/// The smallest number written.
+/// Keeps the smallest number.
 #[derive(Clone, Copy, Debug)]
-pub enum Least {}
+pub enum Min {}
 
-/// The greatest number written.
+/// Keeps the greatest number.
 #[derive(Clone, Copy, Debug)]
-pub enum Greatest {}
+pub enum Max {}
 
-/// A map; the last write of each entry stands.
+/// Merges maps; of each entry, the last write is kept.
 #[derive(Clone, Copy, Debug)]
-pub enum Entries {}
+pub enum MergeMap {}
 
-/// A rule under which several nodes may write one key at the same time.
-pub trait Merge {
+/// Merges concurrent writes to one key.
+pub trait Reducer {
     /// The write that merges this value.
     #[doc(hidden)]
     fn op(value: Value) -> Result<StateOp, &'static str>;
 }
 
-macro_rules! merges {
-    ($($rule:ident: $form:ident => $op:ident, $wanted:literal;)*) => {$(
-        impl Merge for $rule {
+macro_rules! reducers {
+    ($($reducer:ident: $form:ident => $op:ident, $wanted:literal;)*) => {$(
+        impl Reducer for $reducer {
             fn op(value: Value) -> Result<StateOp, &'static str> {
                 match value {
                     Value::$form(value) => Ok(StateOp::$op(value)),
@@ -122,16 +122,16 @@ macro_rules! merges {
     )*};
 }
 
-merges! {
+reducers! {
     Append: Array => Append, "a list";
     Union: Array => Union, "a list";
     Sum: Number => Add, "a number";
-    Least: Number => Min, "a number";
-    Greatest: Number => Max, "a number";
-    Entries: Object => Merge, "a map";
+    Min: Number => Min, "a number";
+    Max: Number => Max, "a number";
+    MergeMap: Object => Merge, "a map";
 }
 
-/// The run's state, or what a collecting node keeps for itself, as one attempt sees it.
+/// The run's state, or the private state of a collecting node, as one attempt sees it.
 #[derive(Debug)]
 pub struct State<'c> {
     pub(crate) before: &'c Map<String, Value>,
@@ -175,57 +175,57 @@ impl State<'_> {
         })
     }
 
-    /// What stands under a key; `None` where nothing was written.
+    /// The value of a key; `None` if it has none.
     ///
     /// # Errors
-    /// [`Fault::Context`] where what stands there is not a `T`.
+    /// [`Fault::Context`] if the value is not a `T`.
     pub fn get<T: DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
         self.read(key.name)?.map(|value| Self::decode(key.name, value)).transpose()
     }
 
-    /// What a parameter `#[state] name: T` is given: a `T`, or an `Option<T>` where it may be missing.
+    /// The value of a parameter `#[state] name: T`: a `T`, or an `Option<T>` if it may be missing.
     ///
     /// # Errors
-    /// [`Fault::Context`] where nothing stands there, or not a `T`.
+    /// [`Fault::Context`] if there is no value, or if it is not a `T`.
     pub fn parameter<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         match self.read(name)? {
             Some(value) => Self::decode(name, value),
             None => serde_json::from_value(Value::Null).map_err(|_| Fault::Context {
                 message: format!(
-                    "nothing stands under state key `{name}`; set it when the run starts or in a node before this one, \
-                     or take an `Option`"
+                    "state key `{name}` has no value; set it when the run starts or in a node before this one, or take \
+                     an `Option`"
                 ),
             }),
         }
     }
 
-    /// Replaces what stands under a key.
+    /// Sets the value of a key.
     ///
     /// A value that cannot be written as JSON fails the attempt when the node returns.
-    pub fn set<T: Serialize>(&self, key: StateKey<T, Replace>, value: T) {
+    pub fn set<T: Serialize>(&self, key: StateKey<T, Overwrite>, value: T) {
         let op = serde_json::to_value(value).map(StateOp::Set).map_err(|error| error.to_string());
         self.write(key.name, op);
     }
 
-    /// Takes away what stands under a key.
-    pub fn remove<T>(&self, key: StateKey<T, Replace>) {
+    /// Removes the value of a key.
+    pub fn remove<T>(&self, key: StateKey<T, Overwrite>) {
         self.write(key.name, Ok(StateOp::Remove));
     }
 
-    /// Merges a value by the rule of its key: adds to a list, a number, a map, or keeps the least or greatest.
+    /// Merges a value by the reducer of its key.
     ///
-    /// A value that cannot be written as JSON, or is of another form than the rule takes, fails the attempt when the node
+    /// A value that cannot be written as JSON, or that the reducer cannot merge, fails the attempt when the node
     /// returns.
-    pub fn merge<T: Serialize, R: Merge>(&self, key: StateKey<T, R>, value: T) {
+    pub fn merge<T: Serialize, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
         let op = match serde_json::to_value(value) {
-            Ok(value) => R::op(value).map_err(|wanted| format!("its rule merges {wanted}")),
+            Ok(value) => R::op(value).map_err(|wanted| format!("its reducer merges {wanted}")),
             Err(error) => Err(error.to_string()),
         };
         self.write(key.name, op);
     }
 
-    /// Adds one item to a list.
-    pub fn push<I: Serialize, R: Merge>(&self, key: StateKey<Vec<I>, R>, item: I) {
+    /// Merges one item into a list.
+    pub fn push<I: Serialize, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
         self.merge(key, vec![item]);
     }
 
@@ -235,7 +235,7 @@ impl State<'_> {
             Ok(op) => draft.write(self.part, StateWrite { key: name.to_owned(), op }),
             Err(why) => {
                 draft.broken.get_or_insert_with(|| Fault::Context {
-                    message: format!("state key `{name}` cannot take what was written: {why}"),
+                    message: format!("invalid write to state key `{name}`: {why}"),
                 });
             }
         }

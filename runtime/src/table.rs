@@ -35,7 +35,12 @@ impl fmt::Debug for Token {
     }
 }
 
-pub use crate::core::{Arrived, Emitted, Tokens};
+/// One token for each edge of a choice.
+pub type Tokens = crate::core::Tokens<Token>;
+/// What a finished node puts on its edges.
+pub type Emitted = crate::core::Emitted<Token>;
+/// What fires a node.
+pub type Arrived = crate::core::Arrived<Token>;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -168,21 +173,14 @@ pub trait AnyScope: Send + Sync {
     fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable>;
 }
 
-/// How often a graph inside a node runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScopeKind {
-    /// A nested workflow: once.
-    Nested,
-    /// `[..]`: for each item, at once and in order.
-    Each,
-}
+pub use crate::core::ScopeKind;
 
 /// A node of a definition.
 pub struct Entry {
     /// Its name in paths, unique in its definition.
     pub name: String,
     /// The names that it had before, by which records may know it.
-    pub was: &'static [&'static str],
+    pub renamed_from: &'static [&'static str],
     /// Its doc comment.
     pub doc: &'static str,
     /// The type that implements `Node`; what `replace` finds it by.

@@ -11,17 +11,17 @@ use crate::driver::{Ending, Env, Job, Part, Shared};
 use crate::engine::{MissingResources, RunError};
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
-use crate::node::{Node, Travels};
+use crate::node::{Node, Payload};
 use crate::table::{BoxValue, Definition};
 
-/// A named workflow: what `workflow! { pub checkout(Order) -> String { .. } }` makes of `checkout`.
+/// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a workflow",
     label = "not a workflow",
-    note = "a workflow is what `workflow! {{ name(Input) -> Output {{ .. }} }}` makes"
+    note = "`workflow! {{ name(Input) -> Output {{ .. }} }}` defines a workflow"
 )]
 pub trait Workflow: Node<Error = Failure> {
-    /// Its name: the root of every path, and what an engine knows it by.
+    /// Its name: the root of every path, and its name in an engine.
     const NAME: &'static str;
 
     /// Its graph and the bodies of its nodes.
@@ -34,19 +34,19 @@ pub struct Flow<I, O> {
     types: PhantomData<fn(I) -> O>,
 }
 
-impl<I: Travels, O: Travels> Flow<I, O> {
-    /// What `workflow! { START => .. }` expands to. The definition has to take a boxed `I` and give a boxed `O`.
+impl<I: Payload, O: Payload> Flow<I, O> {
+    /// The expansion of `workflow! { START => .. }`. The definition must take a boxed `I` and return a boxed `O`.
     #[doc(hidden)]
     pub fn new(definition: Arc<Definition>) -> Self {
         Flow { definition, types: PhantomData }
     }
 
-    /// Runs it in memory, in the caller's task; nodes that run at once have tasks of their own. Dropping the future stops
+    /// Runs it in memory, in the caller's task; nodes that run at once have their own tasks. Dropping the future stops
     /// every node at its `.await`.
     ///
     /// # Errors
-    /// [`RunError::Failed`] where a node failed that nothing routes; [`RunError::MissingResources`] where a node wants a
-    /// resource: then the flow needs an engine, `engine.start_flow(&flow, input)`.
+    /// [`RunError::Failed`] if a node failed and its error is not routed; [`RunError::MissingResources`] if a node
+    /// needs a resource: start the flow with an engine then, `engine.start_flow(&flow, input)`.
     pub async fn run(&self, input: I) -> Result<O, RunError> {
         in_memory(&self.definition, Box::new(input)).await
     }
@@ -75,7 +75,7 @@ impl<I, O> fmt::Debug for Flow<I, O> {
     }
 }
 
-/// What `checkout(order).await` does: runs a workflow in memory, in the caller's task.
+/// Runs a workflow in memory, in the caller's task: `checkout(order).await`.
 #[doc(hidden)]
 pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, RunError> {
     in_memory(W::definition(), Box::new(input)).await
@@ -104,7 +104,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
 
 /// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
 /// replacements, a copy of its state, and paths below the node's own. It is cancelled with the node. Nothing of it is
-/// recorded: like any function that a node calls it is the node's own affair (`ctx.run::<W>(..)` is not).
+/// recorded: like any function that a node calls it is the node's own affair (`ctx.call::<W>(..)` is not).
 #[doc(hidden)]
 pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
     let definition = W::definition();
@@ -128,6 +128,6 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
 }
 
 pub(crate) fn wrong_output(definition: &Definition) -> Failure {
-    let message = "the output is not of the type that was asked for".to_owned();
+    let message = "the output does not have the requested type".to_owned();
     Failure { path: definition.name.clone(), attempts: 1, cause: Cause::from(Fault::Context { message }) }
 }

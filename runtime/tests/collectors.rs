@@ -1,7 +1,7 @@
 //! The collecting nodes that the crate brings.
 
 use graphweft::prelude::*;
-use graphweft::{FirstOf, KOf, RunError};
+use graphweft::{First, FirstN, RunError};
 
 #[node]
 async fn one() -> u32 {
@@ -35,7 +35,7 @@ async fn nothing() {}
 
 workflow! {
     first(()) -> u32 {
-        let fastest: FirstOf<u32> = FirstOf::new();
+        let fastest: First<u32> = First::new();
         START => (two, late);
         two | late => fastest;
     }
@@ -43,7 +43,7 @@ workflow! {
 
 workflow! {
     both(()) -> Vec<u32> {
-        let pair: KOf<u32> = KOf::new(2);
+        let pair: FirstN<u32> = FirstN::new(2);
         START => (one, two, late);
         one | two | late => pair;
     }
@@ -52,7 +52,7 @@ workflow! {
 workflow! {
     /// The second arrival is there only where the input is positive.
     two_if_positive(i32) -> Vec<u32> {
-        let pair: KOf<u32> = KOf::new(2);
+        let pair: FirstN<u32> = FirstN::new(2);
         START => (one, if_positive);
         if_positive => <some: same, none: nothing>;
         one | same => pair => END;
@@ -85,7 +85,7 @@ async fn k_of_fails_the_run_where_the_routes_leave_too_few() {
 }
 
 #[test]
-#[should_panic(expected = "`KOf::new(0)` would wait for nothing")]
+#[should_panic(expected = "`FirstN::new(0)` would wait for nothing")]
 fn k_of_none_is_refused() {
-    let _ = KOf::<u32>::new(0);
+    let _ = FirstN::<u32>::new(0);
 }

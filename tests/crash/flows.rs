@@ -324,11 +324,11 @@ fn careful_gives(history: &[Event]) -> Json {
 const COUNT: StateKey<u64, Sum> = StateKey::new("count");
 
 /// The sum of five.
-#[node(wait_for_output)]
+#[node(collect)]
 async fn gather(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<Option<u64>, Fault> {
     ledger
         .during(ctx, async {
-            let local = ctx.local();
+            let local = ctx.collector_state();
             let (count, so_far) = (local.get(COUNT)?.unwrap_or_default(), local.get(TOTAL)?.unwrap_or_default());
             local.merge(COUNT, 1);
             local.merge(TOTAL, n);

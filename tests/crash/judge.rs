@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use graphweft::{Event, EventKind};
+use graphweft::{AfterFailure, Event, EventKind};
 use serde_json::Value;
 
 use crate::ledger::{Line, What};
@@ -151,9 +151,7 @@ fn settled(history: &[Event]) -> BTreeMap<(&str, u32), usize> {
                 continue;
             }
             EventKind::NodeFailed { attempt, .. } => *attempt,
-            // Where it goes on by the arm `err`, it has failed before.
-            EventKind::NodeCompleted { output: None, .. } => continue,
-            EventKind::NodeCompleted { .. } | EventKind::NodeWaiting { .. } => {
+            EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } => {
                 under_way.get(path).copied().unwrap_or(1)
             }
             _ => continue,
@@ -197,7 +195,7 @@ fn recorded_once(history: &[Event]) -> Verdict {
         let what = match &event.kind {
             EventKind::NodeCompleted { .. } => ("completed", 0),
             EventKind::NodeFailed { attempt, .. } => ("failed", *attempt),
-            EventKind::Asked { .. } => ("asked", 0),
+            EventKind::QuestionAsked { .. } => ("asked", 0),
             EventKind::Answered { .. } => ("answered", 0),
             EventKind::NodeSkipped => ("skipped", 0),
             EventKind::TimerSet { .. } => ("set", 0),
@@ -282,7 +280,9 @@ fn given_is_on_record(history: &[Event], lines: &[&Line]) -> Verdict {
     for event in history {
         let value = match &event.kind {
             EventKind::NodeCompleted { output, .. } => output.as_ref().map(Value::to_string),
-            EventKind::NodeFailed { retry_in: None, .. } => Some("null".to_owned()),
+            EventKind::NodeFailed { then: AfterFailure::Fails | AfterFailure::Routed { .. }, .. } => {
+                Some("null".to_owned())
+            }
             _ => continue,
         };
         on_record.insert(&event.path, value);

@@ -64,7 +64,7 @@ impl People {
 
     fn open(&self, run: u64) -> Result<Vec<Question>, String> {
         let open = self.runtime.block_on(async {
-            match self.engine.run(&run_id(run)).await {
+            match self.engine.get_run(&run_id(run)).await {
                 Ok(Some(run)) => run.questions().await,
                 other => other.map(|_| Vec::new()),
             }

@@ -63,7 +63,8 @@ async fn step_that_fails(ctx: &Context, ledger: &Ledger) -> Result<u64, String> 
         let body = async move { if is_time { Ok(ledger.piece(7)) } else { Err("not yet".to_owned()) } };
         ledger.during_step(ctx, "third_time", body)
     };
-    let policy = RetryPolicy::attempts(1000).initial_delay(Duration::from_millis(2)).backoff_factor(1.0).jitter(0.0);
+    let policy =
+        RetryPolicy::with_max_attempts(1000).initial_delay(Duration::from_millis(2)).backoff_factor(1.0).jitter(0.0);
     let given = ctx.step("third_time", body).retry(policy).await;
     Ok(ledger.noted(ctx, "third_time", given)?.n)
 }
@@ -119,12 +120,12 @@ async fn piece(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Piece {
 
 /// A child of one of the nodes here.
 async fn child(ctx: &Context, ledger: &Ledger, key: u64) -> Result<u64, String> {
-    let given = ctx.run::<piece>(key).key(key).await;
+    let given = ctx.call::<piece>(key).key(key).await;
     Ok(ledger.noted(ctx, &format!("piece:{key}"), given)?.n)
 }
 
 async fn child_once(ctx: &Context, ledger: &Ledger, key: u64) -> u64 {
-    let given = ctx.run::<once_piece>(key).key(key).await;
+    let given = ctx.call::<once_piece>(key).key(key).await;
     ledger.noted(ctx, &format!("once_piece:{key}"), given).map_or(0, |piece| piece.n)
 }
 
@@ -150,7 +151,7 @@ async fn middle(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u6
     let work = async {
         let mut sum = n;
         for key in ["x", "y"] {
-            let given = ctx.run::<lowest>(sum).key(key).await;
+            let given = ctx.call::<lowest>(sum).key(key).await;
             sum = ledger.noted(ctx, &format!("lowest:{key}"), given)?;
             ctx.sleep(Duration::from_millis(10)).key(key).await;
         }
@@ -164,9 +165,9 @@ async fn middle(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u6
 async fn highest(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u64, String> {
     let work = async {
         let (left, right, flow, once, ()) = join!(
-            ctx.run::<middle>(n).key("left"),
-            ctx.run::<middle>(n).key("right"),
-            ctx.run::<inner>(n),
+            ctx.call::<middle>(n).key("left"),
+            ctx.call::<middle>(n).key("right"),
+            ctx.call::<inner>(n),
             child_once(ctx, ledger, 1),
             ctx.sleep(Duration::from_millis(30)),
         );
@@ -207,7 +208,7 @@ async fn asker(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u64
 #[node]
 async fn has_asked(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u64, String> {
     let work = async {
-        let ask = |key| ctx.run::<asker>(n).key(key);
+        let ask = |key| ctx.call::<asker>(n).key(key);
         let (left, right, beside, ()) =
             join!(ask("left"), ask("right"), child(ctx, ledger, 3), ctx.sleep(Duration::from_millis(40)));
         let left = ledger.noted(ctx, "asker:left", left)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
-use graphweft::{Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
+use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
 use tokio::sync::{Notify, watch};
 
 /// What nodes did, in the order in which they did it; given to an engine as a resource.
@@ -204,7 +204,7 @@ impl Remains {
         life(async {
             let engine = change(self.engine(&Death::default())).register::<W>().build().expect("an engine");
             engine.recover().await.expect("a store that can be read");
-            let run = engine.run("run").await.expect("a store that can be read").expect("the run");
+            let run = engine.get_run("run").await.expect("a store that can be read").expect("the run");
             let result = tokio::time::timeout(Duration::from_secs(20), run.result()).await.expect("the run ends");
             let events = engine.history("run").await.expect("a store that can be read").expect("its records");
             (result, events)
@@ -218,4 +218,15 @@ impl Remains {
 /// Where there can be no runtime.
 pub fn life<T>(all: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(all)
+}
+
+/// How long after a failed attempt another one begins, to the second; `None` where none does.
+pub fn retried_after(event: &Event) -> Option<Duration> {
+    match &event.kind {
+        EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => {
+            let delay = time.duration_since(event.time).unwrap_or_default();
+            Some(Duration::from_secs(delay.as_secs_f64().round() as u64))
+        }
+        _ => None,
+    }
 }

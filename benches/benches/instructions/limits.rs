@@ -6,9 +6,9 @@ use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 /// A chain of 100 nodes.
 pub(crate) const CHAIN: u64 = 150_000;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 1_430_000;
+pub(crate) const EACH: u64 = 880_000;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 965_000;
+pub(crate) const FAN_OUT: u64 = 580_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 1_625_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
@@ -22,7 +22,7 @@ pub(crate) const DECODE: u64 = 52_100_000;
 /// Going on after 10,000 recorded nodes, without the reading.
 pub(crate) const REPLAY: u64 = 71_800_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 96_000_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 132_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

@@ -78,7 +78,7 @@ fn in_flight(directory: &Path, count: u64) -> [Row; 2] {
 fn parked(directory: &Path, count: u64) -> Row {
     let parked = measure("parked", count, directory);
     let bytes = parked["bytes"].as_f64().unwrap_or(f64::NAN);
-    let figures = vec![Figure::single("graphweft, `keep_waiting` of all", Role::Ours, bytes)];
+    let figures = vec![Figure::single("graphweft, `max_resident_waiting` of all", Role::Ours, bytes)];
     Row::single(format!("memory of a waiting run that is kept in memory, of {}", grouped(count)), Unit::Bytes, figures)
 }
 

@@ -25,10 +25,10 @@ async fn asks(n: u64, ctx: &Context) -> u64 {
 
 workflow! { waits(u64) -> u64 { START => asks; } }
 
-async fn engine(file: &Path, keep_waiting: Option<usize>) -> Engine {
+async fn engine(file: &Path, max_resident_waiting: Option<usize>) -> Engine {
     let store = SqliteStore::builder().durability(Durability::Relaxed).open(file).await.expect("a file of runs");
     let builder = Engine::builder().store(store).register::<waits>();
-    let builder = keep_waiting.into_iter().fold(builder, |builder, runs| builder.keep_waiting(runs));
+    let builder = max_resident_waiting.into_iter().fold(builder, |builder, runs| builder.max_resident_waiting(runs));
     builder.build().expect("an engine")
 }
 

@@ -36,7 +36,7 @@ pub fn derive_route(input: TokenStream) -> TokenStream {
 
 fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream {
     let DeriveInput { ident: name, vis, generics, .. } = input;
-    let twin = format_ident!("{}Labels", plain(&name.to_string()), span = name.span());
+    let twin = format_ident!("{}Label", plain(&name.to_string()), span = name.span());
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     let labels: Vec<Ident> = variants.iter().map(|variant| label(&variant.ident)).collect();
     let texts: Vec<String> = labels.iter().map(|label| plain(&label.to_string()).to_owned()).collect();

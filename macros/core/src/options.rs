@@ -15,8 +15,8 @@ use syn::{Expr, LitStr, Path};
 pub struct NodeOptions {
     /// `name = "charge_card"`: what the node is called in paths, events and the graph.
     pub name: Option<LitStr>,
-    /// `was = "bill"`, `was("bill", "pay")`: what it was called before.
-    pub was: Vec<LitStr>,
+    /// `renamed_from = "bill"`, `renamed_from("bill", "pay")`: what it was called before.
+    pub renamed_from: Vec<LitStr>,
     /// `retry(..)`
     pub retry: Option<RetryOptions>,
     /// `timeout = "10s"`, for each attempt.
@@ -27,8 +27,8 @@ pub struct NodeOptions {
     pub at_most_once: Option<Span>,
     /// `blocking`
     pub blocking: Option<Span>,
-    /// `wait_for_output`
-    pub wait_for_output: Option<Span>,
+    /// `collect`
+    pub collect: Option<Span>,
     /// `crate = path`
     pub krate: Option<Path>,
 }

@@ -25,7 +25,7 @@ pub fn value(args: TokenStream, item: TokenStream) -> TokenStream {
     if !is_type {
         let span = item.clone().into_iter().next().map_or_else(proc_macro2::Span::call_site, |token| token.span());
         diagnostics
-            .error(span, "`#[value]` stands on a struct or an enum")
+            .error(span, "`#[value]` can only be used on a struct or an enum")
             .help("put it on the type that an edge carries");
     }
     if diagnostics.has_errors() {

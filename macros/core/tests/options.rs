@@ -31,14 +31,14 @@ fn without_options_nothing_is_set() {
 #[test]
 fn every_option_is_read() {
     let options = options(
-        "name = \"charge_card\", timeout = \"1m30s\", max_parallel = 4, blocking, wait_for_output, crate = ::other::path, \
+        "name = \"charge_card\", timeout = \"1m30s\", max_parallel = 4, blocking, collect, crate = ::other::path, \
          retry(max_attempts = 3, initial_delay = \"200ms\", max_delay = \"60s\", backoff_factor = 2, jitter = 0.5, \
          when = CardError::is_transient),",
     );
     assert_eq!(options.name.unwrap().value(), "charge_card");
     assert_eq!(options.timeout, Some(Duration::from_secs(90)));
     assert_eq!(options.max_parallel, Some(4));
-    assert!(options.blocking.is_some() && options.wait_for_output.is_some() && options.at_most_once.is_none());
+    assert!(options.blocking.is_some() && options.collect.is_some() && options.at_most_once.is_none());
     assert_eq!(options.krate.unwrap().segments.len(), 2);
     let retry = options.retry.unwrap();
     assert_eq!(retry.max_attempts, Some(3));
@@ -179,13 +179,13 @@ fn words_take_no_value_and_values_are_needed() {
     tells(
         "retry = 3",
         &[
-            "3: what `retry` is told stands in parentheses",
+            "3: the options of `retry` are written in parentheses",
             "  help: `retry(max_attempts = 3, initial_delay = \"200ms\")`",
         ],
     );
     tells(
         "crate = \"my::path\"",
-        &["\"my::path\": `crate` is told a path", "  help: without quotes: `crate = my::path`"],
+        &["\"my::path\": `crate` needs a path", "  help: without quotes: `crate = my::path`"],
     );
     tells("name = charge", &["charge: a node's name is text in quotes", "  help: `name = \"charge_card\"`"]);
 }
@@ -203,31 +203,31 @@ fn a_name_has_nothing_in_it_that_paths_mean_something_by() {
 
 #[test]
 fn former_names_are_one_or_several() {
-    let names = |text: &str| options(text).was.iter().map(syn::LitStr::value).collect::<Vec<_>>();
-    assert_eq!(names("was = \"bill\""), ["bill"]);
-    assert_eq!(names("was(\"bill\", \"pay\",)"), ["bill", "pay"]);
+    let names = |text: &str| options(text).renamed_from.iter().map(syn::LitStr::value).collect::<Vec<_>>();
+    assert_eq!(names("renamed_from = \"bill\""), ["bill"]);
+    assert_eq!(names("renamed_from(\"bill\", \"pay\",)"), ["bill", "pay"]);
 }
 
 #[test]
 fn a_former_name_is_a_name_like_any_other() {
     tells(
-        "was(\"a[1]\", 3)",
+        "renamed_from(\"a[1]\", 3)",
         &[
             "\"a[1]\": a node's name has letters that mean something in paths",
             "  help: use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
             "3: a node's name is text in quotes",
-            "  help: `was = \"bill\"`",
+            "  help: `renamed_from = \"bill\"`",
         ],
     );
     tells(
-        "was",
+        "renamed_from",
         &[
-            "was: `was` needs a name that the node had before",
-            "  help: `was = \"bill\"`, or `was(\"bill\", \"pay\")` for several",
+            "renamed_from: `renamed_from` needs a name that the node had before",
+            "  help: `renamed_from = \"bill\"`, or `renamed_from(\"bill\", \"pay\")` for several",
         ],
     );
     tells(
-        "was = \"\"",
+        "renamed_from = \"\"",
         &[
             "\"\": a node's name is empty",
             "  help: use letters, digits, `_`, `-` and `.`: a run's events name nodes by paths like `checkout/charge#2`",
@@ -249,7 +249,7 @@ fn when_is_a_function_and_not_its_call() {
     tells(
         "retry(when = CardError::is_transient())",
         &[
-            "CardError::is_transient(): `when` is told a function that takes the error and gives whether to try again",
+            "CardError::is_transient(): `when` needs a function that takes the error and returns whether to retry",
             "  help: without the call: `when = CardError::is_transient`",
         ],
     );

@@ -57,7 +57,7 @@ fn every_arm_ends_is_told() {
         "START => a => <x: END, y: END> => b",
         &[
             "=>: nothing flows on here: every arm before it ends at END or goes back to the beginning of its loop",
-            "  help: lead one arm to another node, or leave out what stands behind the route map",
+            "  help: lead one arm to another node, or remove what follows the route map",
         ],
     );
 }
@@ -121,7 +121,7 @@ fn a_default_that_is_not_last_is_told() {
     tells(
         "START => a => <_: b, x: c>",
         &[
-            "_: `_` stands before other labels of `a`, which would never be taken",
+            "_: `_` comes before other labels of `a`, which would never be taken",
             "  help: move it to the end of the last route map",
         ],
     );
@@ -131,7 +131,7 @@ fn a_default_that_is_not_last_is_told() {
 fn a_default_beside_labels_is_told() {
     tells(
         "START => a => <x | _: b>",
-        &["_: `_` takes whatever is left, and so it stands alone", "  help: leave out the labels beside it, or `_`"],
+        &["_: `_` takes all remaining labels, so it must be alone", "  help: leave out the labels beside it, or `_`"],
     );
 }
 
@@ -314,7 +314,7 @@ fn branches_of_different_loops_is_told() {
         "START => draft => review => <redo: draft, good: publish>; (log, publish) => join; draft => log",
         &[
             "join: `log` and `publish` cannot meet at `join`: `log` comes once for each turn of the loop at `draft`, and `publish` does not",
-            "  help: let them meet inside the loop, before the route that decides whether it goes on",
+            "  help: join them inside the loop, before the route that decides whether it continues",
             "  help: or put what `join` takes from `log` on a route that ends the loop",
         ],
     );
@@ -325,7 +325,7 @@ fn end_on_the_side_of_a_loop_is_told() {
     tells(
         "START => draft => review => <redo: draft, good: publish>; draft => log => END; publish => END",
         &[
-            "END: `log => END` would come once for each turn: `draft => log` leaves the loop while it goes on at `draft` when `review` takes `redo`",
+            "END: `log => END` would come once for each turn: `draft => log` leaves the loop while it continues at `draft` when `review` takes `redo`",
             "  help: END is reached once: lead to it from a route that ends the loop",
             "  help: without `=> END`, what `log` begins runs on the side once for each turn",
         ],

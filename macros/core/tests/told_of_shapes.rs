@@ -20,7 +20,7 @@ fn a_bar_in_a_chain_is_told() {
     tells(
         "START => a => b | c => d",
         &[
-            "|: `|` stands only where a statement begins",
+            "|: `|` is only allowed at the beginning of a statement",
             "  help: end the statement before it, and begin the next one with `b | c => ..`",
         ],
     );
@@ -31,7 +31,7 @@ fn a_bar_in_a_group_is_told() {
     tells(
         "START => a => (b | c) => d",
         &[
-            "|: `|` stands only where a statement begins",
+            "|: `|` is only allowed at the beginning of a statement",
             "  help: `a | b => d;` is a statement of its own, in which `d` runs for each that arrives",
         ],
     );
@@ -42,7 +42,7 @@ fn a_bar_in_an_arm_is_told() {
     tells(
         "START => a => <x: b | c, y: d>",
         &[
-            "|: `|` stands only where a statement begins",
+            "|: `|` is only allowed at the beginning of a statement",
             "  help: an arm that leads to several nodes reads `label: (a, b)`",
         ],
     );
@@ -53,7 +53,7 @@ fn a_bar_between_shapes_is_told() {
     tells(
         "START => (a, b, c); (a, b) | c => d",
         &[
-            "(a, b): `|` stands between nodes, and `(a, b)` is none",
+            "(a, b): `|` joins nodes, and `(a, b)` is not a node",
             "  help: lead it to a node first, and name that node here: `(a, b) => node; node | ..`",
         ],
     );
@@ -175,7 +175,7 @@ fn a_place_without_a_value_is_told() {
 fn a_route_map_without_a_node_is_told() {
     tells(
         "START => a; <x: b> => c",
-        &["<x: b>: a route map stands behind the node whose label it goes by", "  help: `node => <ok: a, err: b>`"],
+        &["<x: b>: a route map follows the node whose label it matches", "  help: `node => <ok: a, err: b>`"],
     );
 }
 
@@ -226,7 +226,7 @@ fn each_of_with_a_comma_is_told() {
         "START => a => [b, c]",
         &[
             ",: `[..]` has one way in and gives one value",
-            "  help: several nodes at once stand behind the first: `[node => (a, b) => join]`",
+            "  help: several nodes at once come after the first: `[node => (a, b) => join]`",
         ],
     );
 }
@@ -236,7 +236,7 @@ fn each_of_with_an_outside_name_is_told() {
     tells(
         "START => a => [a]",
         &[
-            "a: `a` stands outside this `[..]` already, and what is inside is private",
+            "a: `a` is already outside this `[..]`, and what is inside is private",
             "  help: for a second node, give it a second name: `let a2 = a();`",
         ],
     );
@@ -247,7 +247,7 @@ fn an_inside_name_outside_is_told() {
     tells(
         "START => [a] => a",
         &[
-            "a: `a` stands inside `[..]`, and what is inside is private",
+            "a: `a` is inside `[..]`, and what is inside is private",
             "  help: for a second node, give it a second name: `let a2 = a();`",
         ],
     );
@@ -258,7 +258,7 @@ fn an_inside_name_inside_again_is_told() {
     tells(
         "START => [a] => [a]",
         &[
-            "a: `a` stands in another `[..]` already, and what is inside is private",
+            "a: `a` is already in another `[..]`, and what is inside is private",
             "  help: for a second node, give it a second name: `let a2 = a();`",
         ],
     );
@@ -288,7 +288,7 @@ fn two_lets_of_one_name_is_told() {
 fn a_let_of_a_let_is_told() {
     tells(
         "let m = a(); let n = m(); START => n",
-        &["m: `m` is the name of a `let`, not of a node", "  help: name the node that it stands for: `let n = a(..);`"],
+        &["m: `m` is the name of a `let`, not of a node", "  help: name its node instead: `let n = a(..);`"],
     );
 }
 
@@ -332,7 +332,7 @@ fn a_let_called_start_is_told() {
 fn a_let_without_a_value_is_told() {
     tells(
         "let m; START => b",
-        &["m: `m` stands for nothing yet", "  help: write a node behind `=`: `let m = fetch();`"],
+        &["m: missing value after `let m =`", "  help: write a node behind `=`: `let m = fetch();`"],
     );
 }
 
@@ -341,7 +341,7 @@ fn a_let_within_each_of_is_told() {
     tells(
         "START => [let m = a(); b => m]",
         &[
-            "m: a `let` stands outside `[..]`",
+            "m: a `let` is not allowed inside `[..]`",
             "  help: move it to the workflow's own statements: what it names can be used in here",
         ],
     );

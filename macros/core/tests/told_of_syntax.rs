@@ -176,7 +176,7 @@ fn two_loops_in_one_another_meet_is_told() {
         "START => h => <go: x, done: END>; x => k => <again: k2, out: h>; k2 => k; k => side; h => side",
         &[
             "side: `k` and `h` cannot meet at `side`: `k` comes once for each turn of the loop at `k`, and `h` does not",
-            "  help: let them meet inside the loop, before the route that decides whether it goes on",
+            "  help: join them inside the loop, before the route that decides whether it continues",
             "  help: or put what `side` takes from `k` on a route that ends the loop",
         ],
     );
@@ -257,7 +257,7 @@ fn a_workflow_without_a_type_behind_its_arrow_is_told() {
 fn a_workflow_with_the_wrong_arrow_is_told() {
     tells(
         "f(A) => B { START => a }",
-        &["=>: what a workflow gives stands behind `->`", "  help: `f(..) -> Receipt { .. }`"],
+        &["=>: the output of a workflow is written after `->`", "  help: `f(..) -> Receipt { .. }`"],
     );
 }
 
@@ -273,7 +273,7 @@ fn a_workflow_without_a_graph_is_told() {
 fn a_workflow_with_something_behind_it_is_told() {
     tells(
         "f(A) -> B { START => a } g",
-        &["g: nothing may stand behind the graph of `f`", "  help: each workflow has a `workflow!` of its own"],
+        &["g: nothing may follow the graph of `f`", "  help: each workflow has a `workflow!` of its own"],
     );
 }
 

@@ -9,9 +9,10 @@ use super::node::{Kept, fails};
 use super::tried::{Attempted, Begun, Moves, Start, Work};
 use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part, Within};
-use crate::engine::{Halt, RunError};
+use crate::engine::RunError;
 use crate::fault::{Failure, Fault};
-use crate::node::{Node, Travels};
+use crate::halt::Halt;
+use crate::node::{Node, Payload};
 use crate::table::Definition;
 use crate::typed::cast;
 
@@ -23,7 +24,7 @@ pub(super) struct GraphWork<N: Node> {
 
 impl<N: Node> Work for GraphWork<N>
 where
-    N::Error: Travels,
+    N::Error: Payload,
 {
     type Output = N::Output;
     type Error = N::Error;
@@ -36,7 +37,7 @@ where
         let Start { parent, path, may_repeat, history, moving, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
-            Err(fault) => return Begun { body: fails(fault), moves: Moves::Always(moving) },
+            Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
         let within = Arc::new(Within::new(moving));
         let job = Job {
@@ -56,15 +57,15 @@ where
             };
             match job.run(Box::new(input)).await {
                 Ending::Completed(output) => match output.downcast::<N::Output>() {
-                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), parent.run.records()),
+                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen)),
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
-                Ending::Failed(failure) => failed(node, failure, parent),
+                Ending::Failed(failure) => failed(node, failure),
                 Ending::Cancelled => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
         };
-        Begun { body: body.boxed(), moves }
+        Begun { body: body.boxed(), attempt: None, moves }
     }
 }
 
@@ -72,15 +73,15 @@ fn fault<T, E>(message: impl Into<String>) -> Attempted<T, E> {
     Attempted::Fault(Fault::Context { message: message.into() })
 }
 
-fn failed<N: Node>(node: &N, failure: Failure, parent: &Attempt) -> Attempted<N::Output, N::Error>
+fn failed<N: Node>(node: &N, failure: Failure) -> Attempted<N::Output, N::Error>
 where
-    N::Error: Travels,
+    N::Error: Payload,
 {
     let is_interrupted = failure.is_interrupted();
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
             let may_be_retried = !is_interrupted && node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried, parent.run.records())
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried)
         }
         None => fault("the workflow failed with an error of another type"),
     }

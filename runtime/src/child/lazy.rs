@@ -1,5 +1,5 @@
-//! Futures that are built: `ctx.run::<search>(topic).key("rust")` is asked for in several calls, and is a future all the
-//! same, so that `join!` takes it.
+//! Futures that are built: `ctx.call::<search>(topic).key("rust")` is asked for in several calls, and is a future all
+//! the same, so that `join!` takes it.
 
 use std::task::{Context as Waker, Poll};
 

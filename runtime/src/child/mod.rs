@@ -1,7 +1,7 @@
-//! What a node does in recorded pieces: children (`ctx.run`), steps (`ctx.step`) and timers (`ctx.sleep`).
+//! The recorded parts of a node: children (`ctx.call`), steps (`ctx.step`) and timers (`ctx.sleep`).
 //!
-//! Each has an identity below its node, a name and a key. What is on record under it is given back instead of being done
-//! again when the node runs again from its top, after a restart or in its next attempt.
+//! Each has an identity below its node, a name and a key. When the node restarts, after a crash or in its next attempt,
+//! recorded results are returned instead of executing again.
 
 mod graph;
 mod lazy;
@@ -25,11 +25,11 @@ pub use step::Step;
 
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::node::{Node, Travels};
+use crate::node::{Node, Payload};
 use crate::options::RetryPolicy;
 use node::Request;
 
-/// How a child or a step failed, as a value: after its last attempt, or because it was not run at all.
+/// The error of a child or a step: after its last attempt, or because it was not run at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -37,16 +37,16 @@ pub enum ChildError<E> {
     /// Its own error, of the last attempt.
     #[error("{0}")]
     Error(E),
-    /// What was not its own error: a time limit, a panic, an attempt cut short that may run at most once
-    /// ([`Fault::Interrupted`]); or why nothing was run ([`Fault::Context`]): an identity used twice, another input than
-    /// the one on record, a record that cannot be read.
+    /// Any other error: a time limit, a panic, an interrupted `at_most_once` attempt ([`Fault::Interrupted`]); or the
+    /// reason why it was not run ([`Fault::Context`]): an identity used twice, an input other than the recorded one, an
+    /// unreadable record.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl<E> ChildError<E> {
-    /// Its own error, where it is that.
-    pub fn into_error(self) -> Option<E> {
+    /// Its own error; `None` for a fault.
+    pub fn into_inner(self) -> Option<E> {
         match self {
             ChildError::Error(error) => Some(error),
             ChildError::Fault(_) => None,
@@ -54,7 +54,7 @@ impl<E> ChildError<E> {
     }
 }
 
-/// A node that runs as a child of another when this is awaited. It is a future, so that `join!` takes it.
+/// A child of a node. Awaiting it runs the child. It is a future, so it works with `join!`.
 #[must_use = "no child runs before it is awaited"]
 pub struct Child<'c, N: Node> {
     lazy: Lazy<'c, Request<'c, N>, Given<N>>,
@@ -66,11 +66,11 @@ pub struct Child<'c, N: Node> {
 type Given<N> = Result<<N as Node>::Output, ChildError<<N as Node>::Error>>;
 
 impl Context {
-    /// Runs a node as a child of this one, and gives what it gives. Any node can be one, and so can a workflow; children
-    /// have children of their own, to any depth.
+    /// Runs a node as a child of this one, and returns its result. Any node can be a child, and so can a workflow;
+    /// children can have children, to any depth.
     ///
-    /// The child stands below this node (`checkout/plan/search:rust`), by its name and its [`key`](Child::key), which
-    /// tell it from all others: a second use of one identity is an error at once. So a loop gives a key to each turn.
+    /// The path of the child is below this node (`checkout/plan/search:rust`). Its name and its [`key`](Child::key) are
+    /// its identity: a second use of one identity is an error at once, so calls in a loop need a key each.
     ///
     /// ```
     /// use graphweft::prelude::*;
@@ -85,14 +85,14 @@ impl Context {
     /// async fn plan(topics: Vec<String>, ctx: &Context) -> Vec<String> {
     ///     let mut found = Vec::new();
     ///     for topic in topics {
-    ///         match ctx.run::<search>(topic.clone()).key(topic).await {
+    ///         match ctx.call::<search>(topic.clone()).key(topic).await {
     ///             Ok(text) => found.push(text),
-    ///             Err(error) => ctx.say(format!("skipped: {error}")),
+    ///             Err(error) => ctx.message(format!("skipped: {error}")),
     ///         }
     ///     }
     ///     let (ants, bees) = join!(
-    ///         ctx.run::<search>("ants".to_owned()).key("ants"),
-    ///         ctx.run::<search>("bees".to_owned()).key("bees"),
+    ///         ctx.call::<search>("ants".to_owned()).key("ants"),
+    ///         ctx.call::<search>("bees".to_owned()).key("bees"),
     ///     );
     ///     found.extend([ants, bees].into_iter().flatten());
     ///     found
@@ -108,37 +108,42 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
-    /// A node that hands its own work over gives back what the child gives: `Ok(ctx.run::<refund>(order).await?)`.
+    /// A node that delegates its work returns the child's output: `Ok(ctx.call::<refund>(order).await?)`.
     ///
     /// # What is recorded
-    /// When the child is done its output is recorded, with what it wrote to the run's state, and only then given to its
-    /// parent; so is the error that it failed with for good. When this node runs again from its top, after a restart or in
-    /// an attempt of its own that follows a failed one, a child that is done is not run again: its output is what is on
-    /// record, and its writes are made again. One that has failed for good gives the same error after a restart, and is
-    /// tried again by a later attempt of this node. One that was under way begins again, with what it had asked for itself
-    /// given back to it; a workflow goes on from where it stood. Counts of attempts and delays between them survive.
-    /// Where a workflow around this node is tried again, all in it begins anew, and nothing is given back.
+    /// The child's output and its writes to the run's state are recorded before its parent receives the output; so is
+    /// its error after the last attempt. When this node starts again, after a restart or in a later attempt:
     ///
-    /// A recorded child that is asked for with another input is an error that shows the hashes of both, and not a stale
-    /// answer. Inputs are compared as JSON, so one that is written differently from time to time, such as a `HashSet`, is
-    /// another input each time.
+    /// - a completed child is not executed again: its recorded output is returned, and its writes are applied again;
+    /// - a failed child returns its recorded error after a restart, and is executed again by a later attempt of this
+    ///   node;
+    /// - an interrupted child starts again, with its own recorded results returned to it; a workflow resumes where it
+    ///   was.
     ///
-    /// In a run without an engine (`research(topics).await`) nothing is recorded, and everything else is the same.
+    /// Numbers of attempts and delays between them survive. If an enclosing workflow is retried, everything inside it
+    /// restarts; recorded results are not reused.
+    ///
+    /// Calling a recorded child with a different input is an error that shows both hashes, never a stale result. Inputs
+    /// are compared as JSON, so an input that is written in a different order each time, such as a `HashSet`, is always
+    /// different.
+    ///
+    /// A run without an engine (`research(topics).await`) keeps the same results for later attempts, in memory.
     ///
     /// # Errors
-    /// [`ChildError::Error`] is the child's own, after its last attempt; everything else is a [`ChildError::Fault`].
+    /// [`ChildError::Error`] is the child's own error, after its last attempt; any other is a [`ChildError::Fault`].
     ///
-    /// Cancel safe: a child whose future is dropped stops at its `.await`, and is as one that a crash cut short. Within the
-    /// same attempt of this node it cannot be asked for again. `ctx.cancelled()` inside the child resolves when this node
-    /// is cancelled, and asking it counts as asking here.
-    pub fn run<N: Node + Default>(&self, input: N::Input) -> Child<'_, N>
+    /// Cancel safe: if the future is dropped, the child stops at its `.await` and is withdrawn, with all that it has
+    /// recorded. Called again, it starts anew; one that may run [at most once](Child::at_most_once) is then a
+    /// [`Fault::Interrupted`]. `ctx.cancelled()` inside the child resolves when this node
+    /// is cancelled, and gives this node the grace period too.
+    pub fn call<N: Node + Default>(&self, input: N::Input) -> Child<'_, N>
     where
-        N::Error: Travels,
+        N::Error: Payload,
     {
-        self.run_as(node::name_of::<N>(), N::default(), input)
+        self.call_as(node::name_of::<N>(), N::default(), input)
     }
 
-    /// The same for a node by value, one that carries configuration, under a name of its own:
+    /// The same for a node by value, which can carry configuration, under a name:
     ///
     /// ```
     /// use graphweft::prelude::*;
@@ -159,7 +164,7 @@ impl Context {
     ///
     /// #[node]
     /// async fn in_pairs(numbers: Vec<u32>, ctx: &Context) -> Result<Vec<Vec<u32>>, ChildErrorOf> {
-    ///     Ok(ctx.run_as("pairs", Batches { size: 2 }, numbers).await?)
+    ///     Ok(ctx.call_as("pairs", Batches { size: 2 }, numbers).await?)
     /// }
     /// # type ChildErrorOf = graphweft::ChildError<Never>;
     ///
@@ -167,10 +172,10 @@ impl Context {
     /// assert_eq!(graphweft::block_on(flow.run(vec![1, 2, 3])).unwrap(), [vec![1, 2], vec![3]]);
     /// ```
     ///
-    /// The configuration is no part of what is recorded: a child that is done is not run again under another one.
-    pub fn run_as<N: Node>(&self, name: impl Into<String>, node: N, input: N::Input) -> Child<'_, N>
+    /// The configuration is not recorded: a completed child is not executed again under another one.
+    pub fn call_as<N: Node>(&self, name: impl Into<String>, node: N, input: N::Input) -> Child<'_, N>
     where
-        N::Error: Travels,
+        N::Error: Payload,
     {
         let request = Request::new(self, name.into(), node, input);
         Child { lazy: Lazy::Described(request), begin: |request| Box::pin(request.run()) }
@@ -183,26 +188,26 @@ impl<N: Node> Child<'_, N> {
         self
     }
 
-    /// Tells children of one name apart.
+    /// Distinguishes children with the same name.
     pub fn key(self, key: impl ToString) -> Self {
         let key = key.to_string();
         self.with(|request| request.key = Some(key))
     }
 
-    /// When and how often a failed attempt is repeated, in place of the node's own `retry(..)`.
+    /// Sets the retries, in place of the node's own `retry(..)`.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.with(|request| request.options.retry = policy)
     }
 
-    /// How long one attempt may take, in place of the node's own `timeout`. One that takes longer is dropped at its
-    /// `.await`.
+    /// Limits the time of one attempt, in place of the node's own `timeout`. An attempt that takes longer is dropped at
+    /// its `.await`.
     pub fn timeout(self, limit: Duration) -> Self {
         self.with(|request| request.options.timeout = Some(limit))
     }
 
-    /// Records each attempt before it begins, and never makes one again that was cut short: that is then
-    /// [`Fault::Interrupted`]. An attempt that ended with an error, or whose time was up, may still be followed by another
-    /// where retries say so. A workflow that was cut short goes on: what it had begun itself is for its own nodes to say.
+    /// Records each attempt before it starts, and never repeats an interrupted one: that is a [`Fault::Interrupted`].
+    /// An attempt that ended with an error or reached its time limit is still retried if the policy says so. An
+    /// interrupted workflow resumes: its own nodes have the option or not.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)
     }

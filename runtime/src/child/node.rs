@@ -9,11 +9,12 @@ use super::graph::GraphWork;
 use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
 use crate::attempt::{Attempt, Beat};
 use crate::context::Context;
-use crate::engine::MissingResources;
 use crate::fault::Fault;
 use crate::fingerprint::{canonical, fnv1a};
-use crate::node::{Node, Travels};
+use crate::halt::MissingResources;
+use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
+use crate::requests::Held;
 use crate::typed::{Target, missing_resource, until_fault};
 
 /// A child that is asked for.
@@ -38,7 +39,7 @@ pub(super) fn name_of<N: Node>() -> String {
 
 impl<'c, N: Node> Request<'c, N>
 where
-    N::Error: Travels,
+    N::Error: Payload,
 {
     pub(super) fn new(context: &'c Context, name: String, node: N, input: N::Input) -> Self {
         Request { context, name, key: None, options: node.options(), node, input }
@@ -47,14 +48,15 @@ where
     pub(super) async fn run(self) -> Result<N::Output, ChildError<N::Error>> {
         let Request { context, name, key, options, node, input } = self;
         let parent = &context.0;
-        let path = parent.claim(&name, key.as_deref())?;
-        let hash = if context.records() { Some(hash_of(&path, &input)?) } else { None };
-        let asked = Asked { parent, path, input: hash, options };
+        let path = parent.path_of(&name, key.as_deref());
+        let hash = hash_of(&path, &input)?;
+        let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(hash), options };
         let inside = N::nested().filter(|_| context.replacement::<N>().is_none());
         match inside {
             Some(inside) => {
                 MissingResources::check(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
-                asked.tried(GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
+                let (held, item) = Held::new(parent, path, None)?;
+                asked.child(held, item, GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
             }
             None => {
                 let is_missing = |context: &Context| {
@@ -66,7 +68,8 @@ where
                 {
                     return Err(missing_resource(need.type_name).into());
                 }
-                asked.tried(NodeWork { node, input: Kept::new(input) }).await
+                let (held, item) = Held::new(parent, path, None)?;
+                asked.child(held, item, NodeWork { node, input: Kept::new(input) }).await
             }
         }
     }
@@ -77,7 +80,7 @@ fn without(message: String) -> Fault {
 }
 
 /// What tells an input from another.
-fn hash_of<T: Travels>(path: &str, input: &T) -> Result<String, Fault> {
+fn hash_of<T: Payload>(path: &str, input: &T) -> Result<String, Fault> {
     let json = input.__to_json().map_err(|error| Fault::Context {
         message: format!("the input of `{path}` cannot be written as JSON: {error}"),
     })?;
@@ -108,7 +111,7 @@ struct NodeWork<N: Node> {
 
 impl<N: Node> Work for NodeWork<N>
 where
-    N::Error: Travels,
+    N::Error: Payload,
 {
     type Output = N::Output;
     type Error = N::Error;
@@ -121,19 +124,20 @@ where
         let Start { parent, path, number, may_repeat, once_only, moving, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
-            Err(fault) => return Begun { body: fails(fault), moves: Moves::Always(moving) },
+            Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
         let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state));
         let beat = Beat::of(&attempt);
         drop(moving);
         let NodeWork { node, input } = self;
+        let context = Context(Arc::clone(&attempt));
         let body = async move {
             match input.take(may_repeat) {
-                Ok(input) => attempted(node, input, &Context(attempt), seen).await,
+                Ok(input) => attempted(node, input, &context, seen).await,
                 Err(fault) => Attempted::Fault(fault),
             }
         };
-        Begun { body: body.boxed(), moves: Moves::Attempt(beat) }
+        Begun { body: body.boxed(), attempt: Some(attempt), moves: Moves::Attempt(beat) }
     }
 }
 
@@ -145,7 +149,7 @@ pub(super) fn fails<T: Send + 'static, E: Send + 'static>(
 
 async fn attempted<N: Node>(node: &N, input: N::Input, context: &Context, seen: usize) -> Attempted<N::Output, N::Error>
 where
-    N::Error: Travels,
+    N::Error: Payload,
 {
     let result = match context.replacement::<N>() {
         Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
@@ -155,13 +159,13 @@ where
         Ok(Ok(value)) => match context.0.take_writes() {
             Ok(writes) => {
                 let writes = writes.0.map(|set| set.shared).unwrap_or_default();
-                Attempted::output(value, writes, Some(seen), context.records())
+                Attempted::output(value, writes, Some(seen))
             }
             Err(fault) => Attempted::Fault(fault),
         },
         Ok(Err(error)) => {
             let may_be_retried = node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried, context.records())
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried)
         }
         Err(fault) => Attempted::Fault(fault),
     }

@@ -2,18 +2,19 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::{Duration, SystemTime};
 
+use futures::FutureExt;
 use tokio::time::Instant;
 
 use super::Lazy;
-use crate::attempt::Wait;
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::driver::Journal;
 use crate::event::EventKind;
 use crate::fault::Fault;
+use crate::requests::Held;
 
 /// How long a sleep relies on the one clock before it looks at the other: a machine that was suspended has not counted.
 const LOOK: Duration = Duration::from_secs(60);
@@ -21,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// A time so far off that it makes no difference, and which every clock can still hold.
 const FAR_OFF: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
-/// A timer that is set when this is awaited. It is a future, so that `join!` and `select!` take it.
+/// A timer, which is set when this is awaited. It is a future, so it works with `join!` and `select!`.
 #[must_use = "nothing sleeps before it is awaited"]
 pub struct Sleep<'c>(Lazy<'c, Request<'c>, ()>);
 
@@ -32,8 +33,9 @@ struct Request<'c> {
 }
 
 impl Context {
-    /// Waits, as long as it takes: the time at which it is over is recorded, and after a restart the rest of it is waited
-    /// for; one that came while nothing ran has come. While a run does nothing but wait it may leave the memory.
+    /// Waits for a duration, which may be long: the time at which it ends is recorded, and after a restart the node
+    /// waits for the rest of it, or not at all if that time has passed. A run that only waits may be unloaded from
+    /// memory.
     ///
     /// ```
     /// use std::time::Duration;
@@ -56,11 +58,11 @@ impl Context {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
-    /// A timer stands below its node as `sleep:1`, `sleep:2`, in the order of the calls, or by its [`key`](Sleep::key):
-    /// where that order may be another when the node runs again, timers need keys. A recorded one keeps its time, whatever
-    /// duration is asked for then. A second use of one key fails the node with a [`Fault::Context`].
+    /// The path of a timer is below its node, `sleep:1`, `sleep:2`, in the order of the calls, or by its
+    /// [`key`](Sleep::key). Use keys if the order may be different when the node starts again. A recorded timer keeps
+    /// its time, whatever the duration is then. A second use of one key fails the node with a [`Fault::Context`].
     ///
-    /// Cancel safe: a timer whose future is dropped stays on record and wakes nobody.
+    /// Cancel safe: if the future is dropped, the timer is withdrawn and does not fire.
     pub fn sleep(&self, duration: Duration) -> Sleep<'_> {
         let key = self.0.next_timer().to_string();
         Sleep(Lazy::Described(Request { context: self, key, duration }))
@@ -68,7 +70,7 @@ impl Context {
 }
 
 impl Sleep<'_> {
-    /// Tells the timers of a node apart, in place of their order.
+    /// Identifies the timer by a key, in place of the order of the calls.
     pub fn key(mut self, key: impl ToString) -> Self {
         let key = key.to_string();
         self.0.describe(|request| request.key = key);
@@ -87,64 +89,43 @@ impl Request<'_> {
     async fn slept(self) -> Result<(), Fault> {
         let Request { context, key, duration } = self;
         let attempt = &context.0;
-        let path = attempt.claim("sleep", Some(&key))?;
-        let duration = duration.min(FAR_OFF);
-        let Some(journal) = &attempt.run.journal else {
-            tokio::time::sleep(duration).await;
-            return Ok(());
-        };
-        let item = journal.desk.item(&path).unwrap_or_default();
-        if item.fired {
-            return Ok(());
+        let (mut held, item) = Held::new(attempt, attempt.path_of("sleep", Some(&key)), None)?;
+        let item = item.unwrap_or_default();
+        let path = held.path().to_owned();
+        if item.withdrawn {
+            held.reopened().await;
         }
-        let push = |kind: EventKind| {
-            journal.desk.note(&path, &kind, journal.clock.now());
-            journal.push(path.clone(), kind);
-        };
-        let until = match item.until {
-            Some(until) => until,
-            None => {
-                let until = journal.clock.now() + duration;
-                push(EventKind::TimerSet { until });
-                attempt.recorded(journal).await;
-                until
-            }
-        };
-        {
-            let _sleeper = Sleeper::of(journal, &path);
-            let _wait = Wait::of(attempt);
-            pass(until, &journal.clock).await;
+        if !item.fired {
+            let clock = &attempt.run.env.clock;
+            // A timer that is set now runs for as long as it is set for, to the tick.
+            let (until, due) = match item.until {
+                Some(until) => (until, Instant::now() + clock.until(until).min(FAR_OFF)),
+                None => {
+                    let duration = duration.min(FAR_OFF);
+                    let until = clock.now() + duration;
+                    attempt.push(&path, EventKind::TimerSet { until });
+                    (until, Instant::now() + duration)
+                }
+            };
+            let (attempt, clock) = (Arc::clone(attempt), clock.clone());
+            held.spawn(
+                async move {
+                    pass(until, due, &clock).await;
+                    attempt.push(&path, EventKind::TimerFired);
+                }
+                .boxed(),
+            );
         }
-        push(EventKind::TimerFired);
+        held.result().await;
+        held.take();
         Ok(())
     }
 }
 
 /// Waits for a time by the clock on the wall, or until as much time has gone by as it was off.
-async fn pass(until: SystemTime, clock: &Clock) {
-    let rest = clock.until(until).min(FAR_OFF);
-    let due = Instant::now() + rest;
+async fn pass(until: SystemTime, due: Instant, clock: &Clock) {
     while Instant::now() < due && clock.now() < until {
         tokio::time::sleep_until(due.min(Instant::now() + LOOK)).await;
-    }
-}
-
-/// The run is to be woken for this timer.
-struct Sleeper<'a> {
-    journal: &'a Journal,
-    path: &'a str,
-}
-
-impl<'a> Sleeper<'a> {
-    fn of(journal: &'a Journal, path: &'a str) -> Self {
-        journal.desk.sleeps(path, true);
-        Sleeper { journal, path }
-    }
-}
-
-impl Drop for Sleeper<'_> {
-    fn drop(&mut self) {
-        self.journal.desk.sleeps(self.path, false);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
@@ -12,12 +13,13 @@ use serde_json::Value as Json;
 use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
 use super::{ChildError, Lazy};
 use crate::context::Context;
-use crate::node::Travels;
+use crate::node::Payload;
 use crate::options::{NodeOptions, RetryPolicy};
+use crate::requests::Held;
 
 type Body<'c, T, E> = Box<dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c>;
 
-/// A piece of a node that runs when this is awaited. It is a future, so that `join!` takes it.
+/// A step of a node. Awaiting it runs the step. It is a future, so it works with `join!`.
 #[must_use = "no step runs before it is awaited"]
 pub struct Step<'c, T, E>(Lazy<'c, Request<'c, T, E>, Result<T, ChildError<E>>>);
 
@@ -30,11 +32,11 @@ struct Request<'c, T, E> {
 }
 
 impl Context {
-    /// Runs a closure as a recorded piece of this node: once it has given its output it is not run again, whatever
-    /// happens to the node. It may have retries and a time limit of its own.
+    /// Runs a closure as a recorded step of this node: once its output is recorded it is not executed again, whatever
+    /// happens to the node. It can have its own retries and time limit.
     ///
-    /// The step stands below the node (`pay/charge/capture:4000`), by its name and its [`key`](Step::key); a second use of
-    /// one identity is an error at once. The closure is called once for each attempt.
+    /// The path of the step is below the node (`pay/charge/capture:4000`). Its name and its [`key`](Step::key) are its
+    /// identity; a second use of one identity is an error at once. The closure is called once for each attempt.
     ///
     /// ```
     /// use std::time::Duration;
@@ -52,7 +54,7 @@ impl Context {
     ///         let receipt = ctx
     ///             .step("capture", || async move { capture(cents, &format!("part {at}")).await })
     ///             .key(at)
-    ///             .retry(RetryPolicy::attempts(3))
+    ///             .retry(RetryPolicy::with_max_attempts(3))
     ///             .timeout(Duration::from_secs(10))
     ///             .await?;
     ///         receipts.push(receipt);
@@ -72,20 +74,19 @@ impl Context {
     /// ```
     ///
     /// # What is recorded
-    /// The output when the step is done, or the error when it has failed for good, before the node is given either. What
-    /// the closure captures is not: a step that is done gives what is on record, so what decides over its output belongs
-    /// into its key. Nor is what the closure writes to the run's state through the node's context: that is the node's, and
-    /// is not written again when the step is given back. Write it after the step.
+    /// The output, or the error after the last attempt, before the node receives either. The values that the closure
+    /// captures are not recorded: a completed step returns its recorded output, so put everything that its output
+    /// depends on into its key. Writes of the closure to the run's state through the node's context belong to the node,
+    /// and are not repeated when the recorded output is returned: write after the step instead.
     ///
-    /// The closure is the step's work and nothing else: it counts as being at work until it ends, so a question, a child
-    /// or a timer is asked for beside a step, and not inside. Everything else, errors and cancel safety included, is as
-    /// with [`run`](Context::run).
+    /// A step counts as running until its closure ends, so ask questions, call children and sleep outside of it.
+    /// Everything else, errors and cancel safety included, is as for [`call`](Context::call).
     pub fn step<'c, F, R, T, E>(&'c self, name: impl Into<String>, mut body: F) -> Step<'c, T, E>
     where
         F: FnMut() -> R + Send + 'c,
         R: Future<Output = Result<T, E>> + Send + 'c,
-        T: Travels,
-        E: Travels,
+        T: Payload,
+        E: Payload,
     {
         Step(Lazy::Described(Request {
             context: self,
@@ -103,45 +104,45 @@ impl<T, E> Step<'_, T, E> {
         self
     }
 
-    /// Tells steps of one name apart.
+    /// Distinguishes steps with the same name.
     pub fn key(self, key: impl ToString) -> Self {
         let key = key.to_string();
         self.with(|request| request.key = Some(key))
     }
 
-    /// When and how often a failed attempt is repeated; not at all where nothing is said.
+    /// Sets the retries. The default is none.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.with(|request| request.options.retry = policy)
     }
 
-    /// How long one attempt may take. One that takes longer is dropped at its `.await`.
+    /// Limits the time of one attempt. An attempt that takes longer is dropped at its `.await`.
     pub fn timeout(self, limit: Duration) -> Self {
         self.with(|request| request.options.timeout = Some(limit))
     }
 
-    /// Records each attempt before it begins, and never makes one again that was cut short: that is then
-    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error, or whose time was up, may
-    /// still be followed by another where retries say so.
+    /// Records each attempt before it starts, and never repeats an interrupted one: that is a
+    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error or reached its time limit
+    /// is still retried if the policy says so.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)
     }
 }
 
-impl<T: Travels, E: Travels> Request<'_, T, E> {
+impl<T: Payload, E: Payload> Request<'_, T, E> {
     async fn run(self) -> Result<T, ChildError<E>> {
         let Request { context, name, key, options, body } = self;
-        let parent = &context.0;
-        let path = parent.claim(&name, key.as_deref())?;
-        Asked { parent, path, input: None, options }.tried(StepWork { context, body }).await
+        let parent = Arc::clone(&context.0);
+        let path = parent.path_of(&name, key.as_deref());
+        let (held, item) = Held::new(&parent, path, None)?;
+        Asked { parent, path: held.path().to_owned(), input: None, options }.step(held, item, StepWork { body }).await
     }
 }
 
 struct StepWork<'c, T, E> {
-    context: &'c Context,
     body: Body<'c, T, E>,
 }
 
-impl<T: Travels, E: Travels> Work for StepWork<'_, T, E> {
+impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
     type Output = T;
     type Error = E;
 
@@ -150,14 +151,13 @@ impl<T: Travels, E: Travels> Work for StepWork<'_, T, E> {
     }
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, T, E> {
-        let records = self.context.records();
         let body = async move {
             match (self.body)().await {
-                Ok(output) => Attempted::output(output, Vec::new(), None, records),
-                Err(error) => Attempted::error(error, |_, json| words(json), true, records),
+                Ok(output) => Attempted::output(output, Vec::new(), None),
+                Err(error) => Attempted::error(error, |_, json| words(json), true),
             }
         };
-        Begun { body: body.boxed(), moves: Moves::Always(start.moving) }
+        Begun { body: body.boxed(), attempt: None, moves: Moves::Always(start.moving) }
     }
 }
 
@@ -166,7 +166,7 @@ fn words(error: &Json) -> Vec<String> {
     vec![error.as_str().map_or_else(|| error.to_string(), str::to_owned)]
 }
 
-impl<T: Travels, E: Travels> Future for Step<'_, T, E> {
+impl<T: Payload, E: Payload> Future for Step<'_, T, E> {
     type Output = Result<T, ChildError<E>>;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {

@@ -4,24 +4,26 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::ChildError;
-use crate::attempt::{Attempt, Beat, Wait};
-use crate::core::is_retryable;
-use crate::driver::{Item, Journal, Moving, Running, Within};
-use crate::event::{Entered, EventKind};
+use crate::attempt::{Attempt, Beat};
+use crate::core::{after, is_retryable};
+use crate::driver::{Item, Moving, Running, Within};
+use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
-use crate::node::Travels;
+use crate::node::Payload;
 use crate::options::NodeOptions;
+use crate::requests::Held;
 use crate::state::StateWrite;
 use crate::store::Stored;
 
 /// What is tried: a child or a step.
 pub(super) trait Work: Send {
-    type Output: Travels;
-    type Error: Travels;
+    type Output: Payload;
+    type Error: Payload;
 
     /// Whether it is a graph of its own, which goes on from where it stood.
     fn is_graph(&self) -> bool;
@@ -46,6 +48,8 @@ pub(super) struct Start<'w> {
 /// An attempt under way.
 pub(super) struct Begun<'w, T, E> {
     pub(super) body: BoxFuture<'w, Attempted<T, E>>,
+    /// Where the body can make requests.
+    pub(super) attempt: Option<Arc<Attempt>>,
     pub(super) moves: Moves,
 }
 
@@ -74,11 +78,11 @@ impl Moves {
     }
 }
 
-/// How an attempt ended. The JSON is there where the run has a journal.
+/// How an attempt ended.
 pub(super) enum Attempted<T, E> {
     Output {
         value: T,
-        json: Option<Json>,
+        json: Json,
         /// What it wrote to the run's state.
         writes: Vec<StateWrite>,
         /// How much its parent had written when it began.
@@ -86,7 +90,7 @@ pub(super) enum Attempted<T, E> {
     },
     Error {
         error: E,
-        json: Option<Json>,
+        json: Json,
         chain: Vec<String>,
         may_be_retried: bool,
     },
@@ -99,9 +103,9 @@ impl<T, E> From<Fault> for Attempted<T, E> {
     }
 }
 
-impl<T: Travels, E: Travels> Attempted<T, E> {
-    pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>, records: bool) -> Self {
-        match records.then(|| value.__to_json()).transpose() {
+impl<T: Payload, E: Payload> Attempted<T, E> {
+    pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>) -> Self {
+        match value.__to_json() {
             Ok(json) => Attempted::Output { value, json, writes, seen },
             Err(error) => {
                 Attempted::Fault(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
@@ -110,15 +114,10 @@ impl<T: Travels, E: Travels> Attempted<T, E> {
     }
 
     /// An error that cannot be written down could not be given back, and is not given at all.
-    pub(super) fn error(
-        error: E,
-        chain: impl FnOnce(&E, &Json) -> Vec<String>,
-        may_be_retried: bool,
-        records: bool,
-    ) -> Self {
-        match records.then(|| error.__to_json()).transpose() {
+    pub(super) fn error(error: E, chain: impl FnOnce(&E, &Json) -> Vec<String>, may_be_retried: bool) -> Self {
+        match error.__to_json() {
             Ok(json) => {
-                let chain = json.as_ref().map(|json| chain(&error, json)).unwrap_or_default();
+                let chain = chain(&error, &json);
                 Attempted::Error { error, json, chain, may_be_retried }
             }
             Err(problem) => {
@@ -129,100 +128,163 @@ impl<T: Travels, E: Travels> Attempted<T, E> {
 }
 
 /// What a node asks its context for.
-pub(super) struct Asked<'a> {
-    pub(super) parent: &'a Arc<Attempt>,
+pub(super) struct Asked {
+    pub(super) parent: Arc<Attempt>,
     pub(super) path: String,
     /// The hash of the input.
     pub(super) input: Option<String>,
     pub(super) options: NodeOptions,
 }
 
-impl Asked<'_> {
-    fn journal(&self) -> Option<&Arc<Journal>> {
-        self.parent.run.journal.as_ref()
-    }
+/// How a child or a step has ended.
+type Given<W> = Result<<W as Work>::Output, ChildError<<W as Work>::Error>>;
 
+/// How it has ended, and whether that is recorded: what is told to stop leaves no result.
+type Tried<W> = (Given<W>, bool);
+
+impl Asked {
     fn push(&self, kind: EventKind) {
-        if let Some(journal) = self.journal() {
-            journal.desk.note(&self.path, &kind, journal.clock.now());
-            journal.push(self.path.clone(), kind);
-        }
-    }
-
-    async fn recorded(&self) {
-        if let Some(journal) = self.journal() {
-            self.parent.recorded(journal).await;
-        }
+        self.parent.push(&self.path, kind);
     }
 
     fn fault(&self, message: String) -> Fault {
         Fault::Context { message: format!("`{}` {message}", self.path) }
     }
 
-    /// What is on record, if nothing is to be done any more; an error where the record is of something else.
-    fn given_back<T: Travels, E: Travels>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
-        if let (Some(recorded), Some(wanted)) = (&item.input, &self.input)
-            && recorded != wanted
-        {
-            let message = format!(
-                "is on record with another input (its hash is {recorded}) than it is asked for with now ({wanted}); give \
-                 another input another `.key(..)`"
-            );
-            return Some(Err(self.fault(message).into()));
+    /// An error where the record is of something else.
+    fn check_input(&self, item: &Item) -> Result<(), Fault> {
+        match (&item.input, &self.input) {
+            (Some(recorded), Some(wanted)) if recorded != wanted => Err(self.fault(format!(
+                "was recorded with a different input (hash {recorded}, now {wanted}); give each input its own `.key(..)`"
+            ))),
+            _ => Ok(()),
         }
+    }
+
+    /// What is on record, if nothing is to be done any more.
+    fn given_back<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
         let given = match (&item.output, &item.failed) {
             (Some((output, writes)), _) => self.output_back(output, writes),
             (None, Some((cause, error))) => Err(self.error_back(cause, error.as_ref())),
             (None, None) => return None,
         };
-        if let Some(journal) = self.journal() {
-            journal.show(|| self.path.clone(), EventKind::StepReused);
+        if let Some(journal) = &self.parent.run.journal {
+            journal.show(|| self.path.clone(), EventKind::ResultReused);
         }
         Some(given)
     }
 
-    fn output_back<T: Travels, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
+    fn output_back<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
         let output = T::__from_json(output).map_err(|error| self.unreadable::<T>("output", &error))?;
-        self.parent.adopt(&self.path, writes, None)?;
+        self.parent.adopt(&self.path, writes);
         Ok(output)
     }
 
-    fn error_back<E: Travels>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
+    fn error_back<E: Payload>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
         match (&cause.fault, error.map(E::__from_json)) {
             (_, Some(Ok(error))) => ChildError::Error(error),
             (_, Some(Err(error))) => self.unreadable::<E>("error", &error).into(),
             (Some(fault), None) => fault.clone().into(),
-            (None, None) => self.fault(format!("has failed, and its error is not on record: {cause}")).into(),
+            (None, None) => self.fault(format!("failed, but the error was not recorded: {cause}")).into(),
         }
     }
 
     fn unreadable<T>(&self, what: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
         let (field, wanted) = (error.path(), std::any::type_name::<T>());
         let problem = error.inner();
-        self.fault(format!("has an {what} on record that is no `{wanted}` any more, at `{field}`: {problem}"))
+        self.fault(format!("has a recorded {what} that is not a `{wanted}`, at `{field}`: {problem}"))
+    }
+
+    /// A step: its closure is a part of the body.
+    pub(super) async fn step<W: Work>(self, held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
+        let item = match self.until_needed(&held, item).await {
+            Ok(item) => item,
+            Err(given) => {
+                held.take();
+                return given;
+            }
+        };
+        let (given, is_recorded) = {
+            let _step = self.parent.step_begins();
+            // Boxed: one whose result is on record is as small as it can be.
+            Box::pin(self.tried(work, item)).await
+        };
+        if is_recorded {
+            held.result().await;
+        }
+        held.take();
+        given
+    }
+
+    /// A child: it is executed beside the body of its parent.
+    pub(super) async fn child<W: Work + 'static>(self, mut held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
+        let item = match self.until_needed(&held, item).await {
+            Ok(item) => item,
+            Err(given) => {
+                held.take();
+                return given;
+            }
+        };
+        let (parent, path) = (Arc::clone(&self.parent), self.path.clone());
+        let (ended, mut end) = tokio::sync::oneshot::channel::<Given<W>>();
+        let executed = {
+            let (parent, path) = (Arc::clone(&parent), path.clone());
+            async move {
+                let (given, is_recorded) = self.tried(work, item).await;
+                // The body may have dropped it.
+                let _ = ended.send(given);
+                if !is_recorded {
+                    parent.end_without_result(&path);
+                }
+            }
+        };
+        held.spawn(executed.boxed());
+        held.result().await;
+        held.take();
+        parent.adopt_finished(&path);
+        let gone = || Fault::Context {
+            message: format!("`{path}` is done, and gave nothing; this is a mistake in graphweft"),
+        };
+        end.try_recv().unwrap_or_else(|_| Err(gone().into()))
+    }
+
+    /// Waits until it is to be executed; `Err` with what it gives, where that is on record.
+    async fn until_needed<T: Payload, E: Payload>(
+        &self,
+        held: &Held,
+        item: Option<Box<Item>>,
+    ) -> Result<Box<Item>, Result<T, ChildError<E>>> {
+        let mut item = item.unwrap_or_default();
+        loop {
+            self.check_input(&item).map_err(|fault| Err(fault.into()))?;
+            if item.is_done() {
+                held.result().await;
+                if let Some(given) = self.given_back(&item) {
+                    return Err(given);
+                }
+            }
+            if !item.withdrawn {
+                return Ok(item);
+            }
+            held.reopened().await;
+            item = held.item().unwrap_or_default();
+        }
     }
 
     /// Tries it, from where its records end.
-    pub(super) async fn tried<W: Work>(self, mut work: W) -> Result<W::Output, ChildError<W::Error>> {
-        let item = self.journal().and_then(|journal| journal.desk.item(&self.path)).unwrap_or_default();
-        if let Some(given) = self.given_back(&item) {
-            return given;
-        }
+    async fn tried<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
         // Its parent may wait for something else at the same time, and does not count then.
         let mut moving = Moving::of(&self.parent.run);
         let goes_on = item.under_way && item.is_before && item.inside && work.is_graph();
         if item.under_way && self.options.at_most_once && !goes_on {
             let fault = Fault::Interrupted;
-            self.fail(item.attempt, Cause::from(fault.clone()), None).await;
-            return Err(fault.into());
+            self.fail(item.attempt, Cause::from(fault.clone()), None);
+            return (Err(fault.into()), true);
         }
         let begins_again = item.under_way && !work.is_graph();
         let mut number = if goes_on || begins_again { item.attempt } else { item.attempt + 1 };
         let mut failures = item.failures;
-        let mut history = match self.journal().filter(|_| goes_on) {
-            Some(journal) => Some(journal.desk.take_records(&self.path)),
-            None => None,
-        };
+        let mut history = goes_on.then(|| self.parent.run.desk().take_records(&self.path));
         if let Some(retry_at) = item.retry_at {
             tokio::time::sleep(self.parent.run.env.clock.until(retry_at)).await;
         }
@@ -233,7 +295,7 @@ impl Asked<'_> {
             let was_stopped = self.parent.is_stopped();
             let may_repeat = failures + 1 < self.options.retry.max_attempts;
             let begun = work.begin(Start {
-                parent: self.parent,
+                parent: &self.parent,
                 path: &self.path,
                 number,
                 may_repeat,
@@ -241,23 +303,22 @@ impl Asked<'_> {
                 history: history.take().unwrap_or_default(),
                 moving: moving.take(),
             });
-            // Dropped first: its parent moves again before the attempt does not any more.
-            let wait = Wait::of(self.parent);
             let span = tracing::debug_span!("node", path = %self.path, attempt = number);
-            let attempted = Running::new(begun.body, self.options.timeout, None, span).await;
-            drop(wait);
-            moving = begun.moves.over(self.parent);
+            let permits = self.parent.run.permits.as_ref().filter(|_| begun.attempt.is_some());
+            let running = Running::new(begun.body, self.options.timeout, permits, span);
+            let attempted = running.until_over(begun.attempt).await;
+            moving = begun.moves.over(&self.parent);
             // What it gives when it is told to stop is not what it gives.
             let is_stopped = !was_stopped && self.parent.is_stopped();
             let (error, cause, json, may_be_retried) = match self.adopted(attempted) {
                 Attempted::Output { value, json, writes, .. } => {
                     if !is_stopped {
-                        self.complete(json, writes).await;
+                        self.push(EventKind::NodeCompleted { label: None, output: Some(json), state: writes });
                     }
-                    return Ok(value);
+                    return (Ok(value), !is_stopped);
                 }
                 Attempted::Error { error, json, chain, may_be_retried } => {
-                    (ChildError::Error(error), Cause { chain, fault: None }, json, may_be_retried)
+                    (ChildError::Error(error), Cause { chain, fault: None }, Some(json), may_be_retried)
                 }
                 Attempted::Fault(fault) => {
                     let may_be_retried = is_retryable(&fault);
@@ -265,57 +326,53 @@ impl Asked<'_> {
                 }
             };
             if is_stopped {
-                return Err(error);
+                return (Err(error), false);
             }
             if !(may_repeat && may_be_retried) {
-                self.fail(number, cause, json).await;
-                return Err(error);
+                self.fail(number, cause, json);
+                return (Err(error), true);
             }
             failures += 1;
             let delay = self.options.retry.delay_after(failures, random());
-            self.push(EventKind::NodeFailed { attempt: number, cause, retry_in: Some(delay), error: None });
-            // The delay may be long, and the count is to survive.
-            self.parent.run.pulse.say();
+            let time = after(self.parent.run.env.clock.now(), delay);
+            let then = AfterFailure::RetryAt { time };
+            self.push(EventKind::NodeFailed { attempt: number, cause, then, error: None });
             drop(error);
             number += 1;
             tokio::time::sleep(delay).await;
             // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
-            self.recorded().await;
+            self.parent.recorded().await;
         }
     }
 
     /// Records that an attempt begins: with the next commit, or before it does where it may not be made twice.
     async fn start(&self, attempt: u32, is_graph: bool) {
-        let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new() });
+        let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
         self.push(EventKind::NodeStarted { attempt, inside, input: self.input.clone() });
         if self.options.at_most_once {
-            self.recorded().await;
+            self.parent.recorded().await;
         } else if self.parent.run.is_watched() {
             self.parent.run.pulse.say();
         }
     }
 
-    /// Makes what an attempt has written its parent's.
+    /// Checks what an attempt has written against what its parent has since.
     fn adopted<T, E>(&self, attempted: Attempted<T, E>) -> Attempted<T, E> {
         match &attempted {
-            Attempted::Output { writes, seen, .. } => match self.parent.adopt(&self.path, writes, *seen) {
-                Ok(()) => attempted,
-                Err(fault) => Attempted::Fault(fault),
-            },
+            Attempted::Output { writes, seen: Some(seen), .. } => {
+                match self.parent.child_finished(&self.path, writes, *seen) {
+                    Ok(()) => attempted,
+                    Err(fault) => Attempted::Fault(fault),
+                }
+            }
             _ => attempted,
         }
     }
 
-    async fn complete(&self, output: Option<Json>, state: Vec<StateWrite>) {
-        self.push(EventKind::NodeCompleted { label: None, output, error: None, state });
-        self.recorded().await;
-    }
-
     /// Records that it has failed for good.
-    async fn fail(&self, attempt: u32, cause: Cause, error: Option<Json>) {
+    fn fail(&self, attempt: u32, cause: Cause, error: Option<Json>) {
         tracing::debug!(path = self.path, attempt, %cause, "failed");
-        self.push(EventKind::NodeFailed { attempt, cause, retry_in: None, error });
-        self.recorded().await;
+        self.push(EventKind::NodeFailed { attempt, cause, then: AfterFailure::Fails, error });
     }
 }
 

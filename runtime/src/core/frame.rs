@@ -6,8 +6,8 @@ use std::sync::Arc;
 use graphweft_graph::EdgeIx;
 use serde_json::{Map, Value};
 
-use super::layout::FrameLayout;
 use super::path::Turns;
+use super::program::FrameLayout;
 
 /// The tokens of one turn of a loop, or of what stands outside loops.
 pub(super) struct Frame<V> {

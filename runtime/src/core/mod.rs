@@ -1,42 +1,56 @@
-//! The engine's mind: a pure state machine, events in, commands out.
+//! The scheduling core: the state of a run as the fold of its events.
 //!
-//! A [`Core`] executes tagged-token dataflow with dead-path elimination (DESIGN.md 3.1) over proven graphs. It has no
-//! clock, no randomness, no I/O and holds no future, and asks nothing of the values that it passes along: a driver
-//! carries its commands out and reports what came of them. Whatever a driver must decide, and a later replay must
-//! decide in the same way, reaches the core in an event.
+//! A [`Run`] executes tagged-token dataflow with dead-path elimination over proven graphs. It has no clock, no randomness,
+//! no I/O and holds no future, and asks nothing of the values that it passes along.
+//!
+//! ```text
+//!   report ──> decide ──> event ──> apply ──> wanted (what a driver has to see to)
+//!                           │         ^  └──> admit ──> event ..
+//!                           v         │
+//!                        journal ─────┘ at resume
+//! ```
+//!
+//! [`Run::apply`] is the only function that changes the state, live and at resume. What it comes to is read off the state:
+//! [`Run::admit`] says what may begin, [`Run::wanted`] what has to be under way for a task.
 //!
 //! A run is a tree of *scopes*; each executes one graph: the workflow itself, a nested workflow, one item of `[..]`. A
 //! scope has *frames*: one for what stands outside loops, and one for each turn of a loop that is under way. Tokens
 //! meet in frames, which is how the turns of a loop never mix.
 
-mod attempt;
-mod collect;
-mod flow;
+mod admission;
+mod apply;
+mod dataflow;
+mod decide;
+mod event;
+mod fast_path;
 mod frame;
-mod group;
-mod layout;
-mod limits;
-mod machine;
-mod message;
-mod pass_on;
+mod impossible;
+mod items;
 mod path;
-mod replay;
+mod program;
+mod run;
+mod run_state;
 mod scope;
 #[cfg(test)]
 mod snapshot;
-mod state;
+mod state_map;
 mod task;
+mod task_id;
 mod token;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use attempt::is_retryable;
-pub(crate) use layout::{Layout, NodeKind, NodeSpec, Program};
-pub(crate) use machine::Core;
-pub(crate) use message::{Command, Ended, Event, Note, Routable, RunEnd, Sees, TimerId};
-pub(crate) use path::{Place, ScopePath, Turns};
-pub use state::{Op, Write};
-pub(crate) use state::{WriteSet, Writes, fold_into};
-pub(crate) use task::TaskId;
-pub use token::{Arrived, Emitted, Tokens};
+pub(crate) use decide::after;
+pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then, is_retryable};
+pub(crate) use impossible::Impossible;
+pub(crate) use items::{ItemPace, TimeLimit};
+pub(crate) use path::{Place, Turns};
+pub use program::ScopeKind;
+pub(crate) use program::{Layout, NodeKind, NodeSpec, Program};
+pub(crate) use run::Run;
+pub use state_map::{Op, Write};
+pub(crate) use state_map::{WriteSet, Writes, fold_into};
+pub(crate) use task::Wanted;
+pub(crate) use task_id::{StopReason, TaskId};
+pub(crate) use token::{Arrived, Emitted, Tokens};

@@ -10,7 +10,7 @@
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use super::layout::Layout;
+use super::program::{Layout, Program};
 
 /// A node in a scope, in a turn. Cheap to make and to copy; it becomes a string only where someone reads it.
 #[derive(Clone)]
@@ -41,6 +41,16 @@ pub(crate) enum Turns {
 }
 
 impl Turns {
+    /// The numbers, the outermost first.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        match self {
+            Turns::Outside => Vec::new(),
+            Turns::One(turn) => vec![*turn],
+            Turns::Two(outer, inner) => vec![*outer, *inner],
+            Turns::More(turns) => turns.to_vec(),
+        }
+    }
+
     pub(super) fn write_to(&self, to: &mut impl Write) -> fmt::Result {
         let pair;
         let turns: &[u64] = match self {
@@ -122,18 +132,9 @@ impl Place {
         self.scope.layout.edges_of(self.node as usize, choice)
     }
 
-    /// Whether it is a node, or stands in the graph inside it.
-    pub(crate) fn is_within(&self, node: &Place) -> bool {
-        let mut at = self;
-        loop {
-            if at.node == node.node && at.turns == node.turns && Arc::ptr_eq(&at.scope, &node.scope) {
-                return true;
-            }
-            match &at.scope.around {
-                Some(around) => at = around,
-                None => return false,
-            }
-        }
+    /// How many edges of START of the graph inside the node go live under a choice.
+    pub(crate) fn edges_inside(&self, program: &Program, choice: usize) -> usize {
+        program.edges_inside(&self.scope.layout, self.node as usize, choice)
     }
 
     /// Whether the node has a graph inside.

@@ -1,24 +1,25 @@
-//! Nodes that have fired and are not settled yet.
+//! Nodes that have fired and are not done yet.
+//!
+//! ```text
+//!             Started                    Completed, Collecting, Failed { Routed | Fails }
+//!   Queued ─────────────> Running ───────────────────────────────────────────────────────> gone
+//!     ^  \                   │  \                                                           ^
+//!     │   \ Started{entered} │   \ told to stop ──────────────────── Stopped ───────────────┤
+//!     │    \                 v                                                              │
+//!     │     └──> Inside   Failed { RetryAt }                                                │
+//!     │            │ all graphs inside over: Completed, Failed ─────────────────────────────┤
+//!     │            v                                                                        │
+//!     └──────── Backoff <── Failed { RetryAt }        Exhausted ── Failed ──────────────────┘
+//!     TimerFired
+//! ```
 
-use super::attempt::Failed;
-use super::group::Group;
-use super::message::TimerId;
+use std::time::SystemTime;
+
+use super::impossible::{Applied, Impossible};
+use super::items::Items;
+use super::state_map::Snapshot;
+use super::task_id::{StopReason, TaskId};
 use super::token::Arrived;
-use crate::fault::{Failure, Fault};
-
-/// A node that has fired. A place is used again, so the serial tells a new task from an old one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct TaskId {
-    pub(super) at: u32,
-    pub(super) serial: u32,
-}
-
-impl TaskId {
-    /// A small number, which no other task has at the same time.
-    pub(crate) fn place(self) -> usize {
-        self.at as usize
-    }
-}
 
 pub(super) struct Task<V> {
     pub(super) scope: usize,
@@ -26,105 +27,147 @@ pub(super) struct Task<V> {
     pub(super) node: usize,
     /// Its place in the scope's list of tasks.
     pub(super) listed: usize,
-    pub(super) attempt: u32,
-    pub(super) stage: TaskStage,
+    /// How many attempts have begun.
+    pub(super) attempts: u32,
+    pub(super) state: TaskState<V>,
     /// Why it is being stopped, while what it started has yet to end.
-    pub(super) stopping: Option<Stop>,
-    /// What fired it, until the first attempt starts.
-    pub(super) arrived: Option<Arrived<V>>,
-    /// How many state writes had happened when this attempt began.
-    pub(super) seen: u64,
+    pub(super) stopping: Option<StopReason>,
+    /// What fired it, until a driver takes it. A value on its way, and no part of the state.
+    pub(super) input: Option<Arrived<V>>,
+    /// What its attempt sees of the run's state; of an item of `[..]` that began in turn, what all items see.
+    pub(super) sees: Option<Snapshot>,
     /// Whether it takes one of the node's `max_parallel` places.
-    pub(super) gated: bool,
-    /// The delay before the next attempt, or the time limit of a graph inside.
-    pub(super) timer: Option<TimerId>,
-    /// The graphs inside.
-    pub(super) group: Option<Box<Group<V>>>,
-    /// What will fail the node if no arm takes it.
-    pub(super) failing: Option<Box<Failure>>,
-    /// How it has failed, while the record of what was decided then has yet to come.
-    pub(super) unjudged: Option<Box<Failed<V>>>,
+    pub(super) holds_place: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TaskStage {
-    /// Waits for one of the node's `max_parallel` places.
-    AtGate,
-    /// Waits for one of the run's `max_concurrency` places.
+pub(super) enum TaskState<V> {
+    /// It has fired, or is to be tried again, and waits to be admitted.
     Queued,
-    /// The driver is at it.
+    /// An attempt is under way.
     Running,
     /// The graphs inside are under way.
-    Inside,
-    /// Waits for the next attempt.
-    Delayed,
-    /// The driver is asked for an arm `err`.
-    Routing,
-    /// Has failed; a record says what was decided.
-    Unjudged,
+    Inside(Box<Items<V>>),
+    /// The next attempt has its time.
+    Backoff { until: SystemTime },
+    /// A collecting node that has had all its arrivals, and gave nothing.
+    Exhausted { arrivals: u64 },
 }
 
-/// Why a task is stopped before its time.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// Its scope ends.
-    Abandoned,
-    /// All that it could still lead to is a collecting node that has its output.
-    InVain,
-    /// This attempt, by a fault.
-    Attempt(Box<Fault>),
+/// What has to be under way for a task.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Nothing: the task is gone, or waits to be admitted.
+    Nothing,
+    /// An attempt.
+    Attempt,
+    /// Nothing any more; one that is under way is to stop.
+    Stop,
+    /// A timer.
+    Timer(SystemTime),
+    /// The graphs inside; their time limit, where there is one.
+    Inside(Option<SystemTime>),
+    /// Its conclusion: all that it waits for is over.
+    Conclude,
+}
+
+impl<V> TaskState<V> {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            TaskState::Queued => "Queued",
+            TaskState::Running => "Running",
+            TaskState::Inside(_) => "Inside",
+            TaskState::Backoff { .. } => "Backoff",
+            TaskState::Exhausted { .. } => "Exhausted",
+        }
+    }
+}
+
+impl<V> Task<V> {
+    /// What has to be under way: a function of the state.
+    pub(super) fn wanted(&self) -> Wanted {
+        match &self.state {
+            TaskState::Queued => Wanted::Nothing,
+            TaskState::Running if self.stopping.is_some() => Wanted::Stop,
+            TaskState::Running => Wanted::Attempt,
+            TaskState::Inside(items) if items.is_over(self.stopping) => Wanted::Conclude,
+            TaskState::Inside(items) if self.stopping.is_some() => {
+                debug_assert!(items.open > 0, "a node whose graphs are over is gone");
+                Wanted::Inside(None)
+            }
+            TaskState::Inside(items) => Wanted::Inside(items.limit.map(|limit| limit.until)),
+            TaskState::Backoff { until } => Wanted::Timer(*until),
+            TaskState::Exhausted { .. } => Wanted::Conclude,
+        }
+    }
+
+    /// Its state in words, for an event that it does not allow.
+    pub(super) fn in_words(&self) -> String {
+        let stopping = self.stopping.map_or(String::new(), |why| format!(", being stopped ({why:?})"));
+        format!("its task is {}{stopping}", self.state.name())
+    }
 }
 
 /// Tasks by id.
 pub(super) struct Tasks<V> {
-    places: Vec<(u32, Option<Task<V>>)>,
+    slots: Vec<(u32, Option<Task<V>>)>,
     free: Vec<u32>,
 }
 
 impl<V> Tasks<V> {
     pub(super) fn new() -> Self {
-        Tasks { places: Vec::new(), free: Vec::new() }
+        Tasks { slots: Vec::new(), free: Vec::new() }
     }
 
     pub(super) fn insert(&mut self, task: Task<V>) -> TaskId {
         match self.free.pop() {
-            Some(at) => {
-                let place = &mut self.places[at as usize];
-                place.0 = place.0.wrapping_add(1);
-                place.1 = Some(task);
-                TaskId { at, serial: place.0 }
+            Some(slot) => {
+                let entry = &mut self.slots[slot as usize];
+                entry.0 = entry.0.wrapping_add(1);
+                entry.1 = Some(task);
+                TaskId { slot, serial: entry.0 }
             }
             None => {
-                let at = self.places.len() as u32;
-                self.places.push((0, Some(task)));
-                TaskId { at, serial: 0 }
+                let slot = self.slots.len() as u32;
+                self.slots.push((0, Some(task)));
+                TaskId { slot, serial: 0 }
             }
         }
     }
 
     /// All of them, in no order that means anything, but always the same.
     pub(super) fn ids(&self) -> Vec<TaskId> {
-        let ids = self.places.iter().enumerate().filter(|(_, (_, task))| task.is_some());
-        ids.map(|(at, (serial, _))| TaskId { at: at as u32, serial: *serial }).collect()
+        let taken = self.slots.iter().enumerate().filter(|(_, (_, task))| task.is_some());
+        taken.map(|(slot, (serial, _))| TaskId { slot: slot as u32, serial: *serial }).collect()
     }
 
     pub(super) fn get(&self, id: TaskId) -> Option<&Task<V>> {
-        let (serial, task) = self.places.get(id.at as usize)?;
+        let (serial, task) = self.slots.get(id.slot as usize)?;
         task.as_ref().filter(|_| *serial == id.serial)
     }
 
     pub(super) fn get_mut(&mut self, id: TaskId) -> Option<&mut Task<V>> {
-        let (serial, task) = self.places.get_mut(id.at as usize)?;
+        let (serial, task) = self.slots.get_mut(id.slot as usize)?;
         task.as_mut().filter(|_| *serial == id.serial)
     }
 
-    pub(super) fn remove(&mut self, id: TaskId) -> Option<Task<V>> {
-        let (serial, task) = self.places.get_mut(id.at as usize)?;
-        if *serial != id.serial {
-            return None;
-        }
-        let task = task.take()?;
-        self.free.push(id.at);
-        Some(task)
+    /// One that has to be there.
+    pub(super) fn expect(&self, id: TaskId) -> Applied<&Task<V>> {
+        self.get(id).ok_or_else(gone)
     }
+
+    pub(super) fn expect_mut(&mut self, id: TaskId) -> Applied<&mut Task<V>> {
+        self.get_mut(id).ok_or_else(gone)
+    }
+
+    pub(super) fn remove(&mut self, id: TaskId) -> Applied<Task<V>> {
+        let entry = self.slots.get_mut(id.slot as usize).filter(|(serial, _)| *serial == id.serial);
+        let task = entry.and_then(|(_, task)| task.take()).ok_or_else(gone)?;
+        self.free.push(id.slot);
+        Ok(task)
+    }
+}
+
+/// The event is named by whoever applies it.
+fn gone() -> Box<Impossible> {
+    Box::new(Impossible { event: "", found: "its task is gone".to_owned() })
 }

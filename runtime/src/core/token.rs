@@ -1,10 +1,8 @@
 //! Values on their way along edges.
 
-use crate::table::Token;
-
 /// One token for each edge of a choice, in the order of that choice.
-#[derive(Debug)]
-pub enum Tokens<V = Token> {
+#[derive(Clone, Debug)]
+pub enum Tokens<V> {
     /// A terminal node.
     None,
     /// The usual case, without an allocation.
@@ -14,8 +12,8 @@ pub enum Tokens<V = Token> {
 }
 
 /// What a finished node puts on its edges.
-#[derive(Debug)]
-pub struct Emitted<V = Token> {
+#[derive(Clone, Debug)]
+pub struct Emitted<V> {
     /// The choice that it took: a place in `NodeData::choices`.
     pub choice: usize,
     /// A token for each edge of that choice.
@@ -23,8 +21,8 @@ pub struct Emitted<V = Token> {
 }
 
 /// What fires a node.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Arrived<V = Token> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Arrived<V> {
     /// One token: a plain edge, a collecting node's arrival, or a group that delivers one value.
     One(V),
     /// A join, by the place of the group in `NodeData::ways`, with a token for each of its places that is live.

@@ -1,47 +1,69 @@
-//! A node's future with its turn, its time limit and its panics.
+//! A node's future with its permit, its time limit, its requests and its panics.
 
-use std::future::Future;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 use super::catch::caught;
+use crate::attempt::Attempt;
 use crate::fault::Fault;
+use crate::halt::Halt;
+use crate::requests::{RequestTask, Requests};
 
 /// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a task
 /// of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when dropped.
 pub(crate) struct Running<'n, T> {
-    node: Option<BoxFuture<'n, T>>,
+    body: Option<BoxFuture<'n, T>>,
     turn: Turn,
     limit: Limit,
+    /// From the first request on.
+    requesting: Option<Box<Requesting>>,
     span: tracing::Span,
 }
 
-/// Whether the attempt may run, where the engine limits how many may.
+/// Whether the attempt may be polled, where the engine limits how many may.
 enum Turn {
-    /// It waits for its turn, first come, first served.
+    /// It waits for a permit, first come, first served.
     Waits(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
-    /// It has it; the permit goes back with the attempt.
+    /// It has one, where one is needed; the permit goes back with the attempt, or when that waits for a request.
     Has(#[allow(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>),
+    /// It has given it back.
+    Returned,
 }
 
-/// How long the attempt may run, counted from its turn.
+/// How long the attempt may run, counted from its first permit.
 enum Limit {
     None,
     Of(Duration),
     Counts(Pin<Box<Sleep>>, Duration),
 }
 
+/// What goes on beside a body that has made requests, or has cloned its context.
+struct Requesting {
+    /// Whether the body is polled with the waker of its requests, so that it is known who wakes it: from its first request
+    /// on.
+    has_own_waker: bool,
+    requests: Arc<Requests>,
+    permits: Option<Arc<Semaphore>>,
+    /// Children and timers.
+    tasks: FuturesUnordered<RequestTask>,
+    /// What the body has pushed is being recorded, up to this push.
+    recording: Option<(u64, BoxFuture<'static, Result<(), Halt>>)>,
+}
+
 impl<'n, T> Running<'n, T> {
-    /// `limit` counts from its turn, which is now where nothing has to be waited for; the runtime must have a clock where
+    /// `limit` counts from the permit, which is now where none has to be waited for; the runtime must have a clock where
     /// there is one.
     pub(crate) fn new(
-        node: BoxFuture<'n, T>,
+        body: BoxFuture<'n, T>,
         limit: Option<Duration>,
         permits: Option<&Arc<Semaphore>>,
         span: tracing::Span,
@@ -50,7 +72,8 @@ impl<'n, T> Running<'n, T> {
             Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
             None => Turn::Has(None),
         };
-        let mut running = Running { node: Some(node), turn, limit: limit.map_or(Limit::None, Limit::Of), span };
+        let limit = limit.map_or(Limit::None, Limit::Of);
+        let mut running = Running { body: Some(body), turn, limit, requesting: None, span };
         if let Turn::Has(_) = running.turn {
             running.start_clock();
         }
@@ -58,8 +81,8 @@ impl<'n, T> Running<'n, T> {
     }
 
     /// Becomes the attempt at another node, which has no limit. Only for one that has ended.
-    pub(crate) fn go_on_as(&mut self, node: BoxFuture<'n, T>) {
-        self.node = Some(node);
+    pub(crate) fn go_on_as(&mut self, body: BoxFuture<'n, T>) {
+        self.body = Some(body);
         self.limit = Limit::None;
     }
 
@@ -69,57 +92,244 @@ impl<'n, T> Running<'n, T> {
         }
     }
 
-    /// Drops the node's future. Its destructors are the user's.
+    /// Drops the body, and what goes on beside it. Its destructors are the user's.
     fn end(&mut self) -> Option<Fault> {
-        let node = self.node.take();
+        // A body that is dropped does not withdraw what it has asked for.
+        if let Some(beside) = &self.requesting {
+            beside.requests.over();
+        }
+        let (body, requesting) = (self.body.take(), self.requesting.take());
         let _entered = self.span.enter();
-        caught(|| drop(node)).err()
+        caught(|| drop((body, requesting))).err()
     }
 }
 
-impl<T: From<Fault>> Future for Running<'_, T> {
-    type Output = T;
+impl<T: From<Fault>> Running<'_, T> {
+    /// Runs a step, or the graph of a child: what makes no requests of its own.
+    pub(crate) async fn until_over(mut self, attempt: Option<Arc<Attempt>>) -> T {
+        poll_fn(|waker| self.poll(attempt.as_ref(), waker)).await
+    }
 
-    fn poll(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
-        if let Turn::Waits(permit) = &mut self.turn {
-            let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return Poll::Pending };
-            self.turn = Turn::Has(permit.ok());
-            self.start_clock();
-        }
-        let Running { node: future @ Some(_), span, limit, .. } = &mut *self else { return Poll::Pending };
-        let polled = {
-            let _entered = span.enter();
-            caught(|| {
-                let polled = future.as_mut().map_or(Poll::Pending, |node| node.as_mut().poll(waker));
-                if polled.is_ready() {
-                    *future = None;
-                }
-                polled
-            })
+    /// Polls it as this attempt; `None` if it makes no requests.
+    pub(crate) fn poll<'a>(&mut self, attempt: Option<&'a Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
+        let requesting = |attempt: Option<&'a Arc<Attempt>>| {
+            let attempt = attempt?;
+            Some((attempt, attempt.requests.get()?))
+        };
+        let polled = match requesting(attempt) {
+            Some((attempt, requests)) => self.poll_requesting(attempt, requests, false, waker),
+            None => match self.poll_plainly(waker) {
+                // It has just made its first request.
+                Poll::Pending => match requesting(attempt) {
+                    Some((attempt, requests)) => self.poll_requesting(attempt, requests, true, waker),
+                    None => Poll::Pending,
+                },
+                ready => ready,
+            },
         };
         let finished = match polled {
-            Ok(Poll::Ready(finished)) => finished,
-            Err(fault) => T::from(fault),
-            Ok(Poll::Pending) => {
-                let Limit::Counts(sleep, after) = limit else { return Poll::Pending };
-                if sleep.as_mut().poll(waker).is_pending() {
+            Poll::Ready(finished) => finished,
+            Poll::Pending => {
+                let Limit::Counts(sleep, after) = &mut self.limit else { return Poll::Pending };
+                if self.body.is_none() || sleep.as_mut().poll(waker).is_pending() {
                     return Poll::Pending;
                 }
                 T::from(Fault::Timeout { after: *after })
             }
         };
-        let ended = if self.node.is_some() { self.end() } else { None };
+        if let (None, Some((_, requests))) = (&self.requesting, requesting(attempt)) {
+            requests.over();
+        }
+        let is_left = self.body.is_some() || self.requesting.is_some();
+        let ended = if is_left { self.end() } else { None };
         self.turn = Turn::Has(None);
         match ended {
             Some(fault) => Poll::Ready(T::from(fault)),
             None => Poll::Ready(finished),
         }
     }
+
+    #[inline]
+    fn poll_plainly(&mut self, waker: &mut Waker<'_>) -> Poll<T> {
+        if !self.has_turn(None, waker) {
+            return Poll::Pending;
+        }
+        self.poll_body(waker)
+    }
+
+    #[inline]
+    fn poll_body(&mut self, waker: &mut Waker<'_>) -> Poll<T> {
+        let Running { body: future @ Some(_), span, .. } = self else { return Poll::Pending };
+        let _entered = span.enter();
+        let polled = caught(|| {
+            let polled = future.as_mut().map_or(Poll::Pending, |body| body.as_mut().poll(waker));
+            if polled.is_ready() {
+                *future = None;
+            }
+            polled
+        });
+        polled.unwrap_or_else(|fault| Poll::Ready(T::from(fault)))
+    }
+
+    #[inline]
+    fn has_turn(&mut self, permits: Option<&Arc<Semaphore>>, waker: &mut Waker<'_>) -> bool {
+        matches!(self.turn, Turn::Has(_)) || self.takes_turn(permits, waker)
+    }
+
+    fn takes_turn(&mut self, permits: Option<&Arc<Semaphore>>, waker: &mut Waker<'_>) -> bool {
+        if let Turn::Returned = self.turn {
+            self.turn = match permits {
+                Some(permits) => Turn::Waits(Box::pin(Arc::clone(permits).acquire_owned())),
+                None => Turn::Has(None),
+            };
+        }
+        if let Turn::Waits(permit) = &mut self.turn {
+            let Poll::Ready(permit) = permit.as_mut().poll(waker) else { return false };
+            self.turn = Turn::Has(permit.ok());
+            self.start_clock();
+        }
+        true
+    }
+
+    /// Polls a body that has made requests, and what goes on beside it, until nothing follows. See `requests/mod.rs`.
+    fn poll_requesting(
+        &mut self,
+        attempt: &Arc<Attempt>,
+        requests: &Arc<Requests>,
+        is_polled: bool,
+        waker: &mut Waker<'_>,
+    ) -> Poll<T> {
+        let mut requesting = self.requesting.take().unwrap_or_else(|| {
+            attempt.push_batch();
+            Box::new(Requesting {
+                has_own_waker: false,
+                requests: Arc::clone(requests),
+                permits: attempt.run.permits.clone(),
+                tasks: FuturesUnordered::new(),
+                recording: None,
+            })
+        });
+        if !requesting.has_own_waker && !is_polled {
+            requests.waker.keep_woken();
+        }
+        requests.waker.register(waker.waker());
+        let polled = self.poll_in_turns(&mut requesting, attempt, requests, waker);
+        self.requesting = Some(requesting);
+        polled
+    }
+
+    fn poll_in_turns(
+        &mut self,
+        beside: &mut Requesting,
+        attempt: &Arc<Attempt>,
+        requests: &Requests,
+        waker: &mut Waker<'_>,
+    ) -> Poll<T> {
+        // A body that wakes itself is polled again when other tasks have had their turn.
+        let mut may_poll = true;
+        loop {
+            let is_recording = beside.poll_recording(attempt, requests, waker);
+            beside.tasks.extend(requests.take_tasks());
+            let polled = caught(|| while let Poll::Ready(Some(())) = beside.tasks.poll_next_unpin(waker) {});
+            if let Err(fault) = polled {
+                return Poll::Ready(T::from(fault));
+            }
+            // While it waits for a permit the body sees nothing, and one result at a time becomes ready.
+            if !matches!(self.turn, Turn::Waits(_)) {
+                may_poll |= requests.settle();
+            }
+            if !beside.has_own_waker && requests.holds_any() {
+                // Polled once more, so that all that it waits for has this waker.
+                beside.has_own_waker = true;
+                may_poll = true;
+                requests.waker.keep_woken();
+            }
+            if requests.waker.take_woken() {
+                if !may_poll || !self.has_turn(beside.permits.as_ref(), waker) {
+                    requests.waker.keep_woken();
+                    if !may_poll {
+                        waker.waker().wake_by_ref();
+                    }
+                    return Poll::Pending;
+                }
+                may_poll = false;
+                requests.begin_poll();
+                let polled = match beside.has_own_waker {
+                    true => self.poll_body(&mut Waker::from_waker(requests.own_waker())),
+                    false => self.poll_body(waker),
+                };
+                if polled.is_ready() {
+                    return polled;
+                }
+                attempt.push_batch();
+                continue;
+            }
+            if is_recording {
+                return Poll::Pending;
+            }
+            if requests.has_more() {
+                if requests.wants_flush().is_some() {
+                    continue;
+                }
+                requests.waker.works();
+                return Poll::Pending;
+            }
+            if beside.has_own_waker && requests.is_idle() {
+                let records = requests.rest(|| attempt.run.desk().open_requests(&attempt.path()));
+                if !records.is_empty() {
+                    attempt.push_now(records);
+                    continue;
+                }
+            }
+            if !requests.has_open() {
+                requests.waker.works();
+                return Poll::Pending;
+            }
+            if requests.waker.waits() {
+                self.turn = Turn::Returned;
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+/// A task that the node has spawned may still hold a request, and must not keep what is done for it.
+impl Drop for Requesting {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(RequestTask::abort);
+    }
+}
+
+impl Requesting {
+    /// Has what was pushed recorded. Whether that is still under way.
+    fn poll_recording(&mut self, attempt: &Arc<Attempt>, requests: &Requests, waker: &mut Waker<'_>) -> bool {
+        loop {
+            if let Some((up_to, flush)) = &mut self.recording {
+                let Poll::Ready(flushed) = flush.as_mut().poll(waker) else { return true };
+                let up_to = *up_to;
+                if flushed.is_err() {
+                    // Nothing can be recorded any more: the run stops.
+                    attempt.run.pulse.say();
+                    self.recording = Some((up_to, std::future::pending().boxed()));
+                    return true;
+                }
+                self.recording = None;
+                requests.flushed(up_to);
+            }
+            let Some(up_to) = requests.wants_flush() else { return false };
+            let Some(journal) = &attempt.run.journal else {
+                requests.flushed(up_to);
+                continue;
+            };
+            let journal = Arc::clone(journal);
+            self.recording = Some((up_to, async move { journal.flush().await }.boxed()));
+        }
+    }
 }
 
 impl<T> Drop for Running<'_, T> {
     fn drop(&mut self) {
-        if self.node.is_some() {
+        if self.body.is_some() || self.requesting.is_some() {
             self.end();
         }
     }

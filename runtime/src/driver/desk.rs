@@ -1,23 +1,27 @@
 //! What nodes have asked their contexts for: children, steps, questions and timers, each with what is on record of it.
 //! A node that runs again from its top is given back what is here.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use foldhash::HashMap;
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use super::tree::Tree;
-use crate::attempt::{Wait, Woken};
-use crate::event::EventKind;
+use crate::attempt::Attempt;
+use crate::event::{AfterFailure, EventKind};
 use crate::fault::{Cause, Fault};
 use crate::question::{AnswerError, Question, Questions, State, check_schema};
 use crate::state::StateWrite;
 use crate::store::{Record, Stored};
 
 #[derive(Default)]
-pub(crate) struct Desk(Mutex<Inner>);
+pub(crate) struct Desk {
+    /// Whether anything was asked for. Most runs ask for nothing.
+    is_used: AtomicBool,
+    inner: Mutex<Inner>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -30,10 +34,22 @@ struct Inner {
     before: Tree<Vec<Stored>>,
     questions: Questions,
     /// While that is folded: answers that have come meanwhile, and so after it.
-    early: Option<Vec<(String, Value)>>,
-    /// Who waits for an answer, and how it is looked at.
-    askers: BTreeMap<String, Asker>,
+    early: Option<Vec<(String, Value, u64)>>,
+    /// How many records were kept here, in a run without a journal.
+    kept: u64,
+    /// What is held by attempts of this process.
+    holders: HashMap<Arc<str>, Holder>,
 }
+
+/// An attempt that holds a request.
+struct Holder {
+    attempt: Arc<Attempt>,
+    /// Whether a value can be the answer.
+    fits: Option<Fits>,
+}
+
+/// Whether a value can be the answer to a question.
+pub(crate) type Fits = fn(&Value) -> Result<(), Misfit>;
 
 /// Something that a node has asked for.
 #[derive(Clone, Debug, Default)]
@@ -62,38 +78,57 @@ pub(crate) struct Item {
     pub(crate) until: Option<SystemTime>,
     /// Whether it has.
     pub(crate) fired: bool,
-    /// Whether a node of this process sleeps until then.
-    sleeps: bool,
+    /// Whether it is a question that was asked.
+    pub(crate) asked: bool,
+    /// The number of the record with its result, from when that is recorded.
+    pub(crate) result: Option<u64>,
+    /// Whether its node has dropped it without having taken the result.
+    pub(crate) withdrawn: bool,
+}
+
+impl Item {
+    /// Whether there is any record of it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.attempt > 0 || self.asked || self.until.is_some()
+    }
+
+    /// Whether its result is recorded, and nothing becomes of it any more unless it is withdrawn.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.result.is_some() && !self.withdrawn
+    }
+
+    /// Whether it has a result.
+    pub(crate) fn is_done(&self) -> bool {
+        self.output.is_some() || self.failed.is_some() || self.answer.is_some() || self.fired
+    }
 }
 
 /// Why an answer does not fit: where, and what.
 pub(crate) type Misfit = (String, String);
 
-/// An answer, and that whoever gets it moves again.
-pub(crate) type Reply = (Value, Option<Woken>);
-
-struct Asker {
-    reply: oneshot::Sender<Reply>,
-    fits: fn(&Value) -> Result<(), Misfit>,
-    /// That the node does nothing but wait for it, from when the question is on record.
-    wait: Option<Wait>,
-}
-
 impl Desk {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, for something that was asked for.
+    fn used(&self) -> MutexGuard<'_, Inner> {
+        self.is_used.store(true, Ordering::Release);
+        self.inner()
     }
 
     /// What is on record from before this process is folded from here on; what comes meanwhile comes after that.
     pub(crate) fn folds(&self) {
-        self.inner().early = Some(Vec::new());
+        self.used().early = Some(Vec::new());
     }
 
     /// All of it is folded.
     pub(crate) fn has_folded(&self) {
         let mut inner = self.inner();
-        for (path, answer) in inner.early.take().unwrap_or_default() {
-            inner.items.get_or_insert(&path).answer = Some(answer);
+        for (path, answer, number) in inner.early.take().unwrap_or_default() {
+            if let Some(item) = inner.items.get_mut(&path) {
+                (item.answer, item.result) = (Some(answer), Some(number));
+            }
         }
     }
 
@@ -104,58 +139,140 @@ impl Desk {
 
     /// Folds a record of something below a node that is not done, from before this process.
     pub(crate) fn restore(&self, stored: Stored) {
-        let mut inner = self.inner();
-        if inner.is_in_a_graph(&stored.record.path) {
+        let mut inner = self.used();
+        let is_of_graph = matches!(stored.record.kind, EventKind::RunCancelling);
+        if is_of_graph || inner.is_in_a_graph(&stored.record.path) {
             inner.before.get_or_insert(&stored.record.path).push(stored.clone());
         }
-        let Stored { time, record: Record { path, kind }, .. } = stored;
+        let Stored { seq, record: Record { path, kind }, .. } = stored;
+        let is_result = kind.is_result() || kind == EventKind::RequestReopened;
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
                 inner.started(&path, attempt, inside.is_some(), input).is_before = true;
             }
             EventKind::NodeCompleted { output, state, .. } => inner.completed(&path, output, state),
-            kind => inner.apply(&path, &kind, time),
+            kind => inner.apply(&path, &kind),
+        }
+        if is_result {
+            inner.has_result(&path, seq);
         }
     }
 
     /// Folds the records of questions among these, of whatever kind they are, from before this process.
     pub(crate) fn restore_questions(&self, history: &[Stored]) {
-        let questions = &mut self.inner().questions;
+        if history.is_empty() {
+            return;
+        }
+        let questions = &mut self.used().questions;
         for Stored { record, .. } in history {
             questions.apply(&record.path, &record.kind);
         }
     }
 
-    /// Takes over what this process has recorded, or seen recorded.
-    pub(crate) fn recorded(&self, record: &Record) {
+    /// Takes over what this process has recorded, or seen recorded, under this number.
+    pub(crate) fn recorded(&self, record: &Record, number: u64) {
+        if self.is_empty() {
+            return;
+        }
         let mut inner = self.inner();
-        inner.questions.apply(&record.path, &record.kind);
+        let path = record.path.as_str();
+        inner.questions.apply(path, &record.kind);
         if let EventKind::Answered { answer } = &record.kind {
             if let Some(early) = &mut inner.early {
-                early.push((record.path.clone(), answer.clone()));
+                early.push((path.to_owned(), answer.clone(), number));
             }
-            let item = inner.items.get_or_insert(&record.path);
-            item.answer = Some(answer.clone());
-            if let Some(Asker { reply, wait, .. }) = inner.askers.remove(&record.path) {
-                // Whoever has asked may be gone; then it is on record.
-                let _ = reply.send((answer.clone(), wait.map(Wait::wake)));
+            // Its node may be done by now.
+            if let Some(item) = inner.items.get_mut(path) {
+                item.answer = Some(answer.clone());
             }
+        }
+        let is_result = record.kind.is_result() || record.kind == EventKind::RequestReopened;
+        if !is_result || inner.items.is_empty() || !inner.has_result(path, number) {
+            return;
+        }
+        let holder = inner.holders.get(path).map(|holder| Arc::clone(&holder.attempt));
+        drop(inner);
+        if let Some(attempt) = holder {
+            attempt.requests().deliver(path, number);
         }
     }
 
     /// Takes over what a node is about to record of something that it asked for.
-    pub(crate) fn note(&self, path: &str, kind: &EventKind, now: SystemTime) {
-        self.inner().apply(path, kind, now);
+    pub(crate) fn note(&self, path: &str, kind: &EventKind) {
+        let mut inner = self.used();
+        // From here on nobody answers it.
+        if *kind == EventKind::RequestWithdrawn {
+            inner.questions.apply(path, kind);
+        }
+        inner.apply(path, kind);
+    }
+
+    /// An attempt holds a request. Returns what is on record of it. One that is [settled](Item::is_settled) needs no
+    /// [`release`](Self::release).
+    pub(crate) fn hold(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) -> Option<Box<Item>> {
+        let mut inner = self.used();
+        let item = inner.items.get(path).cloned().map(Box::new);
+        if item.as_ref().is_none_or(|item| !item.is_settled()) {
+            inner.holders.insert(Arc::clone(path), Holder { attempt: Arc::clone(attempt), fits });
+        }
+        item
+    }
+
+    /// An attempt waits for another result than the one that is on record.
+    pub(crate) fn watch(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) {
+        self.used().holders.insert(Arc::clone(path), Holder { attempt: Arc::clone(attempt), fits });
+    }
+
+    /// Keeps what nodes record of their requests in a run without a journal.
+    pub(crate) fn keep(&self, records: &[Record]) {
+        for record in records {
+            self.note(&record.path, &record.kind);
+            let number = {
+                let mut inner = self.inner();
+                inner.kept += 1;
+                inner.kept
+            };
+            self.recorded(record, number);
+        }
+    }
+
+    /// An attempt does not hold a request any more.
+    pub(crate) fn release(&self, path: &str, attempt: &Arc<Attempt>) {
+        let mut inner = self.inner();
+        if inner.holders.get(path).is_some_and(|holder| Arc::ptr_eq(&holder.attempt, attempt)) {
+            inner.holders.remove(path);
+        }
+    }
+
+    /// The requests of the attempt at `path` that are open on record.
+    pub(crate) fn open_requests(&self, path: &str) -> Vec<String> {
+        let inner = self.inner();
+        let is_open = |item: &Item| item.is_recorded() && !item.is_done() && !item.withdrawn;
+        let open = inner.items.right_below(path).filter(|(_, item)| is_open(item));
+        open.map(|(path, _)| path.to_owned()).collect()
+    }
+
+    /// Whether all attempts that wait for a request of theirs can only be woken by its result.
+    pub(crate) fn are_idle(&self) -> bool {
+        let inner = self.inner();
+        inner.holders.values().all(|holder| holder.attempt.requests().is_idle())
+    }
+
+    /// Whether nothing was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.is_used.load(Ordering::Acquire)
     }
 
     /// What is on record under a path.
-    pub(crate) fn item(&self, path: &str) -> Option<Item> {
-        self.inner().items.get(path).cloned()
+    pub(crate) fn item(&self, path: &str) -> Option<Box<Item>> {
+        self.inner().items.get(path).cloned().map(Box::new)
     }
 
-    /// A node is done with what it asked for.
+    /// A node is done with what it asked for: nobody answers it any more, though the record of that may be on its way.
     pub(crate) fn forget_below(&self, path: &str) {
-        self.inner().forget_below(path);
+        let mut inner = self.inner();
+        inner.forget_below(path);
+        inner.questions.withdraw(Some(path));
     }
 
     /// An attempt at a node has failed: what has failed for good in it may be tried again by the next one.
@@ -170,16 +287,10 @@ impl Desk {
         if let Some(item) = inner.items.get_mut(path) {
             item.is_before = false;
         }
-        let mut records: Vec<Stored> = inner.before.below(path).flatten().cloned().collect();
+        let own = inner.before.get(path).into_iter();
+        let mut records: Vec<Stored> = own.chain(inner.before.below(path)).flatten().cloned().collect();
         records.sort_unstable_by_key(|stored| stored.seq);
         records
-    }
-
-    /// Whether a node of this process sleeps until a timer has run out.
-    pub(crate) fn sleeps(&self, path: &str, sleeps: bool) {
-        if let Some(item) = self.inner().items.get_mut(path) {
-            item.sleeps = sleeps;
-        }
     }
 
     pub(crate) fn open_questions(&self) -> Vec<Question> {
@@ -190,44 +301,30 @@ impl Desk {
         self.inner().questions.has_open()
     }
 
+    /// What there is, by path, for a comparison: not what only a process has.
+    #[cfg(test)]
+    pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
+        let inner = self.inner();
+        let of = |(path, item): (&str, &Item)| {
+            let item = Item { is_before: false, ..item.clone() };
+            let open = inner.questions.open().iter().any(|question| question.id == path);
+            (path.to_owned(), format!("{item:?}, {}", if open { "open" } else { "not open" }))
+        };
+        let mut all: Vec<(String, String)> = inner.items.iter().map(of).collect();
+        all.sort();
+        all
+    }
+
     /// When the next timer that a node waits for runs out.
     pub(crate) fn next_timer(&self) -> Option<SystemTime> {
         let inner = self.inner();
-        inner.items.values().filter(|item| item.sleeps).filter_map(|item| item.until).min()
+        let items = inner.holders.keys().filter_map(|path| inner.items.get(path));
+        items.filter(|item| !item.fired && !item.withdrawn).filter_map(|item| item.until).min()
     }
 
-    /// Waits for an answer. Whether the question is open already.
-    pub(crate) fn ask(&self, path: &str, fits: fn(&Value) -> Result<(), Misfit>) -> (oneshot::Receiver<Reply>, bool) {
-        let (reply, answer) = oneshot::channel();
-        let mut inner = self.inner();
-        let is_open = inner.questions.is_open(path);
-        match inner.items.get(path).and_then(|item| item.answer.clone()) {
-            // Nobody else has the other end yet.
-            Some(answer) => drop(reply.send((answer, None))),
-            None => {
-                inner.askers.insert(path.to_owned(), Asker { reply, fits, wait: None });
-            }
-        }
-        (answer, is_open)
-    }
-
-    /// The question is on record, and the node does nothing but wait for its answer, unless that is there already.
-    pub(crate) fn park(&self, path: &str, wait: Wait) {
-        if let Some(asker) = self.inner().askers.get_mut(path) {
-            asker.wait = Some(wait);
-        }
-    }
-
-    /// Nobody waits for this answer any more.
-    pub(crate) fn stop_asking(&self, path: &str) {
-        self.inner().askers.remove(path);
-    }
-
-    /// An answer that does not fit any more is taken back.
-    pub(crate) fn refuse(&self, path: &str) {
-        if let Some(item) = self.inner().items.get_mut(path) {
-            item.answer = None;
-        }
+    /// Whether a question still waits for the answer that was taken for it.
+    pub(crate) fn is_being_answered(&self, question: &str) -> bool {
+        self.inner().questions.is_being_answered(question)
     }
 
     /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on.
@@ -235,8 +332,8 @@ impl Desk {
         let mut inner = self.inner();
         let question = inner.questions.find(run, question)?.clone();
         check_schema(&question, answer)?;
-        if let Some(asker) = inner.askers.get(&question.id)
-            && let Err((field, message)) = (asker.fits)(answer)
+        if let Some(fits) = inner.holders.get(question.id.as_str()).and_then(|holder| holder.fits)
+            && let Err((field, message)) = fits(answer)
         {
             return Err(AnswerError::Invalid { question: question.id, field, message });
         }
@@ -255,6 +352,11 @@ impl Inner {
         // A graph that is entered begins from its start, and so does a node in the place of one.
         if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
             self.forget_below(path);
+            if !self.is_in_a_graph(path)
+                && let Some(before) = self.before.get_mut(path)
+            {
+                before.clear();
+            }
         }
         self.has_graphs |= inside;
         let item = self.items.get_or_insert(path);
@@ -263,6 +365,7 @@ impl Inner {
         item.is_before = false;
         item.inside = inside;
         item.failed = None;
+        item.result = None;
         item.retry_at = None;
         if input.is_some() {
             item.input = input;
@@ -277,34 +380,60 @@ impl Inner {
         self.forget_below(path);
     }
 
-    fn apply(&mut self, path: &str, kind: &EventKind, time: SystemTime) {
+    fn apply(&mut self, path: &str, kind: &EventKind) {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
                 self.started(path, *attempt, inside.is_some(), input.clone());
             }
             EventKind::NodeCompleted { output, state, .. } => self.completed(path, output.clone(), state.clone()),
-            EventKind::NodeFailed { attempt, cause, retry_in, error } => {
+            EventKind::NodeFailed { attempt, cause, then, error } => {
                 let item = self.items.get_or_insert(path);
                 item.attempt = *attempt;
                 item.failures += 1;
                 // What was cut short stays so, whoever asks for it again.
                 item.under_way = cause.fault == Some(Fault::Interrupted);
-                match retry_in {
-                    Some(delay) => item.retry_at = time.checked_add(*delay),
-                    None => item.failed = Some((cause.clone(), error.clone())),
+                match then {
+                    AfterFailure::RetryAt { time } => item.retry_at = Some(*time),
+                    AfterFailure::Routed { .. } | AfterFailure::Fails => {
+                        item.failed = Some((cause.clone(), error.clone()));
+                    }
+                }
+                // A node in the graph of a child that has failed for good is done with what it had asked for.
+                if !matches!(then, AfterFailure::RetryAt { .. }) && self.is_in_a_graph(path) {
+                    return self.forget_below(path);
                 }
                 self.forgive_below(path);
             }
+            // Nodes in the graph of a child: they are done with what they had asked for.
+            EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
             EventKind::Answered { answer } => {
                 self.items.get_or_insert(path).answer = Some(answer.clone());
             }
-            EventKind::AnswerRefused { .. } => self.items.get_or_insert(path).answer = None,
+            EventKind::QuestionAsked { .. } => self.items.get_or_insert(path).asked = true,
+            EventKind::AnswerRejected { .. } => {
+                let item = self.items.get_or_insert(path);
+                (item.answer, item.result) = (None, None);
+            }
+            EventKind::RequestWithdrawn => {
+                self.items.get_or_insert(path).withdrawn = true;
+                self.forget_below(path);
+            }
+            EventKind::RequestReopened => {
+                let item = self.items.get_or_insert(path);
+                (item.withdrawn, item.is_before) = (false, false);
+            }
             EventKind::TimerSet { until } => {
                 self.items.get_or_insert(path).until = Some(*until);
             }
             EventKind::TimerFired => self.items.get_or_insert(path).fired = true,
             _ => {}
         }
+    }
+
+    /// The result of a request has this record number. Whether there is such a request.
+    fn has_result(&mut self, path: &str, number: u64) -> bool {
+        let item = self.items.get_mut(path).filter(|item| item.is_done());
+        item.map(|item| item.result = Some(number)).is_some()
     }
 
     /// Whether a child, or a node in the graph of one, stands in something that has begun. Only its driver records what
@@ -314,7 +443,7 @@ impl Inner {
             record.kind,
             EventKind::NodeStarted { .. }
                 | EventKind::NodeCompleted { .. }
-                | EventKind::NodeWaiting { .. }
+                | EventKind::NodeCollecting { .. }
                 | EventKind::NodeFailed { .. }
         );
         let Some((parent, _)) = record.path.rsplit_once('/').filter(|_| is_of_driver) else { return true };
@@ -348,7 +477,9 @@ impl Inner {
     }
 
     fn forget_below(&mut self, path: &str) {
-        self.items.remove_below(path);
+        if !self.items.is_empty() {
+            self.items.remove_below(path);
+        }
         // A graph is folded from all of its records, also from those of a graph inside it that is done or begins anew.
         if !self.before.is_empty() && !self.is_in_a_graph(path) {
             self.before.remove_below(path);
@@ -358,6 +489,7 @@ impl Inner {
     fn forgive_below(&mut self, path: &str) {
         self.items.change_below(path, &mut |item| {
             if item.failed.take().is_some() {
+                item.result = None;
                 item.failures = 0;
                 item.retry_at = None;
             }

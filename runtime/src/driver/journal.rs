@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::Desk;
 use crate::clock::Clock;
-use crate::engine::Halt;
 use crate::event::{Event, EventKind};
+use crate::halt::Halt;
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Stored};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
@@ -70,6 +70,8 @@ impl Drop for LeftToDriver<'_> {
 
 struct Inner {
     pending: Vec<Record>,
+    /// What follows from pending records and is not recorded, each with how many of them come before it.
+    derived: Vec<Derived>,
     header: HeaderChange,
     /// How many records the journal has.
     length: u64,
@@ -86,6 +88,13 @@ struct Inner {
     cancelled: bool,
     /// Questions for which an answer of this process came after that of another.
     late_answers: HashSet<String>,
+}
+
+/// Something that follows from the record before it, so many records into a batch.
+#[derive(Clone)]
+struct Derived {
+    behind: usize,
+    record: Record,
 }
 
 impl Inner {
@@ -123,6 +132,7 @@ impl Journal {
     pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
         let inner = Inner {
             pending: Vec::new(),
+            derived: Vec::new(),
             header: HeaderChange::default(),
             length: header.records,
             pushed: 0,
@@ -161,24 +171,47 @@ impl Journal {
     /// Adds a record behind those that were pushed before. After the last one of the run there is none: what a node
     /// still says is dropped.
     pub(crate) fn push(&self, path: String, kind: EventKind) {
-        self.push_both(None, Record { path, kind });
+        self.inner().push(Record { path, kind });
     }
 
-    /// Adds an answer; `false` where the run has had its last record, with which its questions are withdrawn.
+    /// Adds what a node records of its requests, in one commit.
+    pub(crate) fn push_requests(&self, records: Vec<Record>) {
+        for record in &records {
+            self.desk.note(&record.path, &record.kind);
+        }
+        let mut inner = self.inner();
+        for record in records {
+            inner.push(record);
+        }
+    }
+
+    /// Adds an answer that the desk has [taken](Desk::take_answer); `false` where the question was withdrawn since, or the
+    /// run has had its last record.
     pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value) -> bool {
         let mut inner = self.inner();
-        if inner.ended {
+        // Its node may have withdrawn it meanwhile.
+        if inner.ended || !self.desk.is_being_answered(&path) {
             return false;
         }
         inner.push(Record { path, kind: EventKind::Answered { answer } });
         true
     }
 
-    /// Adds one or two records, which are recorded together or not at all.
-    pub(crate) fn push_both(&self, first: Option<Record>, second: Record) {
+    /// Adds a record, and what follows from it and is not recorded: that is published behind it. Without a record, it follows
+    /// from the last one there is.
+    pub(crate) fn push_with(&self, record: Option<Record>, derived: Vec<Record>) {
         let mut inner = self.inner();
-        for record in first.into_iter().chain([second]) {
+        if let Some(record) = record {
             inner.push(record);
+        }
+        let behind = inner.pending.len();
+        if behind > 0 || inner.in_flight.is_some() {
+            inner.derived.extend(derived.into_iter().map(|record| Derived { behind, record }));
+            return;
+        }
+        let (seq, now) = (inner.length.saturating_sub(1), self.clock.now());
+        for record in derived {
+            self.publish(&mut inner, seq, now, &record, true);
         }
     }
 
@@ -201,7 +234,8 @@ impl Journal {
         }
         inner.pushed += 1;
         inner.rests = Some(wake_at);
-        inner.header.status = Some((RunStatus::Waiting, wake_at));
+        let status = if self.desk.has_open_questions() { RunStatus::Waiting } else { RunStatus::Sleeping };
+        inner.header.status = Some((status, wake_at));
         if leaves {
             inner.header.owner = Some(None);
         }
@@ -219,13 +253,20 @@ impl Journal {
             return;
         }
         let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
-        let event = self.event(seq, self.clock.now(), path(), kind);
+        let event = self.event(seq, self.clock.now(), path(), kind, false);
         inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
 
-    fn event(&self, seq: u64, time: SystemTime, path: String, kind: EventKind) -> Arc<Event> {
-        Arc::new(Event { version: Event::VERSION, run_id: self.run_id.clone(), seq, time, path, kind })
+    fn event(&self, seq: u64, time: SystemTime, path: String, kind: EventKind, derived: bool) -> Arc<Event> {
+        Arc::new(Event { version: Event::VERSION, run_id: self.run_id.clone(), seq, time, path, derived, kind })
+    }
+
+    /// Whether all that was pushed is recorded.
+    #[cfg(test)]
+    pub(super) fn is_quiet(&self) -> bool {
+        let inner = self.inner();
+        inner.durable == inner.pushed && inner.pending.is_empty()
     }
 
     /// How many records there are.
@@ -272,7 +313,8 @@ impl Journal {
             header: std::mem::take(&mut inner.header),
         };
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
-        let future = append(journal, store, batch, ticket).boxed().shared();
+        let derived = std::mem::take(&mut inner.derived);
+        let future = append(journal, store, batch, derived, ticket).boxed().shared();
         inner.in_flight = Some(future.clone());
         future
     }
@@ -292,13 +334,19 @@ impl Journal {
             let Ok(news) = self.store.read(self.key, from, usize::MAX).await else { return };
             let inner = self.inner();
             if inner.in_flight.is_none() && inner.length == from {
-                return self.absorb(inner, news, &mut Vec::new());
+                return self.absorb(inner, news, &mut Vec::new(), &mut Vec::new());
             }
         }
     }
 
     /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
-    fn absorb(&self, mut inner: MutexGuard<'_, Inner>, news: Vec<Stored>, batch: &mut Vec<Record>) {
+    fn absorb(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        news: Vec<Stored>,
+        batch: &mut Vec<Record>,
+        derived: &mut [Derived],
+    ) {
         let mut told = Vec::new();
         for stored in news {
             if stored.seq != inner.length || inner.halted.is_some() {
@@ -316,8 +364,9 @@ impl Journal {
                     let is_other =
                         |record: &Record| !(record.path == path && matches!(record.kind, EventKind::Answered { .. }));
                     let before = inner.pending.len() + batch.len();
-                    inner.pending.retain(is_other);
-                    batch.retain(is_other);
+                    let Inner { pending, derived: pending_derived, .. } = &mut *inner;
+                    retain(pending, pending_derived, is_other);
+                    retain(batch, derived, is_other);
                     if inner.pending.len() + batch.len() < before {
                         inner.late_answers.insert(path);
                     }
@@ -332,8 +381,8 @@ impl Journal {
         }
         let is_halted = inner.halted.is_some();
         for stored in &told {
-            self.publish(&mut inner, stored.seq, stored.time, &stored.record);
-            self.heed(&stored.record);
+            self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
+            self.heed(&stored.record, stored.seq);
         }
         drop(inner);
         if is_halted {
@@ -357,11 +406,11 @@ impl Journal {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record) {
+    fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record, derived: bool) {
         if inner.watchers.is_empty() {
             return;
         }
-        let event = self.event(seq, time, record.path.clone(), record.kind.clone());
+        let event = self.event(seq, time, record.path.clone(), record.kind.clone(), derived);
         inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
         if event.is_terminal() {
             inner.watchers.clear();
@@ -369,11 +418,20 @@ impl Journal {
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
 
-    fn done(self: &Arc<Self>, batch: &Append, ticket: u64) {
+    fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {
         let mut inner = self.inner();
+        let mut derived = derived.iter().peekable();
         for (at, record) in batch.records.iter().enumerate() {
-            self.publish(&mut inner, batch.at + at as u64, batch.time, record);
-            self.heed(record);
+            let seq = batch.at + at as u64;
+            while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
+                self.publish(&mut inner, seq.saturating_sub(1), batch.time, &before.record, true);
+            }
+            self.publish(&mut inner, seq, batch.time, record, false);
+            self.heed(record, seq);
+        }
+        for last in derived {
+            let seq = (batch.at + batch.records.len() as u64).saturating_sub(1);
+            self.publish(&mut inner, seq, batch.time, &last.record, true);
         }
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
@@ -382,11 +440,11 @@ impl Journal {
 
     /// What is recorded may open a question, or answer one that somebody waits for. Under the lock: a run that comes to
     /// [`rest`](Self::rest) has seen the effect of whatever is recorded.
-    fn heed(&self, record: &Record) {
+    fn heed(&self, record: &Record, seq: u64) {
         if let EventKind::Answered { .. } = record.kind {
             self.set_progress(Progress::Running);
         }
-        self.desk.recorded(record);
+        self.desk.recorded(record, seq);
     }
 
     /// Nothing more is recorded by this process.
@@ -450,12 +508,18 @@ impl Journal {
 }
 
 /// Appends a batch; where somebody else has added something first, behind that.
-async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append, ticket: u64) {
+async fn append(
+    journal: Weak<Journal>,
+    store: Arc<dyn Store>,
+    mut batch: Append,
+    mut derived: Vec<Derived>,
+    ticket: u64,
+) {
     loop {
         let result = store.append(batch.clone()).await;
         let Some(journal) = journal.upgrade() else { return };
         match result {
-            Ok(Appended::Done) => return journal.done(&batch, ticket),
+            Ok(Appended::Done) => return journal.done(&batch, &derived, ticket),
             Ok(Appended::Conflict) => {
                 let news = match store.read(batch.run, batch.at, usize::MAX).await {
                     Ok(news) => news,
@@ -464,14 +528,14 @@ async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append
                 if news.is_empty() {
                     return journal.halt(Halt::Fenced);
                 }
-                journal.absorb(journal.inner(), news, Arc::make_mut(&mut batch.records));
+                journal.absorb(journal.inner(), news, Arc::make_mut(&mut batch.records), &mut derived);
                 let (length, halted) = {
                     let inner = journal.inner();
                     (inner.length, inner.halted.clone())
                 };
                 batch.at = length;
                 // What was to rest may have to move again.
-                if let Some((RunStatus::Waiting, _)) = batch.header.status {
+                if batch.header.status.is_some_and(|(status, _)| status.is_suspended()) {
                     batch.header.status = Some((RunStatus::Running, None));
                 }
                 if let Some(halt) = halted {
@@ -479,6 +543,18 @@ async fn append(journal: Weak<Journal>, store: Arc<dyn Store>, mut batch: Append
                 }
             }
             Err(error) => return journal.halt(Halt::Store(error)),
+        }
+    }
+}
+
+/// Keeps some of the records; what follows from them stays behind them.
+fn retain(records: &mut Vec<Record>, derived: &mut [Derived], is_kept: impl Fn(&Record) -> bool) {
+    for at in (0..records.len()).rev() {
+        if !is_kept(&records[at]) {
+            records.remove(at);
+            for derived in derived.iter_mut().filter(|derived| derived.behind > at) {
+                derived.behind -= 1;
+            }
         }
     }
 }

@@ -1,19 +1,17 @@
-//! The engine's hands: tasks, clock and randomness on tokio. Decides nothing; what happens next is the core's affair.
+//! Runs a core on tokio: tasks, timers, randomness. Makes no scheduling decisions.
 
 mod attempt;
-mod carry;
 mod catch;
 mod desk;
-mod fold;
-mod given_up;
-mod going_on;
+mod effects;
+mod event_codec;
+mod fast_path;
 mod journal;
+mod lazy_value;
 #[cfg(test)]
 mod observed;
-mod pass_on;
-mod recorded;
-mod replay;
 mod rest;
+mod resume;
 mod run;
 mod shared;
 mod spawned;
@@ -22,12 +20,15 @@ mod tree;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
-pub(crate) use desk::{Item, Misfit, below};
+#[cfg(test)]
+pub(crate) use desk::Desk;
+pub(crate) use desk::{Fits, Item, Misfit, below};
+pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 pub(crate) use journal::{Journal, Progress};
 #[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
 pub(crate) use run::{Ending, Job, Part};
-pub(crate) use shared::{Env, Moving, Shared, Within};
+pub(crate) use shared::{Env, Moving, Shared, WaitingAttempts, Within};
 
 #[cfg(test)]
 mod tests;

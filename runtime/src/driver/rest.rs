@@ -33,7 +33,8 @@ impl Driver {
     pub(super) fn is_now_still(&mut self, generation: u64) {
         let Some(journal) = &self.shared.journal else { return };
         let pulse = &self.shared.pulse;
-        let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all());
+        // What could be woken by something else would be cut off in the middle of that.
+        let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all() && journal.desk.are_idle());
         let leaves = is_unwanted && may_leave;
         if !journal.rest(journal.desk.next_timer(), leaves, || pulse.generation() == generation) {
             return;

@@ -14,17 +14,18 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
+use super::effects::RetainedInput;
 use super::journal::{Journal, Progress};
-use super::shared::{Shared, Within};
-use super::spawned::{Spawned, SpawnedTasks, timed};
+use super::shared::{Shared, WaitingAttempts, Within};
+use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
-use crate::attempt::{At, Attempt, Beat};
+use crate::attempt::{Attempt, Beat};
 use crate::compile::Executable;
-use crate::core::{Core, Ended, Event, Place, RunEnd, TaskId, Writes};
-use crate::engine::Halt;
+use crate::core::{Report, Run, RunEnd, TaskId};
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
-use crate::store::{Record, Stored};
+use crate::halt::Halt;
+use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Finished, Token};
 
 /// A run that is to be driven.
@@ -61,7 +62,7 @@ pub(crate) enum Ending {
 }
 
 pub(super) struct Driver {
-    pub(super) core: Core<Token>,
+    pub(super) run: Run<Token>,
     pub(super) definition: Arc<Definition>,
     pub(super) executable: Arc<Executable>,
     pub(super) shared: Arc<Shared>,
@@ -72,26 +73,25 @@ pub(super) struct Driver {
     /// Attempts with a task each, since there are several.
     pub(super) tasks: Option<JoinSet<(TaskId, Finished)>>,
     pub(super) spawned: SpawnedTasks,
-    pub(super) kept: HashMap<TaskId, Vec<BoxValue>>,
+    /// What other attempts at nodes will run on.
+    pub(super) retained: HashMap<TaskId, RetainedInput>,
     pub(super) timers: Timers,
-    /// What an attempt takes one of before it runs, where the engine limits how many may. A workflow that runs inside a
-    /// node takes none: the node holds one already, and would wait for itself.
+    /// What an attempt takes one of before it runs, where the engine limits how many may.
     pub(super) permits: Option<Arc<Semaphore>>,
+    /// Attempts that wait, and hold none.
+    pub(super) waiting: Option<Arc<WaitingAttempts>>,
     /// A finished attempt whose memory the next one takes.
     pub(super) spare: Option<Arc<Attempt>>,
-    /// What the nodes have given that have just ended, for the record.
-    pub(super) given: Vec<(TaskId, Given)>,
-    /// The failure of a node that has no attempt left, until it is known whether it goes on by its arm `err`: the one
-    /// without the other would be read as the end of the run.
-    pub(super) unrecorded: Option<Record>,
-    /// Nodes that have failed for good, and that nothing has taken up yet: what they had asked for is still there.
-    pub(super) given_up: Vec<Place>,
-    /// Whether some tokens may be on record only.
-    pub(super) replayed: bool,
+    /// Whether some tokens may be recorded values that are not decoded yet.
+    pub(super) has_recorded_values: bool,
+    /// Whether it was asked to end before this process, and nobody has taken that up.
+    pub(super) wants_cancel: bool,
     /// Why it goes no further.
     pub(super) halt: Option<Halt>,
     /// Whether nothing is to be done for an attempt besides making it: nobody records it, and nothing limits it.
     pub(super) is_bare: bool,
+    /// Whether the runtime has a single thread, so that tasks do not run in parallel.
+    pub(super) has_one_thread: bool,
     /// Whether it is the run itself that is driven.
     pub(super) is_whole: bool,
     /// What it has in common with the child whose graph it drives.
@@ -104,20 +104,12 @@ pub(super) struct Driver {
     pub(super) leaves: bool,
     /// What has gone wrong outside of every node.
     failed: Option<Fault>,
-    /// The end that its records lead to, where that was not recorded.
-    pub(super) ended: Option<RunEnd<Token>>,
-    random: u64,
+    pub(super) random: Dice,
     /// How many attempts may end before other tasks get their turn.
     pub(super) until_yield: u32,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
     clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
-}
-
-/// What a node gave, as JSON.
-pub(super) enum Given {
-    Output(Option<Value>),
-    Error(Option<Value>),
 }
 
 pub(super) struct UnderWay {
@@ -156,19 +148,17 @@ impl Job {
         }
         let history = std::mem::take(&mut self.history);
         let mut driver = self.driver();
-        if !history.is_empty() {
-            driver.core.replay();
-        }
         match caught(|| (driver.definition.start)(input)) {
-            Ok(emitted) => driver.core.apply(Event::Begun(emitted)),
-            Err(fault) => driver.failed = Some(fault),
-        }
-        if !history.is_empty() {
-            match caught(|| driver.replay(history)) {
-                Ok(Ok(())) => {}
-                Ok(Err(halt)) => driver.halt = Some(halt),
-                Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
+            Ok(started) if history.is_empty() => driver.report(Report::Begin(started), None),
+            Ok(started) => {
+                let resumed = caught(|| driver.replay(started, history).map(|values| driver.resume(values)));
+                match resumed {
+                    Ok(Ok(())) => {}
+                    Ok(Err(halt)) => driver.halt = Some(halt),
+                    Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
+                }
             }
+            Err(fault) => driver.failed = Some(fault),
         }
         driver.go().await
     }
@@ -183,13 +173,14 @@ impl Job {
             Part::Child(path, within) => (Some(path), Some(within)),
         };
         let is_whole = prefix.is_none();
-        let permits = if is_whole { env.permits.clone() } else { None };
+        let permits = self.shared.permits.clone();
+        let waiting = (env.max_concurrency() > 0).then(Arc::default);
         let program = Arc::clone(&executable.program);
         let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
-        let notes = self.shared.records() || within.is_some();
-        let core = Core::new(program, env.max_concurrency(), notes, self.state, prefix);
+        let is_watched = self.shared.records() || within.is_some();
+        let run = Run::new(program, env.max_concurrency(), is_watched, self.state, prefix);
         Driver {
-            core,
+            run,
             definition: self.definition,
             executable,
             shared: self.shared,
@@ -197,24 +188,24 @@ impl Job {
             alone: None,
             tasks: None,
             spawned: SpawnedTasks::default(),
-            kept: HashMap::new(),
+            retained: HashMap::new(),
             timers: Timers::default(),
             permits,
+            waiting,
             spare: None,
-            given: Vec::new(),
-            unrecorded: None,
-            given_up: Vec::new(),
-            replayed: false,
+            has_recorded_values: false,
+            wants_cancel: false,
             halt: None,
             is_bare,
+            has_one_thread: tokio::runtime::Handle::try_current()
+                .is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread),
             is_whole,
             within,
             still_at: None,
             says_that_it_waits: false,
             leaves: false,
             failed: None,
-            ended: None,
-            random: 0,
+            random: Dice::default(),
             until_yield: ATTEMPTS_BETWEEN_YIELDS,
             clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
@@ -241,7 +232,7 @@ impl Driver {
         let ending = loop {
             let stepped = match self.failed.take() {
                 Some(fault) => Err(fault),
-                None => caught(|| self.ended.take().or_else(|| self.carry_out())),
+                None => caught(|| self.carry_out()),
             };
             let ending = match stepped {
                 _ if self.halt.is_some() => None,
@@ -350,15 +341,9 @@ impl Driver {
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
-            Occurrence::Stopped(task) => self.tell(task, Ended::Stopped, Writes::default()),
+            Occurrence::Stopped(task) => self.report(Report::Stopped { task }, None),
             Occurrence::ShutDown => self.halt = Some(Halt::ShutDown),
-            Occurrence::Timer(Timer::Core(timer)) => {
-                if let Some(place) = self.core.place_of_timer(timer).filter(|_| self.shared.records()) {
-                    self.shared.record(|| place.path(), || EventKind::TimerFired);
-                }
-                let random = self.random();
-                self.core.apply(Event::Fired { timer, random });
-            }
+            Occurrence::Timer(Timer::Task(task)) => self.report(Report::TimerFired { task }, None),
             Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
             Occurrence::Cancel => {
                 if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole)
@@ -366,7 +351,9 @@ impl Driver {
                 {
                     journal.push(self.definition.name.clone(), EventKind::CancelRequested);
                 }
-                self.core.apply(Event::CancelRequested);
+                if !self.run.is_ending() {
+                    self.report(Report::Cancel, None);
+                }
             }
             Occurrence::Said => {}
             Occurrence::Still(generation) => self.is_now_still(generation),
@@ -409,12 +396,8 @@ impl Driver {
         let tasks = self.tasks.get_or_insert_default();
         for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
             let UnderWay { task, running, attempt, beat } = under_way;
-            let pace = match &attempt.place {
-                At::Node(place) if self.is_bare => self.executable.pace(place).cloned(),
-                _ => None,
-            };
-            let timed = timed(running, pace);
-            let handle = tasks.spawn(async move { (task, timed.await) });
+            let polled = Arc::clone(&attempt);
+            let handle = tasks.spawn(async move { (task, running.until_over(Some(polled)).await) });
             self.spawned.insert(Spawned { task, handle, attempt, beat, is_dropped: false });
         }
     }
@@ -449,6 +432,10 @@ impl Driver {
         if let Poll::Ready(ended) = self.poll_ended(waker) {
             return Poll::Ready(ended);
         }
+        // Others may begin in the place of those that wait.
+        if self.waiting.as_ref().is_some_and(|waiting| waiting.take_more(waker.waker())) {
+            return Poll::Ready(Occurrence::Said);
+        }
         let timer = self.poll_timers(waker);
         if timer.is_pending() {
             self.rest();
@@ -461,9 +448,9 @@ impl Driver {
 
     fn poll_alone(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         while let Some(alone) = &mut self.alone
-            && let Poll::Ready(finished) = Pin::new(&mut alone.running).poll(waker)
+            && let Poll::Ready(finished) = alone.running.poll(Some(&alone.attempt), waker)
         {
-            if let Err(finished) = self.pass_on(finished) {
+            if let Err(finished) = self.advance_in_place(finished) {
                 self.wake_up();
                 if let Some(UnderWay { task, attempt, .. }) = self.alone.take() {
                     return Poll::Ready(Occurrence::Ended(task, attempt, finished));
@@ -504,14 +491,19 @@ impl Driver {
             Err(fault) => Poll::Ready(Occurrence::Broken(fault)),
         }
     }
+}
 
-    /// Evenly from `0.0..1.0` (splitmix64, seeded when it is first used).
-    pub(super) fn random(&mut self) -> f64 {
-        if self.random == 0 {
-            self.random = RandomState::new().hash_one(Arc::as_ptr(&self.shared) as usize) | 1;
+/// Chance, evenly from `0.0..1.0` (splitmix64, seeded when it is first used).
+#[derive(Default)]
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn next(&mut self) -> f64 {
+        if self.0 == 0 {
+            self.0 = RandomState::new().hash_one(std::ptr::from_ref(self) as usize) | 1;
         }
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.random;
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^= mixed >> 31;

@@ -4,14 +4,15 @@ use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::task::Waker;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use super::desk::Desk;
 use super::journal::Journal;
 use crate::clock::Clock;
 use crate::compile::Executable;
-use crate::core::Writes;
 use crate::event::EventKind;
 use crate::state::StateWrite;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
@@ -28,10 +29,10 @@ pub(crate) struct Env {
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// How many there are; 0 where there is no limit.
     pub(crate) most: usize,
-    pub(crate) cancel_grace: Duration,
+    pub(crate) cancel_grace_period: Duration,
     pub(crate) clock: Clock,
     /// How many runs that wait may stay in memory.
-    pub(crate) keep_waiting: usize,
+    pub(crate) max_resident_waiting: usize,
     /// Those that do, the one that has waited longest at the front.
     pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
     /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
@@ -51,9 +52,9 @@ impl Default for Env {
             replacements: HashMap::new(),
             permits: None,
             most: 0,
-            cancel_grace: Duration::from_secs(1),
+            cancel_grace_period: Duration::from_secs(1),
             clock: Clock::default(),
-            keep_waiting: 1000,
+            max_resident_waiting: 1000,
             resting: Mutex::default(),
             compiled: Mutex::default(),
             #[cfg(test)]
@@ -93,7 +94,7 @@ impl Env {
     pub(crate) fn rests(&self, run: &Arc<Shared>, since: u64) {
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
         resting.push_back((Arc::downgrade(run), since));
-        while resting.len() > self.keep_waiting {
+        while resting.len() > self.max_resident_waiting {
             let Some((longest, since)) = resting.pop_front() else { break };
             if let Some(run) = longest.upgrade().filter(|run| run.pulse.generation() == since) {
                 run.pulse.unload();
@@ -119,8 +120,13 @@ pub(crate) struct Shared {
     /// Made when someone asks for it; a run in memory is often over before.
     id: OnceLock<String>,
     pub(crate) env: Arc<Env>,
+    /// What an attempt takes one of before it is polled, where the engine limits how many may. None in a workflow that runs
+    /// inside a node by itself: the node holds one already, and would wait for itself.
+    pub(crate) permits: Option<Arc<Semaphore>>,
     /// Where records go; `None` where nobody can ever read them.
     pub(crate) journal: Option<Arc<Journal>>,
+    /// What nodes have asked for where there is no journal; made by the first request.
+    desk: OnceLock<Box<Desk>>,
     pub(crate) pulse: Pulse,
 }
 
@@ -202,6 +208,37 @@ impl Pulse {
     }
 }
 
+/// How many attempts of a driver wait for something that they have asked for. They hold no permit, so that others may begin.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingAttempts {
+    count: AtomicUsize,
+    has_more: AtomicBool,
+    driver: AtomicWaker,
+}
+
+impl WaitingAttempts {
+    /// An attempt begins to wait, or does not wait any more.
+    pub(crate) fn changes(&self, waits: bool) {
+        if waits {
+            self.count.fetch_add(1, Ordering::AcqRel);
+            self.has_more.store(true, Ordering::Release);
+            self.driver.wake();
+        } else {
+            self.count.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether there are more than when this was last asked. The driver is woken for those that come later.
+    pub(crate) fn take_more(&self, driver: &Waker) -> bool {
+        self.driver.register(driver);
+        self.has_more.swap(false, Ordering::AcqRel)
+    }
+}
+
 /// Something of the run moves while this lives.
 pub(crate) struct Moving(Arc<Shared>);
 
@@ -250,10 +287,10 @@ impl Within {
     }
 
     /// A node inside is done and has written this to the run's state.
-    pub(crate) fn wrote(&self, writes: &Writes) {
-        if let Some(set) = &writes.0 {
+    pub(crate) fn wrote(&self, writes: &[StateWrite]) {
+        if !writes.is_empty() {
             let mut wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
-            wrote.extend(set.shared.iter().cloned());
+            wrote.extend(writes.iter().cloned());
         }
     }
 
@@ -264,18 +301,55 @@ impl Within {
 
 impl Shared {
     pub(crate) fn in_memory(env: Arc<Env>) -> Self {
-        Shared { id: OnceLock::new(), env, journal: None, pulse: Pulse::default() }
+        Shared {
+            id: OnceLock::new(),
+            permits: env.permits.clone(),
+            env,
+            journal: None,
+            desk: OnceLock::new(),
+            pulse: Pulse::default(),
+        }
     }
 
     pub(crate) fn recorded(env: Arc<Env>, journal: Arc<Journal>) -> Self {
         let id = OnceLock::from(journal.run_id.clone());
-        Shared { id, env, journal: Some(journal), pulse: Pulse::default() }
+        Shared {
+            id,
+            permits: env.permits.clone(),
+            env,
+            journal: Some(journal),
+            desk: OnceLock::new(),
+            pulse: Pulse::default(),
+        }
     }
 
     /// For a workflow that a node runs by itself: what happens in there is the node's own affair.
     pub(crate) fn unrecorded(&self) -> Self {
         let id = OnceLock::from(self.id().to_owned());
-        Shared { id, env: Arc::clone(&self.env), journal: None, pulse: Pulse::default() }
+        Shared {
+            id,
+            permits: None,
+            env: Arc::clone(&self.env),
+            journal: None,
+            desk: OnceLock::new(),
+            pulse: Pulse::default(),
+        }
+    }
+
+    /// What nodes have asked for.
+    pub(crate) fn desk(&self) -> &Desk {
+        match &self.journal {
+            Some(journal) => &journal.desk,
+            None => self.desk.get_or_init(Box::default),
+        }
+    }
+
+    /// The same, where anything may have been asked for.
+    pub(crate) fn known_desk(&self) -> Option<&Desk> {
+        match &self.journal {
+            Some(journal) => Some(&journal.desk),
+            None => self.desk.get().map(|desk| &**desk),
+        }
     }
 
     pub(crate) fn id(&self) -> &str {

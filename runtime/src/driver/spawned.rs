@@ -1,17 +1,11 @@
 //! Attempts that have a task of their own.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::task::{AbortHandle, Id};
 
-use super::attempt::Running;
 use crate::attempt::{Attempt, Beat};
 use crate::core::TaskId;
-use crate::pace::Pace;
-use crate::table::Finished;
 
 pub(super) struct Spawned {
     pub(super) task: TaskId,
@@ -32,7 +26,7 @@ pub(super) struct SpawnedTasks {
 
 impl SpawnedTasks {
     pub(super) fn insert(&mut self, spawned: Spawned) {
-        let at = spawned.task.place();
+        let at = spawned.task.slot();
         if self.places.len() <= at {
             self.places.resize_with(at + 1, || None);
         }
@@ -45,15 +39,15 @@ impl SpawnedTasks {
     }
 
     pub(super) fn get(&self, task: TaskId) -> Option<&Spawned> {
-        self.places.get(task.place())?.as_ref().filter(|spawned| spawned.task == task)
+        self.places.get(task.slot())?.as_ref().filter(|spawned| spawned.task == task)
     }
 
     pub(super) fn get_mut(&mut self, task: TaskId) -> Option<&mut Spawned> {
-        self.places.get_mut(task.place())?.as_mut().filter(|spawned| spawned.task == task)
+        self.places.get_mut(task.slot())?.as_mut().filter(|spawned| spawned.task == task)
     }
 
     pub(super) fn remove(&mut self, task: TaskId) -> Option<Spawned> {
-        let removed = self.places.get_mut(task.place())?.take_if(|spawned| spawned.task == task);
+        let removed = self.places.get_mut(task.slot())?.take_if(|spawned| spawned.task == task);
         self.count -= usize::from(removed.is_some());
         removed
     }
@@ -62,19 +56,4 @@ impl SpawnedTasks {
     pub(super) fn of(&self, id: Id) -> Option<TaskId> {
         self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
     }
-}
-
-/// An attempt, with a note of how soon its node is done, where there is a place to write it.
-pub(super) fn timed(
-    mut running: Running<'static, Finished>,
-    mut pace: Option<Arc<Pace>>,
-) -> impl Future<Output = Finished> + Send {
-    poll_fn(move |waker| {
-        let timed = pace.take().map(|pace| (pace, Instant::now()));
-        let polled = Pin::new(&mut running).poll(waker);
-        if let Some((pace, begun)) = timed {
-            pace.note(polled.is_ready(), begun.elapsed());
-        }
-        polled
-    })
 }

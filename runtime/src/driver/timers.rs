@@ -9,13 +9,13 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, Sleep};
 
 use crate::clock::Clock;
-use crate::core::{TaskId, TimerId};
+use crate::core::TaskId;
 
 /// What is to happen at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Timer {
-    /// The core asked for it.
-    Core(TimerId),
+    /// A task waits for it: the delay before another attempt, or the time limit of the graphs inside.
+    Task(TaskId),
     /// A cancelled attempt has had its time to clean up.
     Grace(TaskId),
 }

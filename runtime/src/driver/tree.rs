@@ -43,13 +43,9 @@ impl<T> Tree<T> {
         self.slots[*self.by_path.get(path)?].thing.as_mut()
     }
 
-    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
-        self.slots.iter().filter_map(|slot| slot.thing.as_ref())
-    }
-
     /// What stands below a path, in no order.
     pub(super) fn below<'t>(&'t self, path: &str) -> impl Iterator<Item = &'t T> {
-        let mut left: Vec<usize> = self.right_below(path).to_vec();
+        let mut left: Vec<usize> = self.slots_right_below(path).to_vec();
         std::iter::from_fn(move || {
             let slot = &self.slots[left.pop()?];
             left.extend(&slot.below);
@@ -58,9 +54,23 @@ impl<T> Tree<T> {
         .flatten()
     }
 
+    /// All there is.
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.slots.iter().filter_map(|slot| Some((&*slot.path, slot.thing.as_ref()?)))
+    }
+
+    /// What stands right below a path, with its own.
+    pub(super) fn right_below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
+        self.slots_right_below(path).iter().filter_map(|at| {
+            let slot = &self.slots[*at];
+            Some((&*slot.path, slot.thing.as_ref()?))
+        })
+    }
+
     /// Changes what stands below a path.
     pub(super) fn change_below(&mut self, path: &str, change: &mut impl FnMut(&mut T)) {
-        let mut left: Vec<usize> = self.right_below(path).to_vec();
+        let mut left: Vec<usize> = self.slots_right_below(path).to_vec();
         while let Some(at) = left.pop() {
             let slot = &mut self.slots[at];
             left.extend(&slot.below);
@@ -79,7 +89,7 @@ impl<T> Tree<T> {
         self.unlink(at);
     }
 
-    fn right_below(&self, path: &str) -> &[usize] {
+    fn slots_right_below(&self, path: &str) -> &[usize] {
         self.by_path.get(path).map_or(&[], |at| &self.slots[*at].below)
     }
 

@@ -1,4 +1,4 @@
-//! Answers to questions, and requests to end, for runs wherever they are driven.
+//! Answers and cancellation, for runs of any process.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,26 +9,27 @@ use super::{Engine, Halt, RunError};
 use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
-use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, StoreError};
+use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
 
 impl Engine {
-    /// Answers a question of a run, in this process or in any other that has the same store. The answer is held against
-    /// the question's JSON Schema, and against its type where the node that asks is in this process, *before* it is
-    /// recorded: one that does not fit changes nothing.
+    /// Answers a question of a run, in this process or in any other with the same store. The answer is validated
+    /// against the question's JSON Schema, and against its type if the node runs in this process, *before* it is
+    /// recorded: an invalid answer changes nothing.
     ///
-    /// `question` is the id of a [`Question`](crate::Question), or its name where only one open question has it.
+    /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
     ///
-    /// Cancel safe: a future that is dropped may have recorded the answer, or not.
+    /// Cancel safe: if the future is dropped, the answer may or may not have been recorded.
     ///
     /// # Errors
-    /// [`AnswerError`] tells apart what was never asked, was answered already, was withdrawn, and does not fit.
+    /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
+    /// answer.
     pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
         let answer = answer.into();
         if let Some(live) = self.0.runs.get(run) {
             let journal = &live.journal;
             let id = journal.desk.take_answer(run, question, &answer)?;
             if !journal.push_answer(id.clone(), answer.clone()) {
-                return Err(AnswerError::Cancelled { run: run.to_owned(), question: id });
+                return Err(AnswerError::Withdrawn { run: run.to_owned(), question: id });
             }
             return match journal.flush().await {
                 Ok(()) if journal.was_late(&id) => {
@@ -42,6 +43,9 @@ impl Engine {
         loop {
             let header = self.0.store.header(run).await?;
             let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
+            if let Some(halt) = self.why_blocked(&header) {
+                return Err(RunError::from(halt).into());
+            }
             let questions = self.asked(header.key).await?;
             let id = questions.find(run, question).and_then(|found| {
                 check_schema(found, &answer)?;
@@ -55,11 +59,11 @@ impl Engine {
         }
     }
 
-    /// Asks a run to end, wherever it is driven; see [`Run::cancel`](crate::Run::cancel). A run that does not exist, or
-    /// that has ended, stays as it is.
+    /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
+    /// has ended.
     ///
     /// # Errors
-    /// Where that cannot be recorded.
+    /// If the request cannot be recorded.
     pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
         if let Some(live) = self.0.runs.get(run) {
             // Who waits for its end waits on.
@@ -74,6 +78,28 @@ impl Engine {
             }
             if self.add(&header, record).await? {
                 self.adopt(&header).await;
+                return self.end_cancelled(run).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a cancelled run that this program cannot resume and that no other process has: that takes no graph.
+    async fn end_cancelled(&self, run: &str) -> Result<(), StoreError> {
+        while let Some(header) = self.0.store.header(run).await? {
+            let is_blocked = self.why_blocked(&header).is_some() || self.is_abandoned(&header).await?;
+            let header = self.0.store.header(run).await?.filter(|_| is_blocked);
+            let Some(header) = header.filter(|header| !header.status.is_over() && header.owner.is_none()) else {
+                break;
+            };
+            let append = Append {
+                run: header.key,
+                at: header.records,
+                time: self.0.env.clock.now(),
+                records: Arc::new(vec![Record { path: header.workflow.clone(), kind: EventKind::RunCancelled }]),
+                header: HeaderChange { status: Some((RunStatus::Cancelled, None)), ..HeaderChange::default() },
+            };
+            if self.0.store.append(append).await? == Appended::Done {
                 break;
             }
         }
@@ -94,19 +120,19 @@ impl Engine {
         match claimed {
             Ok(claimed) => {
                 for damaged in claimed.damaged {
-                    tracing::error!(run = damaged.id, error = %damaged.error, "a run that was answered cannot go on");
+                    tracing::error!(run = damaged.id, error = %damaged.error, "an answered run cannot be resumed");
                 }
                 for header in claimed.runs {
                     let id = header.id.clone();
                     if let Err(halt) = self.resume(header).await {
                         let error = RunError::from(halt);
-                        tracing::error!(run = id, %error, "a run that was answered cannot go on here");
+                        tracing::error!(run = id, %error, "an answered run cannot be resumed here");
                     }
                 }
             }
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
-                tracing::warn!(run = header.id, %error, "a run that was answered cannot be taken up");
+                tracing::warn!(run = header.id, %error, "an answered run cannot be taken over");
             }
         }
     }

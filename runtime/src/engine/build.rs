@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -19,7 +20,7 @@ use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
 use crate::workflow::Workflow;
 
-/// Collects what an engine is made of; [`Engine::builder`] gives one.
+/// Configures an engine; see [`Engine::builder`].
 ///
 /// ```
 /// use graphweft::Engine;
@@ -33,18 +34,24 @@ pub struct EngineBuilder {
     env: Env,
     workflows: BTreeMap<String, Arc<Definition>>,
     store: Option<Arc<dyn Store>>,
-    keep_finished: usize,
+    max_resident_finished: usize,
     error: Option<BuildError>,
 }
 
 impl Default for EngineBuilder {
     fn default() -> Self {
-        EngineBuilder { env: Env::default(), workflows: BTreeMap::new(), store: None, keep_finished: 1000, error: None }
+        EngineBuilder {
+            env: Env::default(),
+            workflows: BTreeMap::new(),
+            store: None,
+            max_resident_finished: 1000,
+            error: None,
+        }
     }
 }
 
 impl EngineBuilder {
-    /// Gives every node that takes `#[resource] name: &T` this value. One of each type.
+    /// Registers a resource, which every node with a parameter `#[resource] name: &T` receives. One of each type.
     pub fn resource<T: Any + Send + Sync>(mut self, resource: T) -> Self {
         if self.env.resources.insert(TypeId::of::<T>(), Box::new(resource)).is_some() {
             self.error.get_or_insert(BuildError::DuplicateResource { type_name: std::any::type_name::<T>() });
@@ -59,24 +66,34 @@ impl EngineBuilder {
         self
     }
 
-    /// How many nodes may be under way at once, in all runs of the engine together; the others wait their turn, first
-    /// come, first served, and their time limits count from there. 0, the default, is no limit. A nested workflow and
-    /// `[..]` count by the nodes inside them.
-    pub fn max_concurrency(mut self, nodes: usize) -> Self {
-        self.env.limit_concurrency(nodes);
+    /// Limits how many nodes may run at the same time, in all runs of the engine together. The default is no limit.
+    /// Nodes above the limit wait in order of arrival, and their time limits start when they do. A nested workflow and
+    /// `[..]` count by the nodes inside them, and children count as nodes.
+    ///
+    /// A node that waits for an answer, a timer or a child does not count: another runs in its place, and it continues
+    /// when there is room again. A step counts as a part of its node.
+    ///
+    /// Takes a `NonZeroUsize` or a `usize`; with 0, [`build`](Self::build) returns [`BuildError::ZeroConcurrency`].
+    pub fn max_concurrency(mut self, nodes: impl TryInto<NonZeroUsize>) -> Self {
+        match nodes.try_into() {
+            Ok(nodes) => self.env.limit_concurrency(nodes.get()),
+            Err(_) => {
+                self.error.get_or_insert(BuildError::ZeroConcurrency);
+            }
+        }
         self
     }
 
-    /// How long a cancelled node that listens to `ctx.cancelled()` has to clean up before it is dropped. One second where
-    /// nothing is said; zero drops it at once.
-    pub fn cancel_grace(mut self, grace: Duration) -> Self {
-        self.env.cancel_grace = grace;
+    /// How long a cancelled node that listens to `ctx.cancelled()` may clean up before it is dropped. The default is
+    /// one second; zero drops it at once.
+    pub fn cancel_grace_period(mut self, grace: Duration) -> Self {
+        self.env.cancel_grace_period = grace;
         self
     }
 
-    /// What time it is for the runs of this engine: in their records, for their timers, for what is due after a restart.
-    /// The clock of the system where nothing is said. For tests of workflows that sleep: under tokio's paused time a day
-    /// is over at once, and a clock that goes with it keeps the records in step.
+    /// Sets the clock of this engine's runs: for their events, for their timers, for timers that are due after a
+    /// restart. The default is the clock of the system. For tests of workflows that sleep: under tokio's paused time a
+    /// day passes at once, and a clock that follows tokio's keeps the events in step.
     ///
     /// ```
     /// use std::time::{Duration, UNIX_EPOCH};
@@ -103,35 +120,39 @@ impl EngineBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// How long tokio lets something wait is not asked of this clock, and a store that other processes share keeps its
-    /// own, by which it knows who is alive.
+    /// It does not change how long tokio's timers take. A store that is shared by several processes uses its own clock
+    /// to detect dead processes.
     pub fn clock(mut self, now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.env.clock = Clock::new(now);
         self
     }
 
-    /// Where runs are kept. Where nothing is said they are kept in memory, and are gone with the process.
+    /// Sets the store of the runs. The default store is in memory, and its runs are lost with the process.
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Some(Arc::new(store));
         self
     }
 
-    /// How many runs that wait for an answer or a timer may stay in memory, where they go on at once: a thousand where
-    /// nothing is said. Beyond that, the one that has waited longest leaves the memory, and when its time has come its
-    /// nodes run again from their tops, as after a restart. A run with a node under way that is `at_most_once` stays.
-    pub fn keep_waiting(mut self, runs: usize) -> Self {
-        self.env.keep_waiting = runs;
+    /// How many runs that wait for an answer or a timer may stay in memory, from which they resume at once. The default
+    /// is 1000. Above that, the run that has waited longest is unloaded; when it resumes, its nodes start again from the
+    /// top, as after a restart.
+    ///
+    /// A run is not unloaded while an `at_most_once` node of it runs, or while anything but its requests can wake one of
+    /// its nodes: a socket, a channel or a timer of the node's own, as in `join!(ctx.ask(..), work())`. `join_all` of more
+    /// than 30 futures counts as such.
+    pub fn max_resident_waiting(mut self, runs: usize) -> Self {
+        self.env.max_resident_waiting = runs;
         self
     }
 
-    /// How many runs that have ended can still be found in memory, with their events: the last thousand where nothing is
-    /// said. A store that is given keeps what it keeps.
-    pub fn keep_finished(mut self, runs: usize) -> Self {
-        self.keep_finished = runs;
+    /// How many finished runs the default store keeps in memory, with their events. The default is the last 1000. Has
+    /// no effect with [`store`](Self::store).
+    pub fn max_resident_finished(mut self, runs: usize) -> Self {
+        self.max_resident_finished = runs;
         self
     }
 
-    /// Makes a workflow known by its name: for [`Engine::start_json`], and for runs of it that are to go on here.
+    /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process.
     pub fn register<W: Workflow>(mut self) -> Self {
         let name = W::NAME;
         let definition = W::definition();
@@ -149,8 +170,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Runs a closure in the place of a node, wherever it stands in a workflow that this engine runs: for tests. The
-    /// node's options (retries, time limit) stay. A nested workflow can be replaced as well.
+    /// Replaces a node by a closure in every workflow that this engine runs: for tests. The node's options (retries,
+    /// time limit) still apply. A nested workflow can be mocked too.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -158,35 +179,36 @@ impl EngineBuilder {
     /// # workflow! { pub pay(u64) -> String { START => charge; } }
     /// # graphweft::block_on(async {
     /// let engine = Engine::builder()
-    ///     .replace::<charge>(|cents, _ctx| async move { Ok(format!("a receipt over {cents}")) })
+    ///     .mock::<charge>(|cents, _ctx| async move { Ok(format!("a receipt over {cents}")) })
     ///     .build()?;
     /// assert_eq!(engine.start::<pay>(4000).await?.result().await?, "a receipt over 4000");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
-    pub fn replace<N: Node>(mut self, body: impl ReplaceWith<N>) -> Self {
+    pub fn mock<N: Node>(mut self, body: impl MockWith<N>) -> Self {
         self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));
         self
     }
 
-    /// The engine.
+    /// Builds the engine.
     ///
     /// # Errors
-    /// [`BuildError`], the first mistake that was made on the way.
+    /// [`BuildError`], the first problem of the configuration.
     pub fn build(self) -> Result<Engine, BuildError> {
-        let EngineBuilder { env, workflows, store, keep_finished, error } = self;
+        let EngineBuilder { env, workflows, store, max_resident_finished, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
         Ok(Engine(Arc::new(Inner {
             env: Arc::new(env),
             workflows,
-            store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().keep_finished(keep_finished))),
+            started: Default::default(),
+            store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished))),
             owner: OnceCell::new(),
             runs: Runs::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),
-            refused: Mutex::default(),
+            blocked: Mutex::default(),
             stopped: Mutex::default(),
         })))
     }
@@ -198,13 +220,13 @@ impl std::fmt::Debug for EngineBuilder {
     }
 }
 
-/// What may run in the place of `N`: a closure `|input, context| async { .. }` that gives what `N` gives.
+/// A closure `|input, context| async { .. }` with the input, output and error of `N`.
 #[diagnostic::on_unimplemented(
-    message = "this cannot run in the place of node `{N}`",
-    note = "`replace` takes a closure `|input, context| async move {{ .. }}` of the node's own input, output and error"
+    message = "this cannot mock node `{N}`",
+    note = "`mock` takes a closure `|input, context| async move {{ .. }}` of the node's own input, output and error"
 )]
-pub trait ReplaceWith<N: Node>: Fn(N::Input, Context) -> <Self as ReplaceWith<N>>::Future {
-    /// What the closure gives.
+pub trait MockWith<N: Node>: Fn(N::Input, Context) -> <Self as MockWith<N>>::Future {
+    /// The closure's future.
     type Future: Future<Output = Result<N::Output, N::Error>> + Send + 'static;
 
     /// The closure, boxed.
@@ -212,7 +234,7 @@ pub trait ReplaceWith<N: Node>: Fn(N::Input, Context) -> <Self as ReplaceWith<N>
     fn into_replacement(self) -> Replacement<N>;
 }
 
-impl<N, F, R> ReplaceWith<N> for F
+impl<N, F, R> MockWith<N> for F
 where
     N: Node,
     F: Fn(N::Input, Context) -> R + Send + Sync + 'static,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{Engine, Halt};
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 use crate::fingerprint::{Change, Fingerprint, Past};
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Unreadable};
@@ -67,12 +67,14 @@ fn translate(header: &RunHeader, old: &Json, now: &Fingerprint, records: &mut [S
     let mut past = Past::read(old).map_err(of_graph)?;
     for Stored { record, .. } in &*records {
         match &record.kind {
-            EventKind::NodeCompleted { label, error: None, .. } => past.completed(&record.path, label.as_deref()),
-            EventKind::NodeCompleted { label: Some(label), .. } => past.error_routed(&record.path, label),
+            EventKind::NodeCompleted { label, .. } => past.completed(&record.path, label.as_deref()),
+            EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, .. } => {
+                past.error_routed(&record.path, label);
+            }
             EventKind::NodeStarted { .. }
-            | EventKind::NodeWaiting { .. }
+            | EventKind::NodeCollecting { .. }
             | EventKind::NodeFailed { .. }
-            | EventKind::Asked { .. }
+            | EventKind::QuestionAsked { .. }
             | EventKind::TimerSet { .. } => past.started(&record.path),
             _ => {}
         }
@@ -85,8 +87,8 @@ fn translate(header: &RunHeader, old: &Json, now: &Fingerprint, records: &mut [S
         record.path = names.path(&record.path).into_owned();
         match &mut record.kind {
             EventKind::RunFailed { failure } => failure.path = names.path(&failure.path).into_owned(),
-            EventKind::RunRetried { from, force } => {
-                for path in from.iter_mut().chain(force) {
+            EventKind::RunRetried { from_nodes, rerun, .. } => {
+                for path in from_nodes.iter_mut().chain(rerun) {
                     *path = names.path(path).into_owned();
                 }
             }

@@ -1,56 +1,58 @@
-//! What goes wrong outside of nodes.
+//! Errors outside of nodes.
 
-use std::fmt;
 use std::sync::Arc;
 
-use super::Halt;
 use crate::driver::Env;
 use crate::fault::Failure;
+use crate::halt::{Halt, MissingResource, MissingResources};
 use crate::question::at_field;
 use crate::store::StoreError;
 use crate::table::Definition;
 
 /// An engine could not be built.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two workflows have one name, by which they could not be told apart.
+    /// Two workflows have the same name.
     #[error("two workflows are called `{name}`; rename one of them")]
     DuplicateWorkflow {
         /// The name.
         name: String,
     },
-    /// Two resources have one type, by which they could not be told apart.
+    /// Two resources have the same type.
     #[error("two resources are of type `{type_name}`; wrap one of them in a type of its own")]
     DuplicateResource {
         /// The type.
         type_name: &'static str,
     },
+    /// [`EngineBuilder::max_concurrency`](crate::EngineBuilder::max_concurrency) was called with 0.
+    #[error("`max_concurrency(0)` would let no node run; leave it out for no limit")]
+    ZeroConcurrency,
 }
 
 /// A run could not be started. Nothing of it has run.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Nodes want resources that the engine does not have.
+    /// Nodes need resources that the engine does not have.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
     /// No workflow is registered under this name.
-    #[error("no workflow `{name}` is registered; there {}", listed(registered))]
+    #[error("workflow `{name}` is not registered; {}", listed(registered))]
     UnknownWorkflow {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// The names of the registered workflows.
         registered: Vec<String>,
     },
     /// The JSON is not an input of the workflow.
-    #[error("`{workflow}` does not take this input: {}{message}", at_field(field))]
+    #[error("invalid input of `{workflow}`: {}{message}", at_field(field))]
     InvalidInput {
         /// The workflow.
         workflow: String,
         /// Where in the input: `lines[2].price`; `.` for the whole.
         field: String,
-        /// What is wrong there.
+        /// What is wrong with it.
         message: String,
     },
     /// The id belongs to a run of another workflow.
@@ -71,7 +73,7 @@ pub enum StartError {
         /// The workflow.
         workflow: String,
     },
-    /// A value cannot be written as JSON, and so not be recorded.
+    /// A value cannot be written as JSON, and so cannot be recorded.
     #[error("{what} cannot be written as JSON: {message}")]
     NotJson {
         /// The input, or a key of the state.
@@ -79,49 +81,23 @@ pub enum StartError {
         /// Why.
         message: String,
     },
-    /// There is a run of this id, and it cannot go on in this process.
+    /// A run with this id exists and cannot be resumed in this process.
     #[error(transparent)]
     Run(RunError),
-    /// Nothing can be recorded.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A run needs a tokio runtime, and there is none here.
-    #[error("a run starts inside a tokio runtime, and there is none here")]
+    /// The call was made outside of a tokio runtime.
+    #[error("a run must be started inside a tokio runtime")]
     NoRuntime,
 }
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() {
-        return "are none: `Engine::builder().register::<..>()` makes one known".to_owned();
+        return "no workflow is: add it with `Engine::builder().register::<..>()`".to_owned();
     }
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    format!("{} {}", if names.len() == 1 { "is" } else { "are" }, names.join(", "))
-}
-
-/// Resources that nodes want and the engine does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the engine lacks {}", described(.0))]
-pub struct MissingResources(
-    /// Each missing type once.
-    pub Vec<MissingResource>,
-);
-
-/// A resource that the engine does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MissingResource {
-    /// Its type.
-    pub type_name: &'static str,
-    /// The nodes that want it.
-    pub nodes: Vec<String>,
-}
-
-fn described(missing: &[MissingResource]) -> String {
-    let each = missing.iter().map(|resource| {
-        let nodes: Vec<String> = resource.nodes.iter().map(|node| format!("`{node}`")).collect();
-        format!("resource `{}`, which {} want{}", resource.type_name, nodes.join(", "), plural(nodes.len()))
-    });
-    format!("{}; give them to `Engine::builder().resource(..)`", each.collect::<Vec<_>>().join("; "))
+    format!("registered: {}", names.join(", "))
 }
 
 fn quoted(ids: &[String]) -> String {
@@ -135,10 +111,6 @@ impl From<Halt> for StartError {
             halt => StartError::Run(halt.into()),
         }
     }
-}
-
-fn plural(wanting: usize) -> &'static str {
-    if wanting == 1 { "s" } else { "" }
 }
 
 impl MissingResources {
@@ -157,75 +129,88 @@ impl MissingResources {
     }
 }
 
-/// A run gave no output.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+/// A run returned no output.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A node failed and nothing routed that.
+    /// A node failed, and its error was not routed.
     #[error(transparent)]
     Failed(#[from] Failure),
     /// The run was cancelled.
     #[error("the run was cancelled")]
     Cancelled,
-    /// Nodes want resources, which only an engine can give them. Nothing has run.
+    /// Nodes need resources, which need an engine. Nothing has run.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
-    /// The recorded output cannot be read as the type that was asked for.
-    #[error("the recorded output cannot be read: {message}")]
-    Unreadable {
+    /// The recorded output does not have the requested type.
+    #[error("the recorded output does not have the requested type: {message}")]
+    OutputMismatch {
         /// Why.
         message: String,
     },
-    /// The run waits for answers, and has no output before they come.
+    /// The run waits for answers.
     #[error("the run waits for an answer to {}", quoted(questions))]
     Waiting {
         /// The ids of the open questions.
         questions: Vec<String>,
     },
-    /// Nothing can be recorded, so that nothing goes on. The run is not lost: `engine.recover()` goes on with it when the
-    /// cause is gone.
-    #[error("the run has stopped, since nothing can be recorded: {0}")]
+    /// The store failed, so the run stopped in this process. The run is not lost: `engine.recover()` resumes it when
+    /// the store works again.
+    #[error("the run stopped because the store failed: {0}")]
     Store(#[from] StoreError),
-    /// Another process drives the run now.
+    /// Another process executes the run now.
     #[error("another process has taken the run over")]
     TakenOver,
-    /// A record cannot be read by the program as it is now. The run is not lost: it goes on in a program that can.
-    #[error("the run cannot go on: the record of `{path}` cannot be read: {}{message}", at_field(field))]
-    UnreadableRecord {
+    /// A record does not have the type that this version of the program expects. The run is not lost: a program that
+    /// can read it resumes it.
+    #[error("the run cannot be resumed: the record of `{path}` cannot be read: {}{message}", at_field(field))]
+    RecordMismatch {
         /// The node.
         path: String,
         /// Where in the value: `lines[2].price`; `.` for the whole.
         field: String,
-        /// What is wrong there.
+        /// What is wrong with it.
         message: String,
     },
-    /// The workflow is not what it was when the run was recorded, in a way that matters to what is on record. The run is
-    /// not lost: it goes on in a program whose workflow fits.
-    #[error("the run cannot go on: workflow `{workflow}` has changed since it was recorded: {}", changes.join("; "))]
+    /// The workflow has changed since the run was recorded, so that its records no longer apply. The run is not lost: a
+    /// program with a matching workflow resumes it.
+    #[error(
+        "the run cannot be resumed: workflow `{workflow}` has changed since it was recorded: {}", changes.join("; ")
+    )]
     GraphChanged {
         /// The workflow.
         workflow: String,
-        /// Which node, and what of it.
+        /// Each changed node, and its change.
         changes: Vec<String>,
     },
-    /// The run is not in the store any more.
-    #[error("the run is not in the store any more")]
-    Gone,
-    /// The engine, or the tokio runtime, was shut down before the run had ended. What is on record stays: `engine.recover()`
-    /// goes on with it in the next process.
-    #[error("the engine was shut down before the run had ended")]
+    /// The run's workflow is not registered with this engine. The run is not lost: a program that registers it resumes it.
+    #[error(
+        "the run cannot be resumed: workflow `{workflow}` is not registered; add `.register::<{workflow}>()` to \
+         `Engine::builder()`"
+    )]
+    NotRegistered {
+        /// The workflow.
+        workflow: String,
+    },
+    /// The store does not contain the run.
+    #[error("the store does not contain the run")]
+    NotFound,
+    /// The engine, or the tokio runtime, was shut down before the run ended. The run is not lost: `engine.recover()`
+    /// resumes it in the next process.
+    #[error("the engine was shut down before the run ended")]
     ShutDown,
 }
 
-/// `fn main() -> Result<(), RunError>` prints the `Debug` form, and a person reads it.
-macro_rules! debug_is_display {
-    ($($error:ty)*) => {$(
-        impl fmt::Debug for $error {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
+impl From<Halt> for RunError {
+    fn from(halt: Halt) -> Self {
+        match halt {
+            Halt::Store(error) => RunError::Store(error),
+            Halt::Fenced => RunError::TakenOver,
+            Halt::Parked | Halt::ShutDown => RunError::ShutDown,
+            Halt::MissingResources(missing) => RunError::MissingResources(missing),
+            Halt::Unreadable { path, field, message } => RunError::RecordMismatch { path, field, message },
+            Halt::NotRegistered { workflow } => RunError::NotRegistered { workflow },
+            Halt::GraphChanged { workflow, changes } => RunError::GraphChanged { workflow, changes },
         }
-    )*};
+    }
 }
-
-debug_is_display!(BuildError StartError RunError);

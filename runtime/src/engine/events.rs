@@ -1,4 +1,4 @@
-//! The records of a run as a stream.
+//! The events of a run as a stream.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -13,8 +13,9 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
 
 use super::Engine;
+use super::history::Deriver;
 use crate::event::Event;
-use crate::store::{RunKey, StoreError, Stored};
+use crate::store::{RunKey, StoreError};
 
 /// How many records are read at once.
 const PAGE: usize = 256;
@@ -22,10 +23,10 @@ const PAGE: usize = 256;
 /// How often a run that another process drives is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// The events of a run: those that were, and then each as it is recorded. Ends after the run's last one, and where the
-/// store cannot be read.
+/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and if the store
+/// cannot be read.
 ///
-/// An event is kept for the stream until it is read, so a stream that is held and never read grows with its run.
+/// Events are buffered until they are read, so a stream that is never read grows with its run.
 pub struct Events {
     engine: Engine,
     run_id: String,
@@ -33,6 +34,8 @@ pub struct Events {
     /// The number of the next record.
     next: u64,
     ready: VecDeque<Event>,
+    /// Gives what follows from records; `None` while it is at work.
+    deriver: Option<Deriver>,
     from: From,
     /// Whether the last one was one that a run ends with. A run that was retried goes on behind it.
     saw_end: bool,
@@ -46,16 +49,24 @@ enum From {
         reading: BoxFuture<'static, Result<Page, StoreError>>,
         then: Then,
     },
-    Live(UnboundedReceiver<Arc<Event>>),
+    /// What comes before this record was read, with what follows from it.
+    Live(u64, UnboundedReceiver<Arc<Event>>),
     Sleep(Pin<Box<Sleep>>),
 }
 
-/// What a look into the store gives: records, and whether none follow.
-type Page = (Vec<Stored>, bool);
+/// What a look into the store gives.
+struct Page {
+    events: Vec<Event>,
+    /// How many records the stream has now seen.
+    next: u64,
+    /// Whether none follow.
+    is_over: bool,
+    deriver: Option<Deriver>,
+}
 
 /// What follows when the store has been read.
 enum Then {
-    /// The records of a run of this process, once those up to this number are read.
+    /// The records of a run of this process, once those up to this number are read, with what follows from them.
     Live(u64, Option<UnboundedReceiver<Arc<Event>>>),
     /// Look again later.
     Look,
@@ -69,6 +80,7 @@ impl Events {
             key,
             next: from,
             ready: VecDeque::new(),
+            deriver: None,
             from: From::Unknown,
             saw_end: false,
             ended: false,
@@ -94,30 +106,41 @@ impl Events {
         self.read(then)
     }
 
-    fn read(&self, then: Then) -> From {
-        let (store, key, next, id) = (Arc::clone(&self.engine.0.store), self.key, self.next, self.run_id.clone());
+    fn read(&mut self, then: Then) -> From {
+        let (engine, key, next, id) = (self.engine.clone(), self.key, self.next, self.run_id.clone());
+        let known = self.deriver.take();
         let reading = async move {
+            let store = &engine.0.store;
+            let Some(header) = store.header(&id).await? else {
+                return Ok(Page { events: Vec::new(), next, is_over: true, deriver: None });
+            };
+            // What follows from records follows from all before them too.
+            let mut deriver = match known {
+                Some(deriver) if deriver.seen() == next => deriver,
+                _ => {
+                    let mut deriver = Deriver::of(&engine, &header);
+                    let mut seen = 0;
+                    while seen < next {
+                        let page = store.read(key, seen, PAGE.min((next - seen) as usize)).await?;
+                        let Some(last) = page.last() else { break };
+                        seen = last.seq + 1;
+                        deriver.events(&id, page);
+                    }
+                    deriver
+                }
+            };
             let records = store.read(key, next, PAGE).await?;
-            if !records.is_empty() {
-                return Ok((records, false));
-            }
-            let header = store.header(&id).await?;
-            Ok((records, header.is_none_or(|header| header.status.is_over() && header.records <= next)))
+            let after = records.last().map_or(next, |last| last.seq + 1);
+            let is_over = records.is_empty() && header.status.is_over() && header.records <= next;
+            let events = deriver.events(&id, records);
+            Ok(Page { events, next: after, is_over, deriver: Some(deriver) })
         };
         From::Store { reading: Box::pin(reading), then }
     }
 
-    fn take(&mut self, stored: Vec<Stored>) {
-        for Stored { seq, time, record } in stored {
-            self.next = seq + 1;
-            let (version, run_id) = (Event::VERSION, self.run_id.clone());
-            self.ready.push_back(Event { version, run_id, seq, time, path: record.path, kind: record.kind });
-        }
-    }
-
     fn pop(&mut self) -> Option<Event> {
         let event = self.ready.pop_front()?;
-        self.saw_end = event.is_terminal() || (self.saw_end && !event.kind.is_recorded());
+        self.saw_end = event.is_terminal() || (self.saw_end && (event.derived || !event.kind.is_recorded()));
         Some(event)
     }
 }
@@ -150,12 +173,13 @@ impl Stream for Events {
                         tracing::warn!(run = self.run_id, %error, "the events of a run cannot be read");
                         self.ended = true;
                     }
-                    Poll::Ready(Ok((stored, is_over))) => {
-                        let is_end = stored.is_empty();
-                        self.take(stored);
-                        self.ended = is_over;
+                    Poll::Ready(Ok(Page { events, next, is_over, deriver })) => {
+                        let is_end = events.is_empty();
+                        self.ready.extend(events);
+                        (self.next, self.ended, self.deriver) = (next, is_over, deriver);
                         self.from = match then {
-                            Then::Live(until, Some(live)) if self.next >= until => From::Live(live),
+                            // More may be recorded by now than when it began to watch, and was read.
+                            Then::Live(until, Some(live)) if self.next >= until => From::Live(self.next, live),
                             Then::Look | Then::Live(_, None) if is_end => {
                                 From::Sleep(Box::pin(tokio::time::sleep(LOOK)))
                             }
@@ -163,15 +187,21 @@ impl Stream for Events {
                         };
                     }
                 },
-                From::Live(mut live) => match live.poll_recv(waker) {
+                From::Live(from, mut live) => match live.poll_recv(waker) {
                     Poll::Pending => {
-                        self.from = From::Live(live);
+                        self.from = From::Live(from, live);
                         return Poll::Pending;
                     }
                     Poll::Ready(Some(event)) => {
-                        self.from = From::Live(live);
-                        if !event.kind.is_recorded() || event.seq >= self.next {
-                            if event.kind.is_recorded() {
+                        self.from = From::Live(from, live);
+                        let is_news = match (event.derived, event.kind.is_recorded()) {
+                            // What follows from a record that was read came with it.
+                            (true, _) => event.seq >= from,
+                            (false, true) => event.seq >= self.next,
+                            (false, false) => true,
+                        };
+                        if is_news {
+                            if event.kind.is_recorded() && !event.derived {
                                 self.next = event.seq + 1;
                             }
                             self.ready.push_back(Arc::unwrap_or_clone(event));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::{Engine, Inner};
+use super::{Engine, Halt, Inner};
 use crate::driver::caught;
 use crate::store::{Claim, Claimed, StoreError};
 
@@ -50,14 +50,14 @@ impl Engine {
             }
         }
         for damaged in claimed.damaged {
-            self.refused().insert(damaged.key);
-            tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot go on");
+            self.blocked().insert(damaged.key, Halt::Store(damaged.error.clone()));
+            tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot be resumed");
         }
         for header in claimed.runs {
             let id = header.id.clone();
             if let Err(halt) = self.resume(header).await {
                 let error = super::RunError::from(halt);
-                tracing::error!(run = id, %error, "a run cannot go on here");
+                tracing::error!(run = id, %error, "a run cannot be resumed here");
             }
         }
         let now = self.0.env.clock.now();

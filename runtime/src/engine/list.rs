@@ -1,4 +1,4 @@
-//! What runs there are.
+//! Listing runs.
 
 use std::time::SystemTime;
 
@@ -11,13 +11,13 @@ use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 pub struct RunFilter {
     /// Runs of this workflow.
     pub workflow: Option<String>,
-    /// Runs that have come this far; empty: all.
+    /// Runs with one of these statuses; empty: all.
     pub status: Vec<RunStatus>,
     /// Runs that were forked from this one.
     pub forked_from: Option<String>,
     /// Runs that were started before this one: [`RunInfo::key`] of the last one of a page gives the next page.
     pub before: Option<RunKey>,
-    /// At most so many.
+    /// The maximum number of runs.
     pub limit: usize,
 }
 
@@ -34,7 +34,7 @@ impl RunFilter {
         self
     }
 
-    /// Runs that have come this far. Given several times: runs in one of these states.
+    /// Runs with this status. Called several times: runs with one of these statuses.
     pub fn status(mut self, status: RunStatus) -> Self {
         self.status.push(status);
         self
@@ -52,34 +52,34 @@ impl RunFilter {
         self
     }
 
-    /// At most so many.
+    /// At most this many runs.
     pub fn limit(mut self, runs: usize) -> Self {
         self.limit = runs;
         self
     }
 }
 
-/// What there is to know of a run without its records.
+/// A run, without its events.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunInfo {
-    /// Its place among all runs.
+    /// Its position among all runs.
     pub key: RunKey,
     /// Its id.
     pub id: String,
     /// The name of its workflow.
     pub workflow: String,
-    /// How far it has come.
+    /// Its status.
     pub status: RunStatus,
     /// When it was started.
     pub created: SystemTime,
     /// When its status changed last.
     pub updated: SystemTime,
-    /// How many records it has.
+    /// The number of its recorded events.
     pub records: u64,
-    /// When it goes on by itself, where it waits for a timer.
+    /// When its next timer fires, if it waits for one.
     pub wake_at: Option<SystemTime>,
-    /// The run that it was forked from, and the number of the first record that was not taken over.
+    /// The run that it was forked from, and the number of the first event that was not copied.
     pub forked_from: Option<(String, u64)>,
 }
 
@@ -98,14 +98,14 @@ impl Engine {
     /// # use graphweft::{RunFilter, store::RunStatus};
     /// # graphweft::block_on(async {
     /// let engine = Engine::builder().build()?;
-    /// let failed = engine.runs(RunFilter::default().status(RunStatus::Failed).limit(20)).await?;
+    /// let failed = engine.list_runs(RunFilter::default().status(RunStatus::Failed).limit(20)).await?;
     /// assert!(failed.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
     /// # Errors
-    /// Where the store cannot be read.
-    pub async fn runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, StoreError> {
+    /// If the store cannot be read.
+    pub async fn list_runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, StoreError> {
         let RunFilter { workflow, status, forked_from, before, limit } = filter;
         let query = RunQuery { workflow, status, forked_from, before, limit, ..RunQuery::default() };
         Ok(self.0.store.list(query).await?.into_iter().map(RunInfo::from).collect())

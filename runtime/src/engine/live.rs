@@ -167,6 +167,9 @@ impl Engine {
             journal.change_graph(graph);
         }
         let live = Arc::new(Live { journal: Arc::clone(&journal), input: start.recorded, end: Mutex::new(None) });
+        let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.entry(header.workflow.clone()).or_insert_with(|| Arc::clone(definition));
+        drop(started);
         self.0.runs.add(&header.id, &live)?;
         self.stopped().remove(&header.id);
         drop(reservation);
@@ -220,6 +223,7 @@ impl Dropped {
                 match &halt {
                     Halt::Parked => self.engine.keep(),
                     Halt::Store(_) => _ = self.engine.stopped().insert(self.id.clone(), halt.clone()),
+                    halt if halt.is_of_program() => self.engine.block(journal.key, &self.id, halt),
                     _ => {}
                 }
                 return journal.gone(halt);

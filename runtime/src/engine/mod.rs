@@ -1,11 +1,11 @@
-//! The engine: what runs of one process share, and the way to start and find them.
+//! The engine: starts, finds and resumes the runs of one process.
 
 mod answer;
 mod build;
 mod changed;
 mod error;
 mod events;
-mod halt;
+mod history;
 mod keeper;
 mod list;
 mod live;
@@ -18,7 +18,7 @@ mod start;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,31 +27,36 @@ use serde_json::Value as Json;
 use tokio::sync::OnceCell;
 
 pub use build::EngineBuilder;
-pub use error::{BuildError, MissingResource, MissingResources, RunError, StartError};
+pub use error::{BuildError, RunError, StartError};
 pub use events::Events;
-pub(crate) use halt::Halt;
+#[cfg(test)]
+pub(crate) use history::effective;
 pub use list::{RunFilter, RunInfo};
 pub use recover::Recovery;
-pub use retry::{Fork, Retry, RetryError};
+pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use start::Start;
 
 use crate::driver::Env;
-use crate::node::Travels;
-use crate::store::{Owner, RunKey, Store, StoreError};
+pub(crate) use crate::halt::Halt;
+pub use crate::halt::{MissingResource, MissingResources};
+use crate::node::Payload;
+use crate::store::{Owner, RunHeader, RunKey, Store, StoreError};
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};
 use live::Runs;
 
-/// Runs workflows: gives them resources and limits, keeps their records, finds them by id.
+/// Runs workflows: provides their resources and limits, records them, and finds them by id.
 ///
-/// Cheap to clone. Dropping every handle of an engine leaves its runs going; they end with the tokio runtime.
+/// Cheap to clone. Dropping every handle of an engine does not stop its runs; they stop with the tokio runtime.
 #[derive(Clone)]
 pub struct Engine(Arc<Inner>);
 
 pub(crate) struct Inner {
     env: Arc<Env>,
     workflows: BTreeMap<String, Arc<Definition>>,
+    /// Workflows of which runs were started here, whether they are registered or not.
+    started: Mutex<BTreeMap<String, Arc<Definition>>>,
     store: Arc<dyn Store>,
     /// As which the store knows this engine, once it has something to drive.
     owner: OnceCell<Owner>,
@@ -63,8 +68,9 @@ pub(crate) struct Inner {
     /// Whether a claim has failed, and may have been carried out all the same: then runs are this engine's, and nobody
     /// knows which.
     lost_claim: AtomicBool,
-    /// Runs that could not go on here. To try again and again would add a record each time.
-    refused: Mutex<BTreeSet<RunKey>>,
+    /// Runs that this program cannot resume, and why: everybody who asks gets this, and nobody tries again before
+    /// [`Engine::recover`].
+    blocked: Mutex<BTreeMap<RunKey, Halt>>,
     /// Runs that the store has stopped, by id, and how. They are still this engine's, whatever they wait for.
     stopped: Mutex<BTreeMap<String, Halt>>,
 }
@@ -78,7 +84,7 @@ impl Drop for Inner {
 }
 
 impl Engine {
-    /// What to build an engine with.
+    /// Configures a new engine.
     pub fn builder() -> EngineBuilder {
         EngineBuilder::default()
     }
@@ -100,15 +106,15 @@ impl Engine {
     }
 
     /// A new run of a workflow in expression position.
-    pub fn start_flow<I: Travels, O: Travels>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
+    pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         Start::new(self, flow.definition(), Ok(Box::new(input)))
     }
 
-    /// A new run of a registered workflow, from JSON: the door for command lines and servers. The input is checked
-    /// against the workflow's input type before anything runs.
+    /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the
+    /// workflow's input type before anything runs.
     ///
-    /// Awaiting it gives [`StartError::UnknownWorkflow`] with the registered names, or [`StartError::InvalidInput`] with
-    /// the field, where they do not fit.
+    /// Awaiting it returns [`StartError::UnknownWorkflow`] with the registered names, or [`StartError::InvalidInput`]
+    /// with the invalid field.
     pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
         match self.0.workflows.get(workflow) {
             Some(definition) => {
@@ -129,11 +135,11 @@ impl Engine {
         }
     }
 
-    /// A run by its id, whoever drives it: one that goes on, waits or has ended. Its output is read as JSON.
+    /// A run by its id, in any process and any state; `None` if there is no such run. Its output is JSON.
     ///
     /// # Errors
-    /// Where the store cannot be read.
-    pub async fn run(&self, id: &str) -> Result<Option<Run<Json>>, StoreError> {
+    /// If the store cannot be read.
+    pub async fn get_run(&self, id: &str) -> Result<Option<Run<Json>>, StoreError> {
         if let Some(live) = self.0.runs.get(id) {
             return Ok(Some(Run::of_live(self, live)));
         }
@@ -145,12 +151,24 @@ impl Engine {
         self.0.workflows.keys().map(String::as_str)
     }
 
-    fn refused(&self) -> MutexGuard<'_, BTreeSet<RunKey>> {
-        self.0.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    fn blocked(&self) -> MutexGuard<'_, BTreeMap<RunKey, Halt>> {
+        self.0.blocked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Why this program cannot resume a run, if it has tried and no other process has the run now.
+    fn why_blocked(&self, header: &RunHeader) -> Option<Halt> {
+        let is_elsewhere = header.owner.is_some() && header.owner != self.0.owner.get().copied();
+        if is_elsewhere || header.status.is_over() { None } else { self.blocked().get(&header.key).cloned() }
     }
 
     fn stopped(&self) -> MutexGuard<'_, BTreeMap<String, Halt>> {
         self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A workflow that this engine has met.
+    fn definition_of(&self, name: &str) -> Option<Arc<Definition>> {
+        let started = || self.0.started.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        self.0.workflows.get(name).cloned().or_else(started)
     }
 
     /// As which the store knows this engine.

@@ -1,4 +1,4 @@
-//! Going on with runs: after a restart, after the death of another process, when what a run waits for has come.
+//! Resuming runs: after a restart, after the death of another process, when an answer or a timer has come.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::live::{Beginning, Found, Live, Reservation};
 use super::{Engine, Halt, MissingResources, Run, RunError};
 use crate::event::EventKind;
-use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunQuery, RunStatus, StoreError};
+use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 use crate::table::Definition;
 
 /// How many runs are read at once.
@@ -18,33 +18,32 @@ const AT_ONCE: usize = 32;
 /// How many runs are claimed at once.
 const CLAIMED_AT_ONCE: usize = 1024;
 
-/// What [`Engine::recover`] has found.
+/// The result of [`Engine::recover`].
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Runs that go on in this process.
+    /// Runs that were resumed in this process.
     pub resumed: Vec<Run<Json>>,
-    /// Runs that cannot go on here, and why. They are not lost, and are tried again by the next call.
+    /// Runs that cannot be resumed here, and why. They are not lost, and the next call tries them again.
     pub failed: Vec<(String, RunError)>,
-    /// Unfinished runs of workflows that are not registered, with the name of the workflow. They are left alone.
+    /// Unfinished runs of workflows that are not registered, with the name of the workflow. They are not changed.
     pub unregistered: Vec<(String, String)>,
 }
 
 impl Engine {
-    /// Goes on with every unfinished run of the registered workflows that no living process drives, and from here on
-    /// also with those of processes that die. Runs that wait for an answer or a timer go on when it comes, and cost no
-    /// memory until then; a timer that came due while nothing ran has come.
+    /// Resumes every unfinished run of a registered workflow that no live process owns, and from now on takes over runs
+    /// whose process dies. Runs that wait for an answer or a timer are resumed when it comes, and use no memory until
+    /// then. A timer that was due while no process ran fires at once.
     ///
-    /// What is on record is not executed again. A node that was under way runs again from its top, with every answer,
-    /// step and child that is on record given back; one that is `at_most_once` ends with
+    /// Recorded results are not executed again. A node that was running starts again from the top, with its recorded
+    /// answers, steps and children returned to it; an `at_most_once` node ends with
     /// [`Fault::Interrupted`](crate::Fault::Interrupted).
     ///
     /// # Errors
-    /// Where the store cannot be read or written. What keeps a single run from going on is in
-    /// [`Recovery::failed`].
+    /// If the store cannot be read or written. The error of a single run is in [`Recovery::failed`].
     pub async fn recover(&self) -> Result<Recovery, StoreError> {
         let mut recovery = Recovery::default();
-        self.refused().clear();
+        self.blocked().clear();
         self.0.recovers.store(true, Ordering::Release);
         // One that goes on and is stopped at once, by whatever, could be claimed for ever.
         let mut seen = Vec::new();
@@ -57,7 +56,7 @@ impl Engine {
             }
             seen.extend(claimed.runs.iter().map(|header| header.key));
             for damaged in claimed.damaged {
-                self.refused().insert(damaged.key);
+                self.blocked().insert(damaged.key, Halt::Store(damaged.error.clone()));
                 recovery.failed.push((damaged.id, RunError::Store(damaged.error)));
             }
             let resumed = futures::stream::iter(claimed.runs).map(|header| async move {
@@ -76,9 +75,10 @@ impl Engine {
         for id in stopped {
             self.let_wait(&id).await?;
         }
+        self.blocked_while_waiting(&mut recovery).await?;
         let query = RunQuery {
             not_workflows: self.0.workflows.keys().cloned().collect(),
-            status: vec![RunStatus::Running, RunStatus::Waiting],
+            status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
             ..RunQuery::default()
         };
         let others = self.0.store.list(query).await?;
@@ -91,7 +91,7 @@ impl Engine {
     pub(super) async fn claim(&self, only: Option<&RunHeader>) -> Result<Claim, StoreError> {
         let mut except = self.0.runs.keys();
         if only.is_none() {
-            except.extend(&*self.refused());
+            except.extend(self.blocked().keys());
         }
         Ok(Claim {
             owner: self.owner().await?,
@@ -111,10 +111,7 @@ impl Engine {
     /// Goes on with a run that this engine has claimed; the run as it is here, where somebody else was faster.
     pub(super) async fn resume(&self, header: RunHeader) -> Result<Arc<Live>, Halt> {
         let definition = self.0.workflows.get(&header.workflow).cloned();
-        let definition = definition.ok_or_else(|| Halt::GraphChanged {
-            workflow: header.workflow.clone(),
-            changes: vec!["the workflow is not registered".to_owned()],
-        })?;
+        let definition = definition.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
         loop {
             match self.reserve(&header.id) {
                 Found::Live(live) => return Ok(live),
@@ -171,16 +168,66 @@ impl Engine {
         definition: &Arc<Definition>,
     ) -> Result<Arc<Live>, Halt> {
         let gone_on = self.begin_again(reservation, header, definition).await;
-        match gone_on {
+        match &gone_on {
             Ok(_) => {
-                self.refused().remove(&header.key);
+                self.blocked().remove(&header.key);
             }
-            Err(_) => {
-                self.refused().insert(header.key);
+            Err(halt) => {
+                self.blocked().insert(header.key, halt.clone());
                 self.give_up(header).await;
             }
         }
         gone_on
+    }
+
+    /// A run that was driven here cannot be resumed by this program: it is left to others.
+    pub(super) fn block(&self, key: RunKey, id: &str, halt: &Halt) {
+        self.blocked().insert(key, halt.clone());
+        let (engine, id) = (self.clone(), id.to_owned());
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        runtime.spawn(async move {
+            if let Ok(Some(header)) = engine.0.store.header(&id).await {
+                engine.give_up(&header).await;
+            }
+        });
+    }
+
+    /// Runs that wait, and that this program could not resume if what they wait for came.
+    async fn blocked_while_waiting(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+        for (name, definition) in &self.0.workflows {
+            let query = RunQuery {
+                workflow: Some(name.clone()),
+                not_graph: Some(self.graph_of(definition).0),
+                status: vec![RunStatus::Waiting, RunStatus::Sleeping],
+                ..RunQuery::default()
+            };
+            for header in self.0.store.list(query).await? {
+                if self.0.runs.get(&header.id).is_some() || self.blocked().contains_key(&header.key) {
+                    continue;
+                }
+                let mut history = self.0.store.read(header.key, 0, usize::MAX).await?;
+                if let Err(halt) = self.adapt(&header, definition, &mut history).await {
+                    self.blocked().insert(header.key, halt.clone());
+                    recovery.failed.push((header.id, halt.into()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nobody alive drives a run that this engine cannot resume, since its workflow is not registered.
+    pub(super) async fn is_abandoned(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        if self.definition_of(&header.workflow).is_some() || header.status.is_over() {
+            return Ok(false);
+        }
+        if header.owner.is_some() {
+            // Only the store knows whether its owner lives; what it gives is given back.
+            let claimed = self.0.store.claim(self.claim(Some(header)).await?).await?;
+            let Some(mine) = claimed.runs.into_iter().find(|run| run.key == header.key) else { return Ok(false) };
+            self.disown(&mine).await?;
+        }
+        self.blocked().insert(header.key, Halt::NotRegistered { workflow: header.workflow.clone() });
+        Ok(true)
     }
 
     pub(super) async fn begin_again(
@@ -215,7 +262,7 @@ impl Engine {
         let before = self.adapt(&header, definition, &mut history).await?;
         let graph = self.graph_of(definition);
         let new_graph = before.map(|before| (before, graph));
-        let history = super::retry::effective(history);
+        let history = super::history::effective(history);
         let start = Beginning { input, recorded: Arc::new(recorded), state, history, new_graph };
         self.launch(reservation, &header, definition, start)
     }
@@ -223,7 +270,7 @@ impl Engine {
     /// Leaves a run that cannot go on here to others.
     pub(super) async fn give_up(&self, header: &RunHeader) {
         if let Err(error) = self.disown(header).await {
-            tracing::warn!(run = header.id, %error, "a run that cannot go on here could not be left to others");
+            tracing::warn!(run = header.id, %error, "a run that cannot be resumed here could not be released");
         }
     }
 

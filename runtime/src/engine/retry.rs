@@ -1,25 +1,26 @@
-//! Going on after a failure, and going another way from a point in an old run.
+//! Retrying a failed run, and forking a run at an event.
 
 use std::future::IntoFuture;
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
+use super::history::Deriver;
 use super::live::Found;
 use super::{Engine, Run, RunError};
-use crate::driver::below;
 use crate::event::{Event, EventKind};
-use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
+use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError};
 
-/// A run could not be retried or forked. Nothing has changed.
-#[derive(Clone, PartialEq, thiserror::Error)]
+/// A run could not be retried. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetryError {
     /// There is no such run.
     #[error("there is no run `{run}`")]
     UnknownRun {
-        /// The id that was asked for.
+        /// The requested id.
         run: String,
     },
     /// The run has not failed.
@@ -27,27 +28,45 @@ pub enum RetryError {
     NotFailed {
         /// The run.
         run: String,
-        /// What it does instead.
+        /// Its state.
         state: &'static str,
-        /// What can be done.
+        /// What to do instead.
         help: &'static str,
     },
-    /// Nothing is on record under a path.
-    #[error("run `{run}` has nothing on record under `{path}`; `engine.history(..)` shows what there is")]
+    /// The run has no events at a path.
+    #[error("run `{run}` has no events at `{path}`; `engine.history(..)` lists its events")]
     UnknownPath {
         /// The run.
         run: String,
         /// The path.
         path: String,
     },
-    /// The point to fork at is behind the run's last record.
-    #[error("run `{run}` has {records} records, so it cannot be forked at {at}")]
-    NoSuchRecord {
+    /// The run cannot be resumed in this process.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A run could not be forked. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// There is no such run.
+    #[error("there is no run `{run}`")]
+    UnknownRun {
+        /// The requested id.
+        run: String,
+    },
+    /// The run has no such event to fork before.
+    #[error("run `{run}` has {records} events, so it cannot be forked before event {before}")]
+    NoSuchEvent {
         /// The run.
         run: String,
-        /// What was asked for.
-        at: u64,
-        /// How many records there are.
+        /// The requested event.
+        before: u64,
+        /// How many recorded events there are.
         records: u64,
     },
     /// The id for the new run is taken.
@@ -56,7 +75,7 @@ pub enum RetryError {
         /// The id.
         id: String,
     },
-    /// The run cannot go on in this process.
+    /// The new run cannot run in this process.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The store cannot be read or written.
@@ -64,88 +83,76 @@ pub enum RetryError {
     Store(#[from] StoreError),
 }
 
-impl std::fmt::Debug for RetryError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Display::fmt(self, f)
-    }
-}
-
-/// A failed run that goes on when this is awaited, which gives the [`Run`].
-#[must_use = "nothing goes on before it is awaited"]
+/// A retry of a failed run. Awaiting it resumes the run and returns the [`Run`].
+#[must_use = "nothing is retried before it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Retry {
     engine: Engine,
     run: String,
-    from: Vec<String>,
-    force: Vec<String>,
+    from_nodes: Vec<String>,
+    rerun: Vec<String>,
 }
 
-/// A new run from a point in an old one; it starts when this is awaited, which gives the [`Run`].
+/// A new run from an event of an old one. Awaiting it starts the run and returns the [`Run`].
 #[must_use = "nothing starts before it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Fork {
     engine: Engine,
     run: String,
-    at: u64,
+    before: Option<u64>,
     id: Option<String>,
 }
 
 impl Engine {
-    /// Goes on with a run that has failed or was cancelled, from where it failed. What is on record is reused: nodes
-    /// that are done stay done, and the one that failed gets all of its attempts again, with the steps, children and
-    /// answers that it had.
+    /// Resumes a run that has failed or was cancelled, from where it failed. Recorded results are reused: completed
+    /// nodes are not executed again, and the node that failed has all of its attempts again, with its recorded steps,
+    /// children and answers.
     ///
-    /// Awaiting it gives a [`RetryError`] where the run is not there, has not failed, or cannot go on in this process.
+    /// Awaiting it returns a [`RetryError`] if there is no such run, if it has not failed, or if it cannot be resumed
+    /// in this process.
     pub fn retry(&self, run: impl Into<String>) -> Retry {
-        Retry { engine: self.clone(), run: run.into(), from: Vec::new(), force: Vec::new() }
+        Retry { engine: self.clone(), run: run.into(), from_nodes: Vec::new(), rerun: Vec::new() }
     }
 
-    /// A new run of the same workflow that begins with the first `at` records of an old one, as if they were its own, and
-    /// goes on from there. The old run never changes. [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
+    /// A new run of the same workflow that starts with the events of an old one and continues from there.
+    /// [`Fork::before`] says how many of them; without it, all that came before the old run ended. The old run never
+    /// changes. [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
     /// [`RunFilter::forked_from`](crate::RunFilter::forked_from) link the two.
     ///
-    /// `at` is the number of the first event that is not taken over: `event.seq` of what is to happen otherwise, or
-    /// `event.seq + 1` of the last one that is to stand. What the old run ended with is never taken over.
-    pub fn fork(&self, run: impl Into<String>, at: u64) -> Fork {
-        Fork { engine: self.clone(), run: run.into(), at, id: None }
+    /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
+    /// cannot run in this process.
+    pub fn fork(&self, run: impl Into<String>) -> Fork {
+        Fork { engine: self.clone(), run: run.into(), before: None, id: None }
     }
 
-    /// What has happened in a run, from its first record on.
+    /// The recorded events of a run; `None` if there is no such run.
     ///
     /// # Errors
-    /// Where the store cannot be read; `None` where there is no such run.
+    /// If the store cannot be read.
     pub async fn history(&self, run: &str) -> Result<Option<Vec<Event>>, StoreError> {
         let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
         let stored = self.0.store.read(header.key, 0, usize::MAX).await?;
-        let event = |Stored { seq, time, record }| Event {
-            version: Event::VERSION,
-            run_id: run.to_owned(),
-            seq,
-            time,
-            path: record.path,
-            kind: record.kind,
-        };
-        Ok(Some(stored.into_iter().map(event).collect()))
+        Ok(Some(Deriver::of(self, &header).events(&header.id, stored)))
     }
 }
 
 impl Retry {
-    /// This node runs again as if it had never started, and so does all behind it. Paths are those of events,
+    /// Runs this node again as if it had never started, and all nodes after it. Paths are those of events,
     /// `checkout/draft#2`.
-    pub fn from(mut self, path: impl Into<String>) -> Self {
-        self.from.push(path.into());
+    pub fn from_node(mut self, path: impl Into<String>) -> Self {
+        self.from_nodes.push(path.into());
         self
     }
 
-    /// This node, step or child runs again, though it is done, and so does all behind it; the steps, children and answers
-    /// of the node are given back. For a step or a child, the node that has asked for it runs again.
-    pub fn force(mut self, path: impl Into<String>) -> Self {
-        self.force.push(path.into());
+    /// Runs this completed node, step or child again, and all nodes after it. The node's recorded steps, children and
+    /// answers are returned to it. For a step or a child, the node that requested it runs again.
+    pub fn rerun(mut self, path: impl Into<String>) -> Self {
+        self.rerun.push(path.into());
         self
     }
 
     async fn retry(self) -> Result<Run<Json>, RetryError> {
-        let Retry { engine, run, from, force } = self;
+        let Retry { engine, run, from_nodes, rerun } = self;
         let reservation = loop {
             match engine.reserve(&run) {
                 Found::Free(reservation) => break reservation,
@@ -153,22 +160,24 @@ impl Retry {
                 Found::Live(_) => return Err(goes_on(&run)),
             }
         };
-        let header = header_of(&engine, &run).await?;
+        let header = engine.0.store.header(&run).await?;
+        let header = header.ok_or_else(|| RetryError::UnknownRun { run: run.clone() })?;
         let definition = engine.0.workflows.get(&header.workflow).cloned().ok_or_else(|| not_registered(&header))?;
         match header.status {
             RunStatus::Failed | RunStatus::Cancelled => {}
             RunStatus::Completed => {
-                let (state, help) = ("has its output", "`engine.fork(..)` starts another one from a point in it");
+                let (state, help) = ("has completed", "`engine.fork(..)` starts a new run from one of its events");
                 return Err(RetryError::NotFailed { run, state, help });
             }
             _ => return Err(goes_on(&run)),
         }
         let history = engine.0.store.read(header.key, 0, usize::MAX).await?;
-        for path in from.iter().chain(&force) {
+        for path in from_nodes.iter().chain(&rerun) {
             if !history.iter().any(|stored| stored.record.path == *path) {
                 return Err(RetryError::UnknownPath { run, path: path.clone() });
             }
         }
+        let voids = engine.voids(&header, &definition, history, &from_nodes, &rerun).await.map_err(RunError::from)?;
         let owner = engine.owner().await?;
         let append = Append {
             run: header.key,
@@ -176,7 +185,7 @@ impl Retry {
             time: engine.0.env.clock.now(),
             records: Arc::new(vec![Record {
                 path: header.workflow.clone(),
-                kind: EventKind::RunRetried { from, force },
+                kind: EventKind::RunRetried { voids, from_nodes, rerun },
             }]),
             header: HeaderChange {
                 status: Some((RunStatus::Running, None)),
@@ -203,41 +212,48 @@ fn goes_on(run: &str) -> RetryError {
     RetryError::NotFailed { run: run.to_owned(), state, help }
 }
 
-fn not_registered(header: &RunHeader) -> RetryError {
-    let changes = vec!["the workflow is not registered".to_owned()];
-    RetryError::Run(RunError::GraphChanged { workflow: header.workflow.clone(), changes })
-}
-
-async fn header_of(engine: &Engine, run: &str) -> Result<RunHeader, RetryError> {
-    let header = engine.0.store.header(run).await?;
-    header.ok_or_else(|| RetryError::UnknownRun { run: run.to_owned() })
+fn not_registered(header: &RunHeader) -> RunError {
+    RunError::NotRegistered { workflow: header.workflow.clone() }
 }
 
 impl Fork {
-    /// The id of the new run, a new UUID where none is given.
+    /// The first event that the new run does not start with: `event.seq` of what is to happen differently. How the old
+    /// run ended is never copied.
+    pub fn before(mut self, seq: u64) -> Self {
+        self.before = Some(seq);
+        self
+    }
+
+    /// Sets the id of the new run. The default is a new UUID.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    async fn fork(self) -> Result<Run<Json>, RetryError> {
-        let Fork { engine, run, at, id } = self;
-        let old = header_of(&engine, &run).await?;
+    async fn fork(self) -> Result<Run<Json>, ForkError> {
+        let Fork { engine, run, before, id } = self;
+        let old = engine.0.store.header(&run).await?;
+        let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;
         let definition = engine.0.workflows.get(&old.workflow).cloned().ok_or_else(|| not_registered(&old))?;
         let history = engine.0.store.read(old.key, 0, usize::MAX).await?;
-        if at == 0 || at > history.len() as u64 {
-            return Err(RetryError::NoSuchRecord { run, at, records: history.len() as u64 });
+        let records = history.len() as u64;
+        let at = before.unwrap_or(records);
+        if at == 0 || at > records {
+            return Err(ForkError::NoSuchEvent { run, before: at, records });
         }
+        // What the old run has ended with, or was about to, is what is to happen otherwise.
+        let voids = engine.voids(&old, &definition, history.clone(), &[], &[]).await.map_err(RunError::from)?;
+        let voids: Vec<Range<u64>> = voids.into_iter().filter(|void| void.start < at).collect();
+        let voids: Vec<Range<u64>> = voids.into_iter().map(|void| void.start..void.end.min(at)).collect();
         let taken = usize::try_from(at).unwrap_or(usize::MAX);
         let mut records: Vec<Record> = history.into_iter().take(taken).map(|stored| stored.record).collect();
-        // What it ended with, or was about to, is what is to happen otherwise.
-        while records.len() > 1 && records.last().is_some_and(|last| ends(&last.kind)) {
-            records.pop();
-        }
+        // Also without any: time limits begin anew.
+        let kind = EventKind::RunRetried { voids, from_nodes: Vec::new(), rerun: Vec::new() };
+        records.push(Record { path: old.workflow.clone(), kind });
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.reserve(&id) {
             Found::Free(reservation) => reservation,
-            _ => return Err(RetryError::IdTaken { id }),
+            _ => return Err(ForkError::IdTaken { id }),
         };
         let graph = match engine.0.store.graph(old.graph).await? {
             Some(body) => Arc::new((old.graph, body)),
@@ -254,7 +270,7 @@ impl Fork {
         };
         let header = match engine.0.store.create(new).await? {
             Created::New(header) => header,
-            Created::Existing(_) => return Err(RetryError::IdTaken { id }),
+            Created::Existing(_) => return Err(ForkError::IdTaken { id }),
         };
         match engine.begin_again(reservation, &header, &definition).await {
             Ok(live) => Ok(Run::of_live(&engine, live)),
@@ -264,15 +280,6 @@ impl Fork {
             }
         }
     }
-}
-
-/// Whether a fork does without this where it stands last.
-fn ends(kind: &EventKind) -> bool {
-    kind.is_terminal()
-        || matches!(
-            kind,
-            EventKind::NodeFailed { retry_in: None, .. } | EventKind::NodeCancelled | EventKind::CancelRequested
-        )
 }
 
 impl IntoFuture for Retry {
@@ -285,50 +292,10 @@ impl IntoFuture for Retry {
 }
 
 impl IntoFuture for Fork {
-    type Output = Result<Run<Json>, RetryError>;
+    type Output = Result<Run<Json>, ForkError>;
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.fork())
     }
-}
-
-/// The records without those that a retry says are not to count.
-pub(super) fn effective(history: Vec<Stored>) -> Vec<Stored> {
-    if !history.iter().any(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. })) {
-        return history;
-    }
-    let mut kept: Vec<Stored> = Vec::with_capacity(history.len());
-    for stored in history {
-        if let EventKind::RunRetried { from, force } = &stored.record.kind
-            && !(from.is_empty() && force.is_empty())
-        {
-            let dynamic: Vec<&String> = force.iter().filter(|path| is_asked_for(&kept, path)).collect();
-            kept.retain(|stored| counts(stored, from, force, &dynamic));
-        }
-        kept.push(stored);
-    }
-    kept
-}
-
-/// Whether a path is that of something that a node has asked its context for.
-fn is_asked_for(history: &[Stored], path: &str) -> bool {
-    let Some((parent, _)) = path.rsplit_once('/') else { return false };
-    history.iter().any(|stored| {
-        stored.record.path == parent && matches!(stored.record.kind, EventKind::NodeStarted { inside: None, .. })
-    })
-}
-
-fn counts(stored: &Stored, from: &[String], force: &[String], dynamic: &[&String]) -> bool {
-    let path = stored.record.path.as_str();
-    let is_at_or_below = |of: &str| path == of || below(path, of);
-    let is_done = matches!(
-        stored.record.kind,
-        EventKind::NodeCompleted { .. } | EventKind::NodeFailed { .. } | EventKind::NodeWaiting { .. }
-    );
-    if from.iter().any(|from| is_at_or_below(from)) || dynamic.iter().any(|forced| is_at_or_below(forced)) {
-        return false;
-    }
-    // What is above a step or a child that runs again is not done either.
-    !(is_done && force.iter().any(|forced| path == forced || below(forced, path)))
 }

@@ -1,4 +1,4 @@
-//! A run as its caller holds it.
+//! The handle to a run.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,17 +7,18 @@ use std::sync::{Arc, PoisonError};
 use serde_json::Value as Json;
 
 use super::events::LOOK;
+use super::history::effective;
 use super::live::{End, Live};
 use super::{Engine, Events, Halt, RunError};
 use crate::driver::Progress;
 use crate::event::EventKind;
 use crate::fault::Failure;
-use crate::node::Travels;
+use crate::node::Payload;
 use crate::question::{AnswerError, Question, Questions};
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
 
-/// A handle to a run, wherever it is driven. Cheap to clone; dropping it leaves the run going.
+/// A handle to a run, whichever process executes it. Cheap to clone. Dropping it does not stop the run.
 pub struct Run<T> {
     engine: Engine,
     id: Arc<str>,
@@ -28,17 +29,17 @@ pub struct Run<T> {
     gives: PhantomData<fn() -> T>,
 }
 
-/// How far a run has come.
+/// The state of a run that has ended or waits.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome<T> {
-    /// It has ended, with its output.
+    /// It has completed, with its output.
     Completed(T),
-    /// It has ended by a node that failed and that nothing routed.
+    /// A node failed, and its error was not routed.
     Failed(Failure),
     /// It was cancelled.
     Cancelled,
-    /// Nothing can move before one of these questions is answered (or a timer runs out).
+    /// It cannot make progress until one of these questions is answered (or a timer fires).
     Waiting(Vec<Question>),
 }
 
@@ -75,30 +76,30 @@ impl<T> Run<T> {
         &self.workflow
     }
 
-    /// What happens in the run, from its beginning; ends with the run.
+    /// The events of the run, from the first one. The stream ends with the run.
     pub fn events(&self) -> Events {
         self.events_from(0)
     }
 
-    /// What happens in the run, from the record of number `seq` on, whether it is already there or comes later.
+    /// The events of the run from number `seq` on, past and future.
     pub fn events_from(&self, seq: u64) -> Events {
         Events::new(&self.engine, &self.id, self.key, seq)
     }
 
-    /// Asks the run to end. Every node that is under way is cancelled; the run has ended, `Cancelled`, when they have
-    /// stopped, which [`outcome`](Self::outcome) waits for. A run that has ended stays as it is, and so does one that is
-    /// failing. One that another process drives is told by the store.
+    /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which
+    /// [`outcome`](Self::outcome) waits for. A run that has ended or is failing does not change. A run of another
+    /// process is cancelled through the store.
     ///
     /// # Errors
-    /// Where that cannot be recorded.
+    /// If the request cannot be recorded.
     pub async fn cancel(&self) -> Result<(), StoreError> {
         self.engine.cancel(&self.id).await
     }
 
-    /// What the run asks and nobody has answered yet.
+    /// The open questions of the run.
     ///
     /// # Errors
-    /// Where the store cannot be read.
+    /// If the store cannot be read.
     pub async fn questions(&self) -> Result<Vec<Question>, StoreError> {
         match self.live() {
             Some(live) => Ok(live.journal.desk.open_questions()),
@@ -109,7 +110,7 @@ impl<T> Run<T> {
     /// Answers a question of the run; see [`Engine::answer`].
     ///
     /// # Errors
-    /// As there.
+    /// See [`Engine::answer`].
     pub async fn answer(&self, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
         self.engine.answer(&self.id, question, answer).await
     }
@@ -121,13 +122,13 @@ impl<T> Run<T> {
     }
 }
 
-impl<T: Travels> Run<T> {
-    /// Waits until the run has ended, or until nothing in it can move before a question is answered. Cancel safe, and may
-    /// be called again: the first call after the end is given the output itself, the others read it from its record.
+impl<T: Payload> Run<T> {
+    /// Waits until the run has ended, or until it cannot make progress without an answer. Cancel safe. It may be called
+    /// again: the first call after the end returns the output itself, later calls read it from its record.
     ///
     /// # Errors
-    /// Where the run goes no further in this process though it has not ended ([`RunError`] says why; it is not lost), and
-    /// [`RunError::Unreadable`] where the recorded output is not a `T`.
+    /// [`RunError`] if the run stopped in this process before it ended (it is not lost), and
+    /// [`RunError::OutputMismatch`] if the recorded output is not a `T`.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
         loop {
             let outcome = match self.live() {
@@ -154,8 +155,8 @@ impl<T: Travels> Run<T> {
         match now.map_err(|_| RunError::ShutDown)? {
             Progress::Waiting => {
                 let open = live.journal.desk.open_questions();
-                // They may all have been answered in this moment, or their nodes have ended: then something moves, and its
-                // driver says so.
+                // They may all have been answered in this moment, or their nodes have ended: then something moves, and
+                // its driver says so.
                 if open.is_empty() {
                     let _gone = progress.changed().await;
                     return Ok(None);
@@ -181,7 +182,10 @@ impl<T: Travels> Run<T> {
 
     async fn outcome_of_record(&self) -> Result<Option<Outcome<T>>, RunError> {
         let store = &self.engine.0.store;
-        let header = store.header(&self.id).await?.ok_or(RunError::Gone)?;
+        let header = store.header(&self.id).await?.ok_or(RunError::NotFound)?;
+        if let Some(halt) = self.engine.why_blocked(&header) {
+            return Err(halt.into());
+        }
         match header.status {
             RunStatus::Waiting => {
                 let open = self.engine.asked(self.key).await?.open();
@@ -209,6 +213,9 @@ impl<T: Travels> Run<T> {
         {
             return Err(halt.into());
         }
+        if self.engine.is_abandoned(&header).await? {
+            return Err(RunError::NotRegistered { workflow: header.workflow });
+        }
         tokio::time::sleep(LOOK).await;
         Ok(None)
     }
@@ -216,8 +223,8 @@ impl<T: Travels> Run<T> {
     /// Waits for the output.
     ///
     /// # Errors
-    /// [`RunError`] where there is none, where the run waits for an answer, and where [`outcome`](Self::outcome) gives
-    /// one.
+    /// [`RunError`] if the run failed, was cancelled or waits for an answer, and the errors of
+    /// [`outcome`](Self::outcome).
     pub async fn result(&self) -> Result<T, RunError> {
         match self.outcome().await? {
             Outcome::Completed(output) => Ok(output),
@@ -240,15 +247,15 @@ fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
     }
 }
 
-fn read<T: Travels>(recorded: &Json) -> Result<T, RunError> {
-    T::__from_json(recorded).map_err(|error| RunError::Unreadable { message: error.to_string() })
+fn read<T: Payload>(recorded: &Json) -> Result<T, RunError> {
+    T::__from_json(recorded).map_err(|error| RunError::OutputMismatch { message: error.to_string() })
 }
 
 impl Engine {
     /// What a run has asked, from its records.
     pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
         let mut questions = Questions::default();
-        for stored in self.0.store.read(run, 0, usize::MAX).await? {
+        for stored in effective(self.0.store.read(run, 0, usize::MAX).await?) {
             questions.apply(&stored.record.path, &stored.record.kind);
         }
         Ok(questions)

@@ -1,20 +1,20 @@
-//! Ending in good order.
+//! Shutting an engine down.
 
 use super::Engine;
 use crate::driver::Progress;
 
 impl Engine {
-    /// Stops every run of this engine where it stands, and gives all of them up, so that another process can go on with
-    /// them at once. Call it before the process ends: a tokio runtime that is dropped takes its clock and its sockets from
-    /// nodes that are still at work, and what they make of that would be recorded.
+    /// Stops all runs and releases them, so another process can resume them immediately. Call it before the process
+    /// ends: dropping a tokio runtime takes timers and sockets away from running nodes, and the errors that they return
+    /// then would be recorded.
     ///
-    /// What is on record stays, and what nodes have given already is recorded; nodes that are under way are dropped at
-    /// their `.await`, and run again when the run goes on ([`recover`](Self::recover)). One that does not await anything
-    /// is waited for. Whoever waits for a run here gets [`RunError::ShutDown`](super::RunError::ShutDown), and so does
-    /// whoever starts one afterwards. A second call has nothing to do.
+    /// Outputs that nodes have already returned are recorded. Running nodes are dropped at their `.await`, and start
+    /// again when the run is resumed ([`recover`](Self::recover)); a node that does not await is waited for. Waiting
+    /// for a run of this engine, and starting one, then return [`RunError::ShutDown`](super::RunError::ShutDown). A
+    /// second call does nothing.
     ///
     /// # Cancel safety
-    /// The runs stop whether or not this is awaited to its end.
+    /// The runs stop whether or not this is awaited to the end.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -23,7 +23,7 @@ impl Engine {
     /// # graphweft::block_on(async {
     /// let engine = Engine::builder().register::<pay>().build()?;
     /// let run = engine.start::<pay>(4000).await?;
-    /// // .. until somebody presses Ctrl-C
+    /// // .. until Ctrl-C is pressed
     /// engine.shutdown().await;
     /// # drop(run);
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();

@@ -16,7 +16,7 @@ use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record};
 use crate::table::{BoxValue, Definition};
 
-/// A run that starts when this is awaited, which gives a [`Run`] or a [`StartError`].
+/// A new run. Awaiting it starts the run and returns a [`Run`] or a [`StartError`].
 #[must_use = "nothing starts before it is awaited"]
 pub struct Start<T> {
     engine: Engine,
@@ -36,15 +36,15 @@ impl<T> Start<T> {
         Start { engine: engine.clone(), id: None, state: Map::new(), what: Err(error), gives: PhantomData }
     }
 
-    /// The id of the run, a new UUID where none is given. Where there is a run of this id, of the same workflow and
-    /// with the same input, that is the run that is given, whether it goes on, waits or has ended; one whose process has
-    /// died goes on here. With another workflow or another input starting fails.
+    /// Sets the id of the run. The default is a new UUID. If a run with this id, the same workflow and the same input
+    /// exists, that run is returned, whether it runs, waits or has ended; if its process has died it is resumed here.
+    /// With another workflow or input, starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// What stands under a key of the run's state when it begins.
+    /// Sets the initial value of a state key.
     pub fn state<S: Serialize, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
         match serde_json::to_value(value) {
             Ok(value) => {

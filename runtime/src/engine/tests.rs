@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures::StreamExt;
 use serde_json::{Value, json};
@@ -8,10 +8,11 @@ use tokio::sync::Notify;
 use super::live::Found;
 use super::{BuildError, Engine, Outcome, Run, Start, StartError};
 use crate::context::Context;
-use crate::event::{Event, EventKind};
+use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::{Cause, Failure, Fault};
 use crate::node::Node;
 use crate::state::{StateKey, Sum};
+use crate::store::{MemoryStore, NewRun, Record, Store};
 use crate::table::{Definition, ScopeKind};
 use crate::testing::{Made, Step, made};
 use crate::workflow::Workflow;
@@ -180,8 +181,8 @@ async fn events_are_given_from_any_number_on() {
 #[tokio::test]
 async fn events_are_numbered_without_gaps() {
     let run = run(chain().node("a", |input, context: Context| async move {
-        context.say("hello");
-        context.emit(json!({"done": 1}));
+        context.message("hello");
+        context.progress(json!({"done": 1}));
         Step::Give(input)
     }))
     .await;
@@ -201,7 +202,7 @@ async fn events_come_live_and_end_with_the_run() {
         let waits = Arc::clone(&waits);
         async move {
             waits.notified().await;
-            context.emit(json!(50));
+            context.progress(json!(50));
             Step::Give(input)
         }
     });
@@ -266,10 +267,13 @@ async fn a_failed_attempt_is_on_record_with_its_delay() {
     });
     let events: Vec<Event> = run(flow).await.events().collect().await;
     let cause = Cause { chain: vec!["boom".to_owned()], fault: None };
-    assert_eq!(
-        events[2].kind,
-        EventKind::NodeFailed { attempt: 1, cause, retry_in: Some(Duration::from_secs(1)), error: None }
-    );
+    let EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } = &events[2].kind else {
+        panic!("{:?}", events[2])
+    };
+    let delay = time.duration_since(events[2].time).unwrap();
+    assert_eq!(delay.as_secs_f64().round(), 1.0);
+    let then = AfterFailure::RetryAt { time: *time };
+    assert_eq!(events[2].kind, EventKind::NodeFailed { attempt: 1, cause, then, error: None });
 }
 
 #[test]
@@ -278,16 +282,23 @@ fn an_event_is_read_back_as_it_was_written() {
     let kinds = [
         EventKind::RunStarted { workflow: "w".to_owned(), input: json!({"a": 1}), state: serde_json::Map::new() },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None },
-        EventKind::NodeCompleted { label: None, output: Some(json!(null)), error: None, state: Vec::new() },
+        EventKind::NodeCompleted { label: None, output: Some(json!(null)), state: Vec::new() },
         EventKind::NodeFailed {
             attempt: 1,
             cause: failure.cause.clone(),
-            retry_in: Some(Duration::from_millis(1500)),
+            then: AfterFailure::RetryAt { time: std::time::UNIX_EPOCH + Duration::from_millis(1500) },
             error: None,
         },
+        EventKind::NodeFailed {
+            attempt: 1,
+            cause: failure.cause.clone(),
+            then: AfterFailure::Routed { label: "err".to_owned(), error: json!("no") },
+            error: None,
+        },
+        EventKind::RunRetried { voids: vec![1..3, 7..8], from_nodes: Vec::new(), rerun: Vec::new() },
         EventKind::NodeSkipped,
         EventKind::NodeCancelled,
-        EventKind::Said { text: "hello".to_owned() },
+        EventKind::Message { text: "hello".to_owned() },
         EventKind::Progress { data: json!(0.5) },
         EventKind::RunFailed { failure },
         EventKind::RunCancelled,
@@ -295,7 +306,7 @@ fn an_event_is_read_back_as_it_was_written() {
     for kind in kinds {
         let time = std::time::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123);
         let (run_id, path) = ("r".to_owned(), "w/a".to_owned());
-        let event = Event { version: Event::VERSION, run_id, seq: 7, time, path, kind };
+        let event = Event { version: Event::VERSION, run_id, seq: 7, time, path, derived: false, kind };
         let text = serde_json::to_string(&event).unwrap();
         assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event, "{text}");
     }
@@ -316,7 +327,7 @@ async fn missing_resources_are_named_with_the_nodes_that_want_them_and_nothing_r
     let error = start(&engine(), flow, json!(1)).await.unwrap_err();
     let StartError::MissingResources(missing) = error else { panic!("{error}") };
     assert_eq!(missing.0.len(), 1);
-    assert!(missing.to_string().contains("`w/a`, `w/b` want;"), "{missing}");
+    assert!(missing.to_string().contains("`w/a`, `w/b` need;"), "{missing}");
 }
 
 #[tokio::test]
@@ -352,30 +363,30 @@ async fn json_that_fits_runs() {
 async fn an_unknown_workflow_is_refused_with_those_that_there_are() {
     let engine = Engine::builder().register::<Waits>().build().unwrap();
     let error = engine.start_json("wait", json!({})).await.unwrap_err();
-    assert_eq!(error.to_string(), "no workflow `wait` is registered; there is `waits`");
+    assert_eq!(error.to_string(), "workflow `wait` is not registered; registered: `waits`");
 }
 
 #[tokio::test]
 async fn a_run_is_found_by_its_id() {
     let engine = engine();
     start(&engine, chain(), json!(4)).id("x").await.unwrap();
-    let found = engine.run("x").await.unwrap().expect("it is there");
+    let found = engine.get_run("x").await.unwrap().expect("it is there");
     assert_eq!(found.result().await, Ok(json!(4)));
 }
 
 #[tokio::test]
 async fn runs_that_ended_long_ago_are_forgotten() {
-    let engine = Engine::builder().keep_finished(1).build().unwrap();
+    let engine = Engine::builder().max_resident_finished(1).build().unwrap();
     for id in ["x", "y"] {
         start(&engine, chain(), json!(4)).id(id).await.unwrap().outcome().await.unwrap();
     }
-    let found = [engine.run("x").await.unwrap(), engine.run("y").await.unwrap()];
+    let found = [engine.get_run("x").await.unwrap(), engine.get_run("y").await.unwrap()];
     assert_eq!(found.map(|run| run.is_some()), [false, true]);
 }
 
 #[tokio::test]
 async fn a_nested_workflow_that_is_replaced_is_not_entered() {
-    let engine = Engine::builder().replace::<Waits>(|_, _| async { Ok(json!(7)) }).build().unwrap();
+    let engine = Engine::builder().mock::<Waits>(|_, _| async { Ok(json!(7)) }).build().unwrap();
     let inside = made("START>x; x>END").node("x", |_, _| async { panic!("it was entered") });
     // The closure is looked up by the typed layer; here the node's own body stands for that.
     let body = |_, context: Context| async move {
@@ -419,7 +430,7 @@ fn a_run_that_may_not_leave_the_memory_rests_there() {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         runtime.expect("a runtime").block_on(async {
-            let engine = Engine::builder().keep_waiting(0).build().expect("nothing is wrong with it");
+            let engine = Engine::builder().max_resident_waiting(0).build().expect("nothing is wrong with it");
             let asks = |_, context: Context| async move { Step::Give(context.ask::<Value>("q", "?").await) };
             let flow = made("START>a; a>END").node("a", asks).options("a", |of| of.at_most_once = true);
             let run = start(&engine, flow, json!(1)).await.expect("it starts");
@@ -440,4 +451,30 @@ async fn who_waits_for_an_id_is_told_also_where_it_was_free_before_the_wait_bega
     let Found::Reserved(over) = engine.reserve("x") else { panic!("it is reserved") };
     drop(first);
     tokio::time::timeout(Duration::from_secs(10), over.cancelled()).await.expect("it is told");
+}
+
+/// The process died between the two records of an attempt that could not enter its graph.
+#[tokio::test]
+async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resumed() {
+    let flow = made("START>n; n>END").inside("n", ScopeKind::Nested, made("START>x; x>END").named("inner")).build();
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).knows(&flow).build().unwrap();
+    let begins = EventKind::RunStarted { workflow: "w".to_owned(), input: json!(1), state: serde_json::Map::new() };
+    let enters = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+    let record = |path: &str, kind| Record { path: path.to_owned(), kind };
+    let new = NewRun {
+        id: "x".to_owned(),
+        workflow: "w".to_owned(),
+        owner: None,
+        graph: engine.graph_of(&flow),
+        forked_from: None,
+        time: SystemTime::now(),
+        records: vec![record("w", begins), record("w/n", enters)],
+    };
+    store.create(new).await.unwrap();
+    engine.recover().await.unwrap();
+    let run = engine.get_run("x").await.unwrap().unwrap();
+    let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it ends");
+    let Outcome::Failed(failure) = outcome.unwrap() else { panic!("it fails") };
+    assert_eq!(failure.path, "w/n");
 }

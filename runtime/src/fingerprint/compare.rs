@@ -42,9 +42,9 @@ impl Pair<'_> {
         let Some(now) = now.map(|at| &self.is.nodes[at]) else {
             let claims = self.is.nodes.iter().filter(|node| node.was.contains(&then.name)).count();
             return vec![match claims {
-                0 => format!("it is gone; where it has another name now, say so there with `was = \"{}\"`", then.name),
-                1 => "it is gone: the node that was called so is another one of the run's nodes".to_owned(),
-                _ => format!("it is not clear which node it is now: {claims} nodes say that they were called so"),
+                0 => format!("it was removed; if it was renamed, add `renamed_from = \"{}\"` to the node", then.name),
+                1 => "it was removed: the node with that former name is another node of the run".to_owned(),
+                _ => format!("it was renamed ambiguously: {claims} nodes have that former name"),
             }];
         };
         let mut changes = Vec::new();
@@ -60,7 +60,7 @@ impl Pair<'_> {
         let known: BTreeSet<String> =
             now.routes.iter().filter_map(|route| route.label.as_deref()).flat_map(alternatives).collect();
         let lost = seen.labels.iter().filter(|label| !alternatives(label).all(|one| known.contains(&one)));
-        changes.extend(lost.map(|label| format!("it went by the label `{label}`, which it does not have any more")));
+        changes.extend(lost.map(|label| format!("it took the label `{label}`, which it no longer has")));
         let today = |name: &str| {
             let at = self.was.nodes.iter().position(|node| node.name == name);
             match at {

@@ -19,7 +19,7 @@ fn print_with(made: Made, change: impl FnOnce(&mut Definition)) -> Arc<Fingerpri
 }
 
 fn was(made: Made, name: &str, former: &'static [&'static str]) -> Arc<Fingerprint> {
-    print_with(made, |definition| entry(definition, name).was = former)
+    print_with(made, |definition| entry(definition, name).renamed_from = former)
 }
 
 fn entry<'d>(definition: &'d mut Definition, name: &str) -> &'d mut crate::table::Entry {
@@ -125,7 +125,7 @@ fn a_node_that_has_run_is_still_there() {
     let now = print(made("START>a; a>c; c>END"));
     assert_eq!(
         changes(&then, "w/a w/b?", &now),
-        ["node `w/b`: it is gone; where it has another name now, say so there with `was = \"b\"`"]
+        ["node `w/b`: it was removed; if it was renamed, add `renamed_from = \"b\"` to the node"]
     );
 }
 
@@ -152,8 +152,8 @@ fn the_sources_of_a_node_may_have_other_names_now() {
 fn two_nodes_may_have_changed_names() {
     let then = print(made("START>a; a>b; b>END"));
     let now = print_with(made("START>b; b>a; a>END"), |definition| {
-        entry(definition, "a").was = &["b"];
-        entry(definition, "b").was = &["a"];
+        entry(definition, "a").renamed_from = &["b"];
+        entry(definition, "b").renamed_from = &["a"];
     });
     let translation = translation(&then, "w/a w/b", &now);
     assert_eq!((translation.path("w/a"), translation.path("w/b")), ("w/b".into(), "w/a".into()));
@@ -163,8 +163,8 @@ fn two_nodes_may_have_changed_names() {
 fn names_may_have_moved_on_by_one() {
     let then = print(made("START>a; a>b; b>END"));
     let now = print_with(made("START>b; b>c; c>END"), |definition| {
-        entry(definition, "b").was = &["a"];
-        entry(definition, "c").was = &["b"];
+        entry(definition, "b").renamed_from = &["a"];
+        entry(definition, "c").renamed_from = &["b"];
     });
     let translation = translation(&then, "w/a w/b", &now);
     assert_eq!((translation.path("w/a"), translation.path("w/b")), ("w/b".into(), "w/c".into()));
@@ -174,8 +174,8 @@ fn names_may_have_moved_on_by_one() {
 fn a_former_name_from_before_the_record_means_nothing() {
     let swapped = |text| {
         print_with(made(text), |definition| {
-            entry(definition, "a").was = &["b"];
-            entry(definition, "b").was = &["a"];
+            entry(definition, "a").renamed_from = &["b"];
+            entry(definition, "b").renamed_from = &["a"];
         })
     };
     let (then, now) = (swapped("START>a; a>b; b>END"), swapped("START>a; a>b; b>c; c>END"));
@@ -186,13 +186,10 @@ fn a_former_name_from_before_the_record_means_nothing() {
 fn two_nodes_that_were_one_are_not_clear() {
     let then = print(made("START>a; a>END"));
     let now = print_with(made("START>x; x>y; y>END"), |definition| {
-        entry(definition, "x").was = &["a"];
-        entry(definition, "y").was = &["a"];
+        entry(definition, "x").renamed_from = &["a"];
+        entry(definition, "y").renamed_from = &["a"];
     });
-    assert_eq!(
-        changes(&then, "w/a", &now),
-        ["node `w/a`: it is not clear which node it is now: 2 nodes say that they were called so"]
-    );
+    assert_eq!(changes(&then, "w/a", &now), ["node `w/a`: it was renamed ambiguously: 2 nodes have that former name"]);
 }
 
 #[test]
@@ -200,7 +197,7 @@ fn a_node_cannot_have_been_two_of_the_runs_nodes() {
     let then = print(made("START>a; a>b; b>END"));
     let now = was(made("START>b; b>END"), "b", &["a"]);
     let changes = changes(&then, "w/a", &now);
-    assert_eq!(changes, ["node `w/a`: it is gone: the node that was called so is another one of the run's nodes"]);
+    assert_eq!(changes, ["node `w/a`: it was removed: the node with that former name is another node of the run"]);
 }
 
 #[test]
@@ -238,10 +235,7 @@ fn the_label_that_a_node_took_is_still_there() {
     let then = print(made("START>a; a>ok:b; a>err:c; (b/c)>END"));
     let now = print(made("START>a; a>ok:b; a>bad:c; (b/c)>END"));
     assert_eq!(changes(&then, "w/a=ok", &now), [""; 0]);
-    assert_eq!(
-        changes(&then, "w/a=err", &now),
-        ["node `w/a`: it went by the label `err`, which it does not have any more"]
-    );
+    assert_eq!(changes(&then, "w/a=err", &now), ["node `w/a`: it took the label `err`, which it no longer has"]);
 }
 
 #[test]
@@ -250,7 +244,7 @@ fn an_error_went_by_a_label_too() {
     let mut past = past(&then, "");
     past.error_routed("w/a", "err");
     let changes = past.under(&print(made("START>a; a>END"))).unwrap_err();
-    assert_eq!(changes[0].what, "it went by the label `err`, which it does not have any more");
+    assert_eq!(changes[0].what, "it took the label `err`, which it no longer has");
 }
 
 #[test]
@@ -330,7 +324,7 @@ fn a_nested_workflow_is_looked_into() {
 fn a_node_of_a_nested_workflow_may_have_another_name_now() {
     let then = print(nested(made("START>pack; pack>send; send>END")));
     let mut inside = Arc::into_inner(made("START>wrap; wrap>send; send>END").named("delivery").build()).unwrap();
-    entry(&mut inside, "wrap").was = &["pack"];
+    entry(&mut inside, "wrap").renamed_from = &["pack"];
     let now = print(made("START>a; a>deliver; deliver>END").enters("deliver", ScopeKind::Nested, Arc::new(inside)));
     let translation = translation(&then, "w/a w/deliver/pack", &now);
     assert_eq!(translation.path("w/deliver#2/pack#3"), "w/deliver#2/wrap#3");
@@ -347,7 +341,7 @@ fn the_nodes_of_brackets_are_found_by_their_items() {
     let now = print(each("[x]", "START>y; y>END"));
     assert_eq!(
         changes(&then, "w/a w/[x]? w/x[3]", &now),
-        ["node `w/x`: it is gone; where it has another name now, say so there with `was = \"x\"`"]
+        ["node `w/x`: it was removed; if it was renamed, add `renamed_from = \"x\"` to the node"]
     );
     assert_eq!(
         changes(&then, "w/x", &now),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 use crate::store::Stored;
 
 #[derive(Debug, Default)]
@@ -18,6 +18,7 @@ pub(super) struct Asked {
     is_answered: bool,
     until: Option<SystemTime>,
     has_fired: bool,
+    is_withdrawn: bool,
 }
 
 fn require(holds: bool, what: &str) -> Result<(), String> {
@@ -27,7 +28,8 @@ fn require(holds: bool, what: &str) -> Result<(), String> {
 impl Asked {
     /// Whether it is a question without an answer, or a timer that has not run out.
     pub(super) fn is_waited_for(&self) -> bool {
-        (self.is_asked && !self.is_answered) || (self.until.is_some() && !self.has_fired)
+        let is_open = (self.is_asked && !self.is_answered) || (self.until.is_some() && !self.has_fired);
+        is_open && !self.is_withdrawn
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -35,7 +37,7 @@ impl Asked {
     }
 
     pub(super) fn is_under_way(&self) -> bool {
-        self.is_under_way
+        self.is_under_way && !self.is_withdrawn
     }
 
     /// Takes the next record of it.
@@ -43,7 +45,20 @@ impl Asked {
     /// # Errors
     /// What that breaks.
     pub(super) fn follow(&mut self, stored: &Stored, resumed: u32, late: Duration) -> Result<(), String> {
+        let is_again = stored.record.kind == EventKind::RequestReopened;
+        require(!self.is_withdrawn || is_again, "was withdrawn, and something becomes of it")?;
         match &stored.record.kind {
+            EventKind::RequestWithdrawn => {
+                let is_known = self.attempt > 0 || self.is_asked || self.until.is_some();
+                require(is_known, "is withdrawn, and was never asked for")?;
+                self.is_withdrawn = true;
+                Ok(())
+            }
+            EventKind::RequestReopened => {
+                require(self.is_withdrawn, "is reopened, and was not withdrawn")?;
+                self.is_withdrawn = false;
+                Ok(())
+            }
             EventKind::NodeStarted { attempt, .. } => {
                 require(!self.is_done, "is on record, and begins again")?;
                 let again = self.is_under_way && *attempt == self.attempt;
@@ -60,19 +75,25 @@ impl Asked {
                 (self.is_under_way, self.is_done) = (false, true);
                 Ok(())
             }
-            EventKind::NodeFailed { attempt, retry_in, .. } => {
+            EventKind::NodeFailed { attempt, then, .. } => {
                 require(self.is_under_way && *attempt == self.attempt, "fails in another attempt than it is at")?;
                 self.is_under_way = false;
-                self.delayed = retry_in.map(|delay| stored.time + delay);
+                self.delayed = match then {
+                    AfterFailure::RetryAt { time } => Some(*time),
+                    AfterFailure::Routed { .. } | AfterFailure::Fails => None,
+                };
                 Ok(())
             }
-            EventKind::Asked { .. } => {
+            EventKind::QuestionAsked { .. } => {
                 require(!self.is_asked, "is asked twice")?;
                 self.is_asked = true;
                 Ok(())
             }
             EventKind::Answered { .. } => {
-                require(self.is_asked && !self.is_answered, "is answered and is no open question")?;
+                require(
+                    self.is_asked && !self.is_answered && !self.is_withdrawn,
+                    "is answered and is no open question",
+                )?;
                 self.is_answered = true;
                 Ok(())
             }
@@ -87,7 +108,7 @@ impl Asked {
                 self.has_fired = true;
                 Ok(())
             }
-            EventKind::Said { .. } => Ok(()),
+            EventKind::Message { .. } | EventKind::RunCancelling => Ok(()),
             _ => Err("was asked for, and has no such records".to_owned()),
         }
     }

@@ -93,12 +93,17 @@ fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
         Doing::Step { .. } => step_gives(scenario, &format!("{path}/step:{at}")),
         Doing::Child { .. } => child_gives(scenario, &format!("{path}/child:{at}")),
         Doing::Ask => answer(&format!("{path}/question:{at}")),
-        Doing::Sleep { .. } | Doing::Say | Doing::Job { .. } => 0,
+        Doing::Sleep { .. } | Doing::Race { .. } | Doing::Say | Doing::Job { .. } => 0,
     }
 }
 
 pub(super) fn step_gives(scenario: &Scenario, path: &str) -> u64 {
     drawn(scenario.chance, path, "gives").bits() >> 12
+}
+
+/// By which of the things that a node asks for at once a process begins.
+pub(super) fn turns(scenario: &Scenario, path: &str, at: usize, process: u32) -> usize {
+    drawn(scenario.chance, path, &format!("turns {at} {process}")).below(3)
 }
 
 /// What a job gets.

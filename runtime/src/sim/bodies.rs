@@ -6,6 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::select_all;
 use graphweft_graph::{START, Way};
 use serde_json::Value;
 
@@ -55,7 +57,7 @@ fn made(flow: &Flow) -> Made {
         let data = &proven.graph.nodes[node];
         let special = flow.special(&data.id);
         made = made.options(&data.id, |options| {
-            options.retry = RetryPolicy::attempts(special.max_attempts())
+            options.retry = RetryPolicy::with_max_attempts(special.max_attempts())
                 .initial_delay(Duration::from_millis(20))
                 .backoff_factor(1.5)
                 .jitter(0.0);
@@ -142,12 +144,19 @@ impl Body {
         }
         let mut sum = 0u64;
         for (at, doing) in self.special.does.iter().enumerate() {
+            let waits = !matches!(doing, Doing::Step { .. } | Doing::Say);
+            if waits {
+                world.ledger.waits(path);
+            }
             sum = behaviour::and_then(sum, does(world, path, context, at, *doing).await);
+            if waits {
+                world.ledger.goes_on(path);
+            }
         }
         let choice = self.routing.choose(scenario, path);
         let output = if self.collects {
-            let arrived = context.local().get(ARRIVED).ok().flatten().unwrap_or_default();
-            context.local().merge(ARRIVED, 1);
+            let arrived = context.collector_state().get(ARRIVED).ok().flatten().unwrap_or_default();
+            context.collector_state().merge(ARRIVED, 1);
             if arrived + 1 < behaviour::wants(&self.special, path) {
                 return Step::Wait;
             }
@@ -190,19 +199,21 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                 }
             };
             // It does not know its attempt, and goes by what is on record, which may be behind.
-            let retries = RetryPolicy::attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
+            let retries =
+                RetryPolicy::with_max_attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
             context.step("step", body).key(at).retry(retries).await.unwrap_or(0)
         }
         Doing::Child { fails } => {
             let child = Child { world: world.clone(), of: path.to_owned(), fails };
-            let retries = RetryPolicy::attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
-            context.run_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
+            let retries =
+                RetryPolicy::with_max_attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
+            context.call_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
         }
         Doing::Job { which } => {
             let input = behaviour::job_gets(scenario, &format!("{path}/job:{at}"));
             let gave = match which {
-                0 => context.run_as("job", Job::<0>, input).key(at).await,
-                1 => context.run_as("job", Job::<1>, input).key(at).await,
+                0 => context.call_as("job", Job::<0>, input).key(at).await,
+                1 => context.call_as("job", Job::<1>, input).key(at).await,
                 _ => unreachable!("there are two jobs"),
             };
             behaviour::job_gives(gave.ok().as_ref())
@@ -212,9 +223,21 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
             0
         }
         Doing::Ask => context.ask::<u64>("question", "How much?").key(at).await,
+        Doing::Race { millis } => {
+            let child = Child { world: world.clone(), of: path.to_owned(), fails: 0 };
+            let question = context.ask::<u64>("raced", "How much?").key(at).map(|_| "question").boxed();
+            let timer = context.sleep(Duration::from_millis(millis)).key(format!("race{at}")).map(|()| "timer").boxed();
+            let child = context.call_as("racer", child, at as u64).key(at).map(|_| "child").boxed();
+            // As a `select!`, which polls them in another order each time, but by the scenario.
+            let mut racers = [question, timer, child];
+            racers.rotate_left(behaviour::turns(scenario, path, at, world.ledger.process()));
+            let first = select_all(racers).await.0;
+            world.ledger.decides(path, at, first);
+            0
+        }
         Doing::Say => {
-            context.say("on the way");
-            context.emit(at);
+            context.message("on the way");
+            context.progress(at);
             0
         }
     }

@@ -11,7 +11,7 @@ use super::play::{Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
 use crate::engine::Outcome;
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::store::Stored;
 
@@ -62,7 +62,8 @@ impl Happened {
         };
         for stored in records {
             let path = &stored.record.path;
-            if let EventKind::NodeFailed { retry_in: None, .. } = stored.record.kind
+            if let EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. } =
+                stored.record.kind
                 && sites.is_node(path)
                 && !sites.is_scope(path)
             {
@@ -76,6 +77,15 @@ impl Happened {
                 EventKind::NodeCompleted { label, .. } => {
                     happened.completed.insert(path.clone(), label.clone());
                 }
+                EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, cause, .. } => {
+                    happened.completed.insert(path.clone(), Some(label.clone()));
+                    if cause.fault == Some(Fault::Interrupted) && !sites.is_scope(path) {
+                        happened.interrupted.insert(path.clone());
+                    }
+                    if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) {
+                        happened.conflicted.insert(path.clone());
+                    }
+                }
                 EventKind::NodeSkipped => {
                     happened.skipped.insert(path.clone());
                 }
@@ -85,7 +95,7 @@ impl Happened {
                 {
                     happened.interrupted.insert(path.clone());
                 }
-                EventKind::NodeFailed { cause, retry_in: None, .. }
+                EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. }
                     if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) =>
                 {
                     happened.conflicted.insert(path.clone());
@@ -120,7 +130,7 @@ impl Happened {
 }
 
 fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Played) -> Result<(), String> {
-    let happened = Happened::of(sites, &played.records);
+    let happened = Happened::of(sites, &played.events);
     for path in &happened.interrupted {
         if !scenario.find(name_of(path)).is_some_and(|special| special.at_most_once) {
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));

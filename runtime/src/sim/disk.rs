@@ -13,8 +13,7 @@ use tokio::sync::Notify;
 use super::follow::Follower;
 use super::scenario::{How, StoreFault};
 use crate::store::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, RunStatus, Store,
-    StoreError, Stored,
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
 };
 
 /// What a crash leaves: the store itself, and all that was ever written to it.
@@ -282,7 +281,7 @@ impl Store for Process {
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
-        let rests = matches!(batch.header.status, Some((RunStatus::Waiting, _)));
+        let rests = batch.header.status.is_some_and(|(status, _)| status.is_suspended());
         self.commit(|store| {
             let appended = at_once(store.append(batch));
             self.disk.state().rests = rests && appended == Ok(Appended::Done);

@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value};
 
 use super::asked::Asked;
+use super::folds::Folds;
 use super::ledger::millis;
 use super::progress::Progress;
 use super::scenario::Scenario;
 use super::sites::Sites;
-use crate::core::fold_into;
-use crate::event::EventKind;
+use crate::core::{Run, fold_into};
+use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::state::{StateOp, StateWrite};
 use crate::store::Stored;
@@ -20,6 +21,9 @@ use crate::store::Stored;
 /// What the records so far come to.
 pub(super) struct Follower {
     sites: Arc<Sites>,
+    folds: Folds,
+    /// The records, with what follows from them and is not recorded.
+    events: Vec<Stored>,
     max_concurrency: usize,
     /// How much later than the moment from which a timer counts the record of that moment may be made.
     late: Duration,
@@ -50,6 +54,8 @@ impl Follower {
     pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>) -> Follower {
         Follower {
             sites: Arc::clone(sites),
+            folds: Folds::new(scenario, sites),
+            events: Vec::new(),
             max_concurrency: scenario.max_concurrency,
             late: Duration::from_millis(scenario.commit_takes),
             records: 0,
@@ -77,18 +83,46 @@ impl Follower {
         self.records
     }
 
-    /// Whether it is on record that the run is to end.
-    pub(super) fn cancel_is_requested(&self) -> bool {
-        self.cancel_requested
-    }
-
     /// Takes the next record.
     ///
     /// # Errors
     /// What does not hold behind it.
     pub(super) fn follow(&mut self, stored: &Stored) -> Result<(), String> {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
-        self.fold(stored).map_err(|why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind)))
+        let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
+        self.events.push(stored.clone());
+        let derived = self.folds.take(stored).map_err(says)?;
+        self.fold(stored).map_err(says)?;
+        for record in derived {
+            let says = |why| format!("`{}` {why} (follows from record {})", record.path, stored.seq);
+            let derived = Stored { record: record.clone(), ..stored.clone() };
+            self.events.push(derived.clone());
+            if !self.is_retried {
+                self.node(&derived).map_err(says)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The records, with what follows from them and is not recorded.
+    pub(super) fn events(&self) -> Vec<Stored> {
+        self.events.clone()
+    }
+
+    /// The fold of the run, or of a child of it.
+    pub(super) fn fold_of(&self, child: Option<&str>) -> Option<&Run<()>> {
+        self.folds.of(child)
+    }
+
+    /// What nodes have asked for, as the fold of what was recorded.
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests_of(&self.folds.requests())
+    }
+
+    /// Those among these, by path, that are no nodes of graphs.
+    pub(super) fn requests_of(&self, all: &[(String, String)]) -> Vec<String> {
+        let requests = all.iter().filter(|(path, _)| !self.sites.is_node(path));
+        requests.map(|(path, item)| format!("{path}: {item}")).collect()
     }
 
     fn fold(&mut self, stored: &Stored) -> Result<(), String> {
@@ -112,6 +146,7 @@ impl Follower {
             EventKind::RunStarted { .. } => {}
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
+            EventKind::RunCancelling if self.sites.which_job(&stored.record.path).is_none() => {}
             EventKind::RunRetried { .. } => self.retries(),
             kind if kind.is_terminal() && self.is_retried => self.is_over = true,
             kind if kind.is_terminal() => return self.ends(),
@@ -146,7 +181,7 @@ impl Follower {
                 }
                 return self.writes(path, state);
             }
-            EventKind::NodeWaiting { state, .. } => return self.writes(path, state),
+            EventKind::NodeCollecting { state, .. } => return self.writes(path, state),
             _ => {}
         }
         Ok(())
@@ -168,19 +203,22 @@ impl Follower {
         let since = node.begun_at();
         match kind {
             EventKind::NodeStarted { .. } => self.begun.push(path.clone()),
-            EventKind::NodeCompleted { state, .. } | EventKind::NodeWaiting { state, .. } => {
+            EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. } => {
                 if let EventKind::NodeCompleted { .. } = kind {
                     self.completed.insert(path.clone());
                 }
                 self.replaces(path, state, since)?;
                 self.writes(path, state)?;
             }
-            EventKind::NodeFailed { cause, attempt, retry_in, .. } => {
+            EventKind::NodeFailed { cause, attempt, then, .. } => {
+                if let AfterFailure::Routed { .. } = then {
+                    self.completed.insert(path.clone());
+                }
                 if let Some(Fault::StateConflict { key, first, second }) = &cause.fault
                     && !self.sites.is_scope(path)
                 {
                     self.conflicts(path, key, (first, second), since)?;
-                    if retry_in.is_none() && *attempt < special.max_attempts() {
+                    if !matches!(then, AfterFailure::RetryAt { .. }) && *attempt < special.max_attempts() {
                         return Err("is given up, and may be tried again".to_owned());
                     }
                 }
@@ -251,6 +289,8 @@ impl Follower {
     fn forget_inside(&mut self, path: &str) {
         let sites = Arc::clone(&self.sites);
         let is_inside = |at: &String| sites.above(at).iter().any(|above| above == path);
+        let gone: Vec<String> = self.nodes.keys().filter(|at| is_inside(at)).cloned().collect();
+        self.asked.retain(|at, _| !gone.iter().any(|node| is_below(at, node)));
         self.nodes.retain(|at, _| !is_inside(at));
         self.completed.retain(|at| !is_inside(at));
         self.asked.retain(|at, _| !is_below(at, path));
@@ -267,6 +307,11 @@ impl Follower {
         }
         self.asked.entry(path.clone()).or_default().follow(stored, self.resumed, self.late)?;
         match &stored.record.kind {
+            // What it had asked for itself goes with it.
+            EventKind::RequestWithdrawn => {
+                self.asked.retain(|at, _| !is_below(at, path));
+                self.nodes.retain(|at, _| !is_below(at, path));
+            }
             EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
             EventKind::NodeCompleted { state, .. } if self.wrote.get(path).is_some_and(|wrote| wrote != state) => {
                 return Err("has not written what its nodes have".to_owned());
@@ -299,7 +344,10 @@ impl Follower {
     fn has_room(&self, path: &str) -> Result<(), String> {
         let job = self.sites.job(path);
         let under_way = || self.leaves_under_way().filter(|at| self.sites.job(at) == job);
-        let (count, most) = (under_way().count(), self.max_concurrency);
+        // Others may begin in the place of those that wait. The ledger knows which run.
+        let may_wait = |of: &str| self.asked.keys().any(|path| is_below(path, of) && !path.contains("/step:"));
+        let count = under_way().filter(|at| *at == path || !may_wait(at)).count();
+        let most = self.max_concurrency;
         if most > 0 && count > most {
             return Err(format!("begins as one of {count} nodes, of at most {most}"));
         }
@@ -344,13 +392,8 @@ impl Follower {
         if let Some(path) = self.leaves_under_way().find(|path| !waits(path)) {
             return Err(format!("the run is said to wait, and `{path}` waits for nothing (record {})", self.records));
         }
-        // With no place free, what is due waits for those that do.
-        let is_full = |job| {
-            let count = self.leaves_under_way().filter(|at| self.sites.job(at) == job).count();
-            self.max_concurrency > 0 && count >= self.max_concurrency
-        };
-        let moves = |path, node: &Progress| node.is_delayed() || (node.is_due() && !is_full(self.sites.job(path)));
-        if let Some((path, _)) = self.nodes.iter().find(|(path, node)| moves(path, node)) {
+        let moves = |node: &Progress| node.is_delayed() || node.is_due();
+        if let Some((path, _)) = self.nodes.iter().find(|(_, node)| moves(node)) {
             return Err(format!("the run is said to wait, and `{path}` is about to be tried again"));
         }
         let moves = |path: &str, asked: &Asked| asked.is_under_way() && !waits(path);
@@ -365,7 +408,7 @@ impl Follower {
 /// Whether a node is done with all that it has asked for, whatever has become of it.
 fn lets_go(kind: &EventKind) -> bool {
     match kind {
-        EventKind::NodeCompleted { .. } | EventKind::NodeWaiting { .. } | EventKind::NodeCancelled => true,
+        EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => true,
         EventKind::NodeFailed { cause, .. } => cause.fault == Some(Fault::Interrupted),
         _ => false,
     }

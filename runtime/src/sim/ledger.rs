@@ -31,8 +31,13 @@ struct Book {
     is_mended: bool,
     /// Attempts that are under way in this process.
     under_way: BTreeSet<String>,
+    /// Those of them that wait for something that they have asked for.
+    waiting: BTreeSet<String>,
     /// Attempts by path, number and how often what is around them had begun: how often they began.
     begun: BTreeMap<(String, u32, usize), u32>,
+    /// What was first of what a node had asked for at once: by path, place, how often what is around it had begun, and how
+    /// often it had processed an arrival.
+    decided: BTreeMap<(String, usize, usize, usize), &'static str>,
     /// What has been broken.
     broken: Vec<String>,
     lines: Vec<String>,
@@ -52,6 +57,7 @@ impl Drop for UnderWay {
         let mut book = self.ledger.book();
         if book.process == self.process {
             book.under_way.remove(&self.path);
+            book.waiting.remove(&self.path);
         }
     }
 }
@@ -71,6 +77,12 @@ impl Ledger {
         let mut book = self.book();
         book.process += 1;
         book.under_way.clear();
+        book.waiting.clear();
+    }
+
+    /// The number of the present process.
+    pub(super) fn process(&self) -> u32 {
+        self.book().process
     }
 
     /// From here on nothing fails any more.
@@ -84,10 +96,6 @@ impl Ledger {
 
     pub(super) fn scenario(&self) -> &Scenario {
         &self.0.scenario
-    }
-
-    pub(super) fn sites(&self) -> &Sites {
-        &self.0.sites
     }
 
     pub(super) fn breaks(&self, what: String) {
@@ -120,6 +128,31 @@ impl Ledger {
         let before = *begun;
         *begun += 1;
         UnderWay { ledger: self.clone(), path: path.to_owned(), process: book.process, before }
+    }
+
+    /// An attempt waits for something that it has asked for: another may run in its place.
+    pub(super) fn waits(&self, path: &str) {
+        self.book().waiting.insert(path.to_owned());
+    }
+
+    /// It has what it has asked for, and runs again.
+    pub(super) fn goes_on(&self, path: &str) {
+        let mut book = self.book();
+        book.waiting.remove(path);
+        self.look_at_concurrency(&mut book);
+    }
+
+    /// A node has decided by what came first, and decides the same whenever it runs again.
+    pub(super) fn decides(&self, path: &str, at: usize, first: &'static str) {
+        let (entered, arrivals) = self.0.disk.with_records(|records| {
+            let arrivals = records.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
+            (self.entered(path, records), arrivals)
+        });
+        let mut book = self.book();
+        let before = *book.decided.entry((path.to_owned(), at, entered, arrivals)).or_insert(first);
+        if before != first {
+            book.broken.push(format!("`{path}` had decided for its {before}, and decides for its {first}"));
+        }
     }
 
     /// A step or a child begins. How many failures of it are on record.
@@ -173,14 +206,19 @@ impl Ledger {
         }
     }
 
-    fn look_at_limits(&self, path: &str, book: &mut Book) {
-        let (most, sites) = (self.0.scenario.max_concurrency, &self.0.sites);
-        // The nodes of a job are counted by themselves: the node that runs it has a place already.
-        let count = book.under_way.iter().filter(|at| sites.job(at) == sites.job(path)).count();
-        if most > 0 && count > most {
-            let broken = format!("{count} nodes are under way, of at most {most}: {:?}", book.under_way);
+    /// What runs in all graphs together, those of children included.
+    fn look_at_concurrency(&self, book: &mut Book) {
+        let most = self.0.scenario.max_concurrency;
+        let running: Vec<&String> = book.under_way.difference(&book.waiting).collect();
+        if most > 0 && running.len() > most {
+            let broken = format!("{} nodes run at once, of at most {most}: {running:?}", running.len());
             book.broken.push(broken);
         }
+    }
+
+    fn look_at_limits(&self, path: &str, book: &mut Book) {
+        self.look_at_concurrency(book);
+        let sites = &self.0.sites;
         if let Some((count, most)) = sites.in_node(path, book.under_way.iter().map(String::as_str))
             && count > most as usize
         {
@@ -215,7 +253,7 @@ pub(super) fn is_retry(stored: &Stored) -> bool {
 }
 
 fn is_waiting(stored: &Stored) -> bool {
-    matches!(stored.record.kind, EventKind::NodeWaiting { .. })
+    matches!(stored.record.kind, EventKind::NodeCollecting { .. })
 }
 
 pub(super) fn is_start(stored: &Stored) -> bool {

@@ -9,7 +9,8 @@
 //!
 //! - `GRAPHWEFT_SEED=7 GRAPHWEFT_RUNS=1 cargo test -p graphweft --lib sim::tests::random` repeats one seed;
 //! - `GRAPHWEFT_RUNS=100000` searches longer, and `GRAPHWEFT_CRASHES=10000` lets so many processes die;
-//! - `GRAPHWEFT_SCENARIO='{..}' cargo test -p graphweft --lib sim::tests::one` plays a scenario that was printed.
+//! - `GRAPHWEFT_SCENARIO='{..}' cargo test -p graphweft --lib sim::tests::one` plays a scenario that was printed, and
+//!   `GRAPHWEFT_LOG=1` shows the records of what breaks.
 
 mod asked;
 mod behaviour;
@@ -18,6 +19,7 @@ mod check;
 mod crashes;
 mod disk;
 mod draw;
+mod folds;
 mod follow;
 mod jobs;
 mod ledger;

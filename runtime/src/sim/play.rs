@@ -1,5 +1,6 @@
 //! Plays a scenario: one process after another on the same store, until the run is over.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +36,8 @@ const DOWNTIME: Duration = Duration::from_millis(1500);
 pub(super) struct Played {
     pub(super) outcome: Outcome<Value>,
     pub(super) records: Vec<Stored>,
+    /// The same, with what follows from them and is not recorded.
+    pub(super) events: Vec<Stored>,
     /// All that happened, line by line.
     pub(super) log: Vec<String>,
     /// How many processes died, and how often the store failed one that lived on.
@@ -82,7 +85,6 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
     let outcome = loop {
         let store = disk.boot(faults.next());
         ledger.boot();
-        moments.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let life = Life { scenario, disk: &disk, ledger: &ledger, moments: &moments, begun };
@@ -97,7 +99,10 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
         // Whatever was under way is gone with it.
         drop(runtime);
         if let Some(broken) = ledger.broken().or(disk.broken()) {
-            return Err(broken);
+            return Err(match std::env::var("GRAPHWEFT_LOG") {
+                Ok(_) => format!("{broken}\n  {}", life.records()),
+                Err(_) => broken,
+            });
         }
         match ended? {
             End::Over(outcome) => break outcome,
@@ -106,13 +111,13 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
         ledger.write(format!("{} a new process", millis(now)));
     };
     let records = disk.with_records(<[Stored]>::to_vec);
-    moments.are_replayed(scenario, &records)?;
+    let events = disk.with_follower(|follower| follower.events());
     let mut log = ledger.take_lines();
     log.extend(records.iter().map(|at| {
         let kind = serde_json::to_string(&at.record.kind).unwrap_or_default();
         format!("{} {} {} {kind}", at.seq, millis(at.time), at.record.path)
     }));
-    Ok(Played { outcome, records, log, crashes, store_failures, commits: disk.all_commits() })
+    Ok(Played { outcome, records, events, log, crashes, store_failures, commits: disk.all_commits() })
 }
 
 /// One process.
@@ -141,11 +146,14 @@ impl Life<'_> {
 
     fn stuck(&self) -> String {
         let header = self.disk.header(ID);
-        let all = self.disk.with_records(|records| {
+        format!("nothing moves, and the run is not over: {header:?}\n  {}", self.records())
+    }
+
+    fn records(&self) -> String {
+        self.disk.with_records(|records| {
             let line = |at: &Stored| format!("{} {} {}", millis(at.time), at.record.path, brief(&at.record.kind));
             records.iter().map(line).collect::<Vec<_>>().join("\n  ")
-        });
-        format!("nothing moves, and the run is not over: {header:?}\n  {all}")
+        })
     }
 
     async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<Outcome<Value>, String> {
@@ -155,8 +163,11 @@ impl Life<'_> {
         let now = clock.clone();
         let builder = Engine::builder().store(store).clock(move || now.now()).knows(&definition);
         let builder = builder.observer(self.moments.observer());
-        let builder = builder.max_concurrency(self.scenario.max_concurrency);
-        let builder = if self.scenario.unloads { builder.keep_waiting(0) } else { builder };
+        let builder = match NonZeroUsize::new(self.scenario.max_concurrency) {
+            Some(most) => builder.max_concurrency(most),
+            None => builder,
+        };
+        let builder = if self.scenario.unloads { builder.max_resident_waiting(0) } else { builder };
         let engine = builder.build().map_err(|error| error.to_string())?;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
@@ -232,7 +243,7 @@ impl Life<'_> {
         if let Some(run) = recovery.resumed.into_iter().next() {
             return Ok(Ok(run));
         }
-        match engine.run(ID).await {
+        match engine.get_run(ID).await {
             Ok(Some(run)) => Ok(Ok(run)),
             Ok(None) => Err("the run is gone".to_owned()),
             Err(error) => Ok(Err(error)),
@@ -289,7 +300,7 @@ impl Life<'_> {
                     }
                     Ok(outcome) => return Ok(Ok(outcome)),
                     Err(RunError::Store(error)) => return Ok(Err(error)),
-                    Err(other) => return Err(format!("the run has stopped: {other}")),
+                    Err(other) => return Err(format!("the run has stopped: {other}\n  {}", self.records())),
                 }
             }
         };
@@ -320,7 +331,7 @@ impl Life<'_> {
             Err(AnswerError::Invalid { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
-            Err(AnswerError::Cancelled { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
+            Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
             Err(AnswerError::Moving { .. }) => return Ok(Ok(())),
             other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
         }
@@ -328,7 +339,7 @@ impl Life<'_> {
         match engine.answer(ID, question, right.clone()).await {
             Ok(()) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
-            Err(AnswerError::Cancelled { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Moving { .. }) => {
+            Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Moving { .. }) => {
                 return Ok(Ok(()));
             }
             Err(other) => return Err(format!("the answer to `{question}` was refused: {other}")),
@@ -340,7 +351,7 @@ impl Life<'_> {
         }
         match engine.answer(ID, question, right).await {
             Err(AnswerError::Store(error)) => Ok(Err(error)),
-            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Cancelled { .. } | AnswerError::Moving { .. }) => {
+            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. } | AnswerError::Moving { .. }) => {
                 Ok(Ok(()))
             }
             other => Err(format!("a second answer to `{question}` gave {other:?}")),
@@ -362,7 +373,7 @@ impl Life<'_> {
         if before != after {
             return Err(format!("{} records behind the end", after - before));
         }
-        if let Ok(Some(run)) = engine.run(ID).await
+        if let Ok(Some(run)) = engine.get_run(ID).await
             && let Ok(again) = run.outcome().await
             && again != *outcome
         {

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::scenario::Special;
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::store::Stored;
 
@@ -28,8 +28,8 @@ enum At {
     Delayed(SystemTime),
     /// The delay is over.
     Due,
-    /// It has failed for good, by the record of this number.
-    Failed(u64),
+    /// It has failed for good.
+    Failed,
     Over,
 }
 
@@ -56,7 +56,7 @@ impl Progress {
 
     /// Whether nothing more is to come of it, unless something more arrives.
     pub(super) fn is_done(&self) -> bool {
-        matches!(self.at, At::Idle | At::Failed(_) | At::Over)
+        matches!(self.at, At::Idle | At::Failed | At::Over)
     }
 
     /// Takes the next record of it.
@@ -75,29 +75,28 @@ impl Progress {
                 self.begun_at = stored.seq;
                 self.starts(*attempt, special, resumed)
             }
-            EventKind::NodeCompleted { error: None, .. } => {
+            EventKind::NodeCompleted { .. } => {
                 require(self.is_under_way(), "completes and is not under way")?;
                 self.goes_to(At::Over)
             }
-            EventKind::NodeCompleted { .. } => {
-                let failed = stored.seq.checked_sub(1).map(At::Failed);
-                require(failed == Some(std::mem::take(&mut self.at)), "goes on by its error, and has not just failed")?;
-                self.goes_to(At::Over)
-            }
-            EventKind::NodeFailed { attempt, retry_in, cause, .. } => {
+            EventKind::NodeFailed { attempt, then, cause, .. } => {
                 let is_after_its_last_arrival = matches!(cause.fault, Some(Fault::NothingCollected { .. }));
                 require(self.is_under_way() || is_after_its_last_arrival, "fails and is not under way")?;
                 require(
                     *attempt == self.attempt || is_after_its_last_arrival,
                     "fails in another attempt than it is at",
                 )?;
-                let Some(delay) = retry_in else { return self.goes_to(At::Failed(stored.seq)) };
+                let until = match then {
+                    AfterFailure::RetryAt { time } => *time,
+                    AfterFailure::Routed { .. } => return self.goes_to(At::Over),
+                    AfterFailure::Fails => return self.goes_to(At::Failed),
+                };
                 require(*attempt < special.max_attempts(), "is to be tried more often than it may")?;
                 let cut_short = cause.fault == Some(Fault::Interrupted);
                 require(!cut_short, "is to be tried again, and was cut short")?;
-                self.goes_to(At::Delayed(stored.time + *delay))
+                self.goes_to(At::Delayed(until))
             }
-            EventKind::NodeWaiting { .. } => {
+            EventKind::NodeCollecting { .. } => {
                 require(self.is_under_way(), "waits for more and is not under way")?;
                 self.attempt = 0;
                 self.goes_to(At::Idle)
@@ -107,7 +106,7 @@ impl Progress {
                 self.goes_to(At::Over)
             }
             EventKind::NodeCancelled => {
-                require(self.at != At::Over && !matches!(self.at, At::Failed(_)), "is cancelled when it is over")?;
+                require(self.at != At::Over && !matches!(self.at, At::Failed), "is cancelled when it is over")?;
                 self.goes_to(At::Over)
             }
             EventKind::TimerFired => match self.at {
@@ -117,7 +116,8 @@ impl Progress {
                 }
                 _ => Err("was not waited for".to_owned()),
             },
-            EventKind::Said { .. } => require(self.is_under_way(), "says something and is not under way"),
+            EventKind::ItemStarted { .. } => require(self.is_under_way(), "begins an item and is not under way"),
+            EventKind::Message { .. } => require(self.is_under_way(), "says something and is not under way"),
             _ => Err("is a node, and has no such records".to_owned()),
         }
     }
@@ -128,12 +128,10 @@ impl Progress {
             At::Idle => require(attempt == 1, "begins with another attempt than the first")?,
             At::Due => require(attempt == self.attempt + 1, "leaves an attempt out, or makes one twice")?,
             At::UnderWay => {
-                require(attempt == self.attempt, "begins another attempt, and this one has not ended")?;
-                require(resumed > self.resumed, "begins an attempt anew, and nobody has cut it short")?;
-                require(!special.at_most_once, "begins an attempt anew that may not be repeated")?;
+                return Err("begins an attempt that is under way".to_owned());
             }
             At::Delayed(_) => return Err("begins before its delay is over".to_owned()),
-            At::Failed(_) => return Err("begins when it has failed".to_owned()),
+            At::Failed => return Err("begins when it has failed".to_owned()),
             At::Over => return Err("begins when it is over".to_owned()),
         }
         (self.attempt, self.resumed) = (attempt, resumed);

@@ -219,3 +219,69 @@ fn items_that_failed_one_after_another_do_not_run_at_once_when_the_run_is_retrie
                     "nodes": {"n2i3": {"fails": 1, "max_parallel": 1}}}}}}}}"#,
     );
 }
+
+/// The node had been cancelled when the run failed, and its open question was believed to be withdrawn.
+#[test]
+fn what_a_retried_run_asks_is_asked_though_its_node_had_been_cancelled() {
+    holds(
+        r#"{"flow": {"graph": "n9 => END; (n7) => n9; (n5) => n7; START => n2; n2 => n3; n3 => n4; n3 => n5; n3 => n6; n2 => n8",
+            "nodes": {"n2": {"attempts": 2, "fails": 1}, "n5": {"does": ["Ask"]}, "n6": {"attempts": 3,
+            "fails": 2}, "n7": {"attempts": 3, "fails": 2}, "n8": {"does": ["Ask", {"Step": {"fails": 2}},
+            "Ask"]}, "n9": {"at_most_once": true}}}, "unloads": true, "faults": [{"at": 7, "carried_out": true,
+            "how": "Dies"}, {"at": 23, "how": "Dies", "carried_out": false}], "answers": "WhenItWaits",
+            "retries": true}"#,
+    );
+}
+
+/// Nothing on record said that the graph of the child had been told to stop.
+#[test]
+fn a_node_that_is_stopped_in_a_child_workflow_follows_from_a_record() {
+    holds(
+        r#"{"chance": 1, "flow": {"graph": "n10 => END; n2 => n10; n9 => n10; START.0 => n2; (START.1) => n9",
+            "nodes": {"n2": {"does": [{"Job": {"which": 0}}]}}}, "jobs": [{"graph": "(j1n2, j1n3) => END; START.0 => j1n2; START.1 => j1n3", "nodes": {"j1n2": {"fails": 1,
+            "failing": "Timeout"}}}], "cancel_at": 15}"#,
+    );
+}
+
+/// The record that the graph had been entered was dropped when the child's records were read.
+#[test]
+fn a_graph_inside_a_child_workflow_goes_on_after_the_store_has_failed() {
+    holds(
+        r#"{"chance": 1112624659669440119,
+            "flow": {"graph": "n9 => END; n2.0 => -; n2.1 => -; START => n2; n2 => n3; (n7) => n3; (n3.0) => n4; n4.0 => n5; n4.1 => n6; (n5, n6) => n7; n2 => n8; (n3.1, n8) => n9", "nodes": {"n4": {"attempts": 3, "fails": 2},
+            "n5": {"does": ["Ask", {"Job": {"which": 0}}]}}},
+            "jobs": [{"graph": "j0n5 => END; START => j0n2; j0n2.0 => j0n3; (j0n2.1) => j0n4; j0n3 => j0n5; j0n4 => j0n5",
+            "nodes": {"j0n5": {"inside": {"Nested": {"graph": "(j0n5i2) => END; (START) => j0n5i2"}}}}}],
+            "unloads": true, "commit_takes": 4, "faults": [{"at": 17, "how": "Full", "carried_out": false}]}"#,
+    );
+}
+
+/// What had failed in the attempt before was believed to have led to the end of the run.
+#[test]
+fn a_graph_that_was_to_be_tried_again_when_the_run_was_cancelled_is_tried_again_by_its_retry() {
+    holds(
+        r#"{"chance": 3091913297293256110, "flow": {"graph": "n10 => END; (n2) => n10; START => n2",
+            "nodes": {"n2": {"inside": {"Each": {"graph": "n2i2 => END; n2i3 => END; START.0 => n2i2; START.1 => n2i3",
+            "nodes": {"n2i2": {"fails": 1}}}}, "attempts": 2}}}, "cancel_at": 14, "retries": true}"#,
+    );
+}
+
+/// The end of a delay was taken for the end of a time limit, and voided.
+#[test]
+fn a_graph_that_fails_in_its_second_attempt_is_retried_in_that_attempt() {
+    holds(
+        r#"{"retries": true, "flow": {"graph": "n6 => END; (START) => n6", "nodes": {"n6": {"attempts": 2, "inside": {"Nested":
+                {"graph": "n6i5 => END; (START) => n6i5", "nodes": {"n6i5": {"fails": 1}}}}}}}}"#,
+    );
+}
+
+/// The node was cancelled, and while the record of that was on its way its question took an answer.
+#[test]
+fn a_question_takes_no_answer_once_its_node_is_cancelled() {
+    holds(
+        r#"{"chance": 9151262739733786644, "commit_takes": 3,
+            "flow": {"graph": "n10 => END; (n9) => n10; START => n2; n8.0 => n2; n7 => n8; n2 => n3; n3 => n4; (n5) => n4; n4.0 => n5; n3 => n6; n4.1 | n6 => n7; n8.1 => n9",
+                "nodes": {"n2": {"attempts": 2, "fails": 1}, "n5": {"does": ["Ask", "Ask"]}, "n7": {"attempts": 2, "fails": 1}}},
+            "faults": [{"at": 18, "carried_out": false, "how": "Busy"}]}"#,
+    );
+}

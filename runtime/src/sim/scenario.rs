@@ -143,6 +143,10 @@ pub(super) enum Doing {
         millis: u64,
     },
     Ask,
+    /// A question, a timer and a child at once: the first of them decides what is asked next.
+    Race {
+        millis: u64,
+    },
     Say,
 }
 

@@ -70,7 +70,7 @@ fn fold_writes(
 ) -> Result<(), (String, Fault)> {
     for stored in records {
         let path = &stored.record.path;
-        if let EventKind::NodeCompleted { state: writes, .. } | EventKind::NodeWaiting { state: writes, .. } =
+        if let EventKind::NodeCompleted { state: writes, .. } | EventKind::NodeCollecting { state: writes, .. } =
             &stored.record.kind
             && is_theirs(path)
         {

@@ -1,13 +1,13 @@
-//! What can be wrong with a store.
+//! Errors of a store.
 
 use std::path::PathBuf;
 
-/// A store could not do what it was asked for. Nothing that was recorded is lost, and a run that this stopped goes on
-/// when the cause is gone (`engine.recover()`).
+/// A store operation failed. Recorded events are not lost, and `engine.recover()` resumes the runs that this stopped
+/// when the store works again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The file cannot be opened or made.
+    /// The file cannot be opened or created.
     #[error("`{}` cannot be opened: {message}", path.display())]
     Open {
         /// The file.
@@ -15,12 +15,12 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// The file is something else.
+    /// The file is not a database of runs.
     #[error("`{}` is not a database of runs: {message}; choose another path", path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What was found.
         message: String,
     },
     /// The file was written by a newer version of graphweft.
@@ -44,12 +44,12 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// There is no room left.
-    #[error("no room is left for `{}`: {message}", path.display())]
+    /// The disk is full.
+    #[error("no space is left for `{}`: {message}", path.display())]
     Full {
         /// The file.
         path: PathBuf,
-        /// What the disk says.
+        /// The message of the system.
         message: String,
     },
     /// The file is damaged: a page, or a row that does not match its checksum.
@@ -70,12 +70,12 @@ pub enum StoreError {
         /// Why.
         message: String,
     },
-    /// Another process has held the file for too long.
+    /// Another process has locked the file for too long.
     #[error("`{}` was locked by another process for too long: {message}", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
-        /// What the database says.
+        /// The message of the database.
         message: String,
     },
     /// Reading or writing failed in another way.
@@ -89,10 +89,10 @@ pub enum StoreError {
     /// The store is closed.
     #[error("the store is closed")]
     Closed,
-    /// Anything else, from a store that graphweft does not know.
+    /// Any other error, for implementations of [`Store`](super::Store).
     #[error("{message}")]
     Other {
-        /// What, where, what to do.
+        /// What failed, where, and what to do.
         message: String,
     },
 }

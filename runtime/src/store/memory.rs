@@ -15,16 +15,17 @@ use super::{
 };
 use crate::event::EventKind;
 
-/// Keeps runs for the life of the process; nothing is left of them after it. The default store of an engine.
+/// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
-/// Runs that have ended stay readable, the last 1000 of them ([`keep_finished`](MemoryStore::keep_finished)), so that an
-/// engine can go on for ever. All futures are ready at once, and none fails. A clone is another handle of the same.
+/// Of the runs that have ended, the last 1000 stay readable
+/// ([`max_resident_finished`](MemoryStore::max_resident_finished)), so memory stays bounded. All futures are ready at
+/// once, and none fails. A clone is another handle to the same store.
 ///
 /// ```
 /// use graphweft::store::{MemoryStore, RunQuery, Store};
 ///
 /// # graphweft::block_on(async {
-/// let store = MemoryStore::new().keep_finished(10);
+/// let store = MemoryStore::new().max_resident_finished(10);
 /// assert!(store.list(RunQuery::default()).await?.is_empty());
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
@@ -44,7 +45,7 @@ struct Runs {
     /// Runs that are over, by when that was: a number that only grows.
     ended: BTreeMap<u64, RunKey>,
     last_end: u64,
-    keep_finished: usize,
+    max_resident_finished: usize,
 }
 
 impl Default for Runs {
@@ -60,7 +61,7 @@ impl Default for Runs {
             nudged: BTreeSet::new(),
             ended: BTreeMap::new(),
             last_end: 0,
-            keep_finished: 1000,
+            max_resident_finished: 1000,
         }
     }
 }
@@ -73,18 +74,17 @@ struct Run {
 }
 
 impl MemoryStore {
-    /// A store without runs.
+    /// An empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many runs that have ended are kept; 1000 where nothing is said. With the next one the run that ended first is
-    /// forgotten, as if it had never been.
+    /// How many finished runs are kept. The default is 1000. Beyond that, the run that ended first is removed.
     #[must_use]
-    pub fn keep_finished(self, runs: usize) -> Self {
+    pub fn max_resident_finished(self, runs: usize) -> Self {
         {
             let mut state = self.lock();
-            state.keep_finished = runs;
+            state.max_resident_finished = runs;
             state.forget_finished();
         }
         self
@@ -166,8 +166,9 @@ impl Runs {
         }
         if batch.header.nudge {
             self.nudged.insert(batch.run);
-            if self.runs.get(&batch.run).is_some_and(|run| run.header.status == RunStatus::Waiting) {
-                self.set_status(batch.run, RunStatus::Waiting, Some(batch.time), batch.time);
+            let status = self.runs.get(&batch.run).map(|run| run.header.status);
+            if let Some(status) = status.filter(|status| status.is_suspended()) {
+                self.set_status(batch.run, status, Some(batch.time), batch.time);
             }
         }
         self.forget_finished();
@@ -186,7 +187,7 @@ impl Runs {
             run.header.updated = time;
         }
         run.header.status = status;
-        run.header.wake_at = wake_at.filter(|_| status == RunStatus::Waiting);
+        run.header.wake_at = wake_at.filter(|_| status.is_suspended());
         self.ready.extend(run.ready().map(|at| (at, key)));
         if status.is_over() {
             // It belongs to nobody.
@@ -198,7 +199,7 @@ impl Runs {
     }
 
     fn forget_finished(&mut self) {
-        while self.ended.len() > self.keep_finished {
+        while self.ended.len() > self.max_resident_finished {
             let Some((_, key)) = self.ended.pop_first() else { return };
             self.nudged.remove(&key);
             if let Some(run) = self.runs.remove(&key) {
@@ -255,6 +256,7 @@ impl Runs {
         let is_wanted = |header: &&RunHeader| {
             query.workflow.as_ref().is_none_or(|workflow| *workflow == header.workflow)
                 && !query.not_workflows.contains(&header.workflow)
+                && query.not_graph != Some(header.graph)
                 && (query.status.is_empty() || query.status.contains(&header.status))
                 && query.forked_from.as_ref().is_none_or(|origin| {
                     header.forked_from.as_ref().is_some_and(|(forked_from, _)| forked_from == origin)

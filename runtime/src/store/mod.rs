@@ -1,11 +1,11 @@
-//! Where runs are kept: for each a *header* and a *journal*, the records of what has happened, in order.
+//! Stores of runs: for each a *header* and a *journal*, its recorded events in order.
 //!
-//! The engine needs very little of a store, and all that keeps a run from being executed twice rests on one operation:
-//! [`Store::append`] adds records *at a number*, and refuses where the journal is not as long as the caller believes.
-//! Whoever takes a run over appends a record of that ([`EventKind::RunResumed`]) first, so what its former owner still
-//! tries to append is refused, whatever its clock says.
+//! The engine needs few operations of a store, and one of them prevents two processes from executing the same run:
+//! [`Store::append`] adds records *at a number*, and rejects them if the journal has another length. Taking over a run
+//! appends [`EventKind::RunResumed`] first; later appends by the previous owner conflict and are rejected (fencing),
+//! whatever the clocks say.
 //!
-//! [`MemoryStore`] keeps runs for the life of the process; [`SqliteStore`] keeps them in a file.
+//! [`MemoryStore`] keeps runs until the process ends; [`SqliteStore`] keeps them in a file.
 
 mod error;
 mod memory;
@@ -27,21 +27,21 @@ pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
 use crate::event::EventKind;
 
-/// What keeps runs. Cheap to call from many tasks at once; a future that is dropped may or may not have been carried out.
+/// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 pub trait Store: Send + Sync + 'static {
-    /// Makes the caller known as one that executes runs. Its runs are its own until it [leaves](Self::leave), or until
-    /// the store knows that it is no longer alive.
+    /// Registers the caller as an owner of runs. It owns its runs until it [leaves](Self::leave), or until the store
+    /// detects that it is dead.
     fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>>;
 
-    /// Gives up all that an owner has. It is begun by the call; the future says when it is done, and may be dropped. It
-    /// cannot fail: where it is not carried out, the owner is found dead later.
+    /// Releases all runs of an owner. The call starts it; the future resolves when it is done, and may be dropped. It
+    /// cannot fail: if it does not happen, the owner is detected as dead later.
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()>;
 
-    /// Adds a run, with its first records, in one transaction. Where there is one of this id, that is given, unchanged.
+    /// Adds a run with its first records, in one transaction. If a run with this id exists, returns it unchanged.
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>>;
 
-    /// Adds records to a run and changes its header, in one transaction: everything, or nothing. Done when it is as safe
-    /// as the store makes anything.
+    /// Adds records to a run and changes its header, in one transaction: everything, or nothing. The future resolves
+    /// when the change is as durable as the store makes it.
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>>;
 
     /// The records of a run from number `from` on, at most `limit` of them, in order.
@@ -53,19 +53,19 @@ pub trait Store: Send + Sync + 'static {
     /// Headers, newest run first.
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>>;
 
-    /// Takes over runs that can go on and that nobody alive executes, and adds [`EventKind::RunResumed`] to each, in one
+    /// Takes over runs that are ready and have no live owner, and adds [`EventKind::RunResumed`] to each, in one
     /// transaction.
     ///
-    /// A run can go on where it is [`Running`](RunStatus::Running), or [`Waiting`](RunStatus::Waiting) with a
-    /// `wake_at` that has come.
+    /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a
+    /// `wake_at` that has passed.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>>;
 
-    /// Whether other processes may read and write it at the same time.
+    /// Whether other processes may use it at the same time.
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// What was given as [`NewRun::graph`] under this hash.
+    /// The graph with this hash, from [`NewRun::graph`].
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>>;
 }
 
@@ -73,14 +73,14 @@ pub trait Store: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunKey(pub u64);
 
-/// The number that a store has given to an engine. Never given twice, and greater than all before.
+/// The number that a store has given to an engine. Each is greater than all before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(pub u64);
 
-/// A record that is to be added.
+/// A record to be added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The node, or the workflow for what concerns the whole run.
+    /// The node, or the workflow for events of the whole run.
     pub path: String,
     /// What happened.
     pub kind: EventKind,
@@ -97,42 +97,49 @@ pub struct Stored {
     pub record: Record,
 }
 
-/// How far a run is.
+/// The status of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunStatus {
-    /// Nodes are under way, or would be if their process had not died.
+    /// Nodes are running, or were when their process died.
     Running,
-    /// Nothing can move before an answer or a timer comes.
+    /// It cannot make progress until a question is answered (or a timer fires).
     Waiting,
-    /// It has its output.
+    /// It cannot make progress until a timer fires; no question is open.
+    Sleeping,
+    /// It has completed, with its output.
     Completed,
-    /// A node has failed, and nothing routed that.
+    /// A node failed, and its error was not routed.
     Failed,
     /// It was cancelled.
     Cancelled,
 }
 
 impl RunStatus {
-    /// Whether nothing follows by itself.
+    /// Whether the run has ended.
     pub fn is_over(self) -> bool {
         matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
     }
+
+    /// Whether the run is suspended: it waits for an answer or a timer.
+    pub fn is_suspended(self) -> bool {
+        matches!(self, RunStatus::Waiting | RunStatus::Sleeping)
+    }
 }
 
-/// A run that is to be added.
+/// A run to be added.
 #[derive(Clone, Debug)]
 pub struct NewRun {
     /// Its id, unique in the store.
     pub id: String,
     /// The name of its workflow.
     pub workflow: String,
-    /// Who executes it; `None` where nobody does yet.
+    /// Its owner; `None` if it has none yet.
     pub owner: Option<Owner>,
-    /// The graph that its records are made under: a hash, and what it is the hash of. Kept once for all runs.
+    /// The graph that its records belong to, with its hash. Stored once for all runs.
     pub graph: Arc<(u64, Value)>,
-    /// The run that it was forked from, and the number of the first record that was not taken over.
+    /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
     /// When.
     pub time: SystemTime,
@@ -140,16 +147,16 @@ pub struct NewRun {
     pub records: Vec<Record>,
 }
 
-/// What came of [`Store::create`].
+/// The result of [`Store::create`].
 #[derive(Clone, Debug)]
 pub enum Created {
     /// A new run.
     New(RunHeader),
-    /// There was one of this id.
+    /// A run with this id exists.
     Existing(RunHeader),
 }
 
-/// What a store tells of a run besides its records.
+/// A run, without its records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunHeader {
     /// The number of the run in the store.
@@ -158,7 +165,7 @@ pub struct RunHeader {
     pub id: String,
     /// The name of its workflow.
     pub workflow: String,
-    /// How far it is.
+    /// Its status.
     pub status: RunStatus,
     /// When it was started.
     pub created: SystemTime,
@@ -166,13 +173,13 @@ pub struct RunHeader {
     pub updated: SystemTime,
     /// How many records it has.
     pub records: u64,
-    /// Who executes it, where somebody does.
+    /// Its owner, if it has one.
     pub owner: Option<Owner>,
-    /// When it wants to go on by itself, where it waits for a timer.
+    /// When its next timer fires, if it waits for one.
     pub wake_at: Option<SystemTime>,
     /// The hash of the graph that its last records were made under.
     pub graph: u64,
-    /// The run that it was forked from, and the number of the first record that was not taken over.
+    /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
 }
 
@@ -181,11 +188,11 @@ pub struct RunHeader {
 pub struct Append {
     /// The run.
     pub run: RunKey,
-    /// The number of the first record: how many the caller believes there are.
+    /// The number of the first record: how many records the caller believes the run has.
     pub at: u64,
     /// When.
     pub time: SystemTime,
-    /// The records. Shared, since whoever appends them tells others of them afterwards.
+    /// The records. Shared, since the caller publishes them afterwards.
     pub records: Arc<Vec<Record>>,
     /// What changes in the header.
     pub header: HeaderChange,
@@ -194,67 +201,67 @@ pub struct Append {
 /// What changes in a run's header; the default is nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeaderChange {
-    /// How far the run is now, and when it wants to go on by itself.
+    /// The new status, and when the next timer of the run fires.
     pub status: Option<(RunStatus, Option<SystemTime>)>,
-    /// The hash of the graph, and what it is the hash of, from here on.
+    /// The new graph, with its hash.
     pub graph: Option<Arc<(u64, Value)>>,
-    /// Who executes it from here on.
+    /// The new owner.
     pub owner: Option<Option<Owner>>,
-    /// Somebody else has added something. The owner is told: its next [`Store::claim`] lists the run as nudged. A run that
-    /// is [`Waiting`](RunStatus::Waiting) when this is carried out can go on from now, whatever its owner does.
+    /// Records were added by an engine other than the owner. The owner's next [`Store::claim`] lists the run as nudged,
+    /// and a [suspended](RunStatus::is_suspended) run is ready at once.
     pub nudge: bool,
 }
 
-/// What came of [`Store::append`].
+/// The result of [`Store::append`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     /// It is recorded.
     Done,
-    /// Nothing is: the journal is longer (or shorter) than the caller believes. Who wants to add something has to read
-    /// what is new first.
+    /// Nothing is recorded: the journal is longer (or shorter) than the caller believes. Read the new records and
+    /// append again.
     Conflict,
 }
 
-/// Which runs somebody wants to take over.
+/// Which runs to take over.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Who.
+    /// The new owner.
     pub owner: Owner,
     /// Runs of these workflows.
     pub workflows: Vec<String>,
     /// Only this run.
     pub only: Option<RunKey>,
-    /// Runs that it is at already.
+    /// Not these runs, which it already executes.
     pub except: Vec<RunKey>,
-    /// Also runs that are its own, which it is not at any more.
+    /// Also its own runs, unless they are in `except`.
     pub own: bool,
     /// Also runs whose owner is no longer alive.
     pub orphans: bool,
-    /// What time it is.
+    /// The current time.
     pub now: SystemTime,
-    /// At most so many.
+    /// At most this many runs.
     pub limit: usize,
 }
 
-/// What came of [`Store::claim`].
+/// The result of [`Store::claim`].
 #[derive(Clone, Debug, Default)]
 pub struct Claimed {
-    /// The runs that are now the caller's, as they are with the record of that.
+    /// The runs that the caller now owns, including the new record.
     pub runs: Vec<RunHeader>,
-    /// Runs that could go on and whose headers cannot be read: nobody takes them over, and nothing of them was changed.
+    /// Runs that are ready, but whose headers cannot be read. They were not taken over and not changed.
     pub damaged: Vec<Damaged>,
-    /// Runs of the caller that somebody else has added something to since it was last told.
+    /// Runs of the caller to which other engines have added records since its last claim.
     pub nudged: Vec<RunKey>,
-    /// When the next waiting run of these workflows wants to go on.
+    /// When the next waiting run of these workflows will be ready.
     pub next_wake: Option<SystemTime>,
 }
 
-/// A run that cannot be taken over as it is.
+/// A damaged run, which cannot be taken over.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// Its number, for [`Claim::except`].
     pub key: RunKey,
-    /// Its id as far as that can be read, or what is known instead.
+    /// Its id if that can be read, or else its number.
     pub id: String,
     /// What is wrong with it.
     pub error: StoreError,
@@ -267,12 +274,14 @@ pub struct RunQuery {
     pub workflow: Option<String>,
     /// Of none of these workflows.
     pub not_workflows: Vec<String>,
-    /// In one of these states; empty: in any.
+    /// Recorded last under another graph than the one with this hash.
+    pub not_graph: Option<u64>,
+    /// With one of these statuses; empty: any.
     pub status: Vec<RunStatus>,
     /// Forked from this run.
     pub forked_from: Option<String>,
     /// Older than this one, for the next page.
     pub before: Option<RunKey>,
-    /// At most so many; 0: no limit.
+    /// At most this many; 0: no limit.
     pub limit: usize,
 }

@@ -350,7 +350,7 @@ impl Made {
             let node = MadeNode { body: body.unwrap_or(pass_on), exits: exits(at), panics, faults_by };
             Entry {
                 name: name.to_owned(),
-                was: &[],
+                renamed_from: &[],
                 doc: "",
                 type_id: self.types.get(name).copied().unwrap_or(TypeId::of::<()>()),
                 options: self.options.get(name).cloned().unwrap_or_default(),

@@ -31,7 +31,7 @@ pub fn held<T: Send + Sync + 'static>(context: &Context) -> &T {
 
 pub(crate) fn missing_resource(type_name: &str) -> Fault {
     let message =
-        format!("the engine was given no resource of type `{type_name}`: add it with `Engine::builder().resource(..)`");
+        format!("the engine has no resource of type `{type_name}`: add it with `Engine::builder().resource(..)`");
     Fault::Context { message }
 }
 

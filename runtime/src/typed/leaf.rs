@@ -16,7 +16,7 @@ use super::mention::{Mention, Target};
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
-use crate::node::{Collecting, Node, Travels};
+use crate::node::{Collector, Node, Payload};
 use crate::options::NodeOptions;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed, Unreadable};
 
@@ -26,7 +26,7 @@ pub type JoinTable = Vec<Option<JoinFn>>;
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
 pub trait Yields<N: Node>: Send + Sync + 'static {
     /// What goes on, and is recorded.
-    type Given: Travels;
+    type Given: Payload;
     /// `None`: nothing yet.
     fn give(output: N::Output) -> Option<Self::Given>;
 }
@@ -45,7 +45,7 @@ impl<N: Node> Yields<N> for Once {
     }
 }
 
-impl<N: Collecting> Yields<N> for OnceEnough {
+impl<N: Collector> Yields<N> for OnceEnough {
     type Given = N::Collected;
 
     fn give(output: N::Output) -> Option<N::Collected> {
@@ -218,11 +218,11 @@ impl Name {
     }
 
     /// What it was called before. A node under a second name was never called as the first one was.
-    fn was<N: Node>(self) -> &'static [&'static str] {
+    fn renamed_from<N: Node>(self) -> &'static [&'static str] {
         match self {
-            Name::Own(_) | Name::Kept(_) => N::WAS,
+            Name::Own(_) | Name::Kept(_) => N::RENAMED_FROM,
             Name::Given(_) => &[],
-            Name::Renamed(_, was) => was,
+            Name::Renamed(_, former) => former,
         }
     }
 }
@@ -248,7 +248,7 @@ where
 }
 
 /// The same for the target of `a | b => node`.
-pub fn collector<N: Collecting>(
+pub fn collector<N: Collector>(
     name: &'static str,
     node: N,
     joins: JoinTable,
@@ -274,7 +274,7 @@ pub fn entry<N: Node>(
 }
 
 /// The same for the target of `a | b => node`.
-pub fn collecting_entry<N: Collecting>(
+pub fn collecting_entry<N: Collector>(
     name: Name,
     node: N,
     joins: JoinTable,
@@ -290,7 +290,7 @@ pub fn collecting_entry<N: Collecting>(
 fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
     Entry {
         name: name.of::<N>(),
-        was: name.was::<N>(),
+        renamed_from: name.renamed_from::<N>(),
         doc: N::DOC,
         type_id: TypeId::of::<N>(),
         options,

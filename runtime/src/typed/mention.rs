@@ -6,7 +6,7 @@ use schemars::Schema;
 
 use super::probe::Collects;
 use crate::fault::{Failure, Fault, Never};
-use crate::node::{Node, Travels};
+use crate::node::{Node, Payload};
 use crate::table::Unreadable;
 
 /// An expression that stands for a node's type.
@@ -115,7 +115,7 @@ impl<N: Node> Target for N {
 fn not_kept<T>(error: &dyn std::error::Error) -> Fault {
     Fault::Context {
         message: format!(
-            "the input cannot be kept for another attempt: `{}` is not `Clone`, and does not come back from JSON: {error}",
+            "the input cannot be copied for another attempt: `{}` is not `Clone`, and cannot be read back from JSON: {error}",
             std::any::type_name::<T>()
         ),
     }
@@ -133,7 +133,7 @@ pub struct Whole<N>(PhantomData<fn() -> N>);
 /// `[first => .. => last]`: takes a `Vec`, gives a `Vec`.
 pub struct Each<First, Last>(PhantomData<fn() -> (First, Last)>);
 
-impl<I: Travels> Source for StartOf<I> {
+impl<I: Payload> Source for StartOf<I> {
     type Shown = START;
     type Listed = START;
     type Output = I;
@@ -154,7 +154,7 @@ impl<I: Travels> Source for StartOf<I> {
 
 impl<N: Node> Source for Collected<N>
 where
-    N::Output: Collects<Collected: Travels>,
+    N::Output: Collects<Collected: Payload>,
 {
     type Shown = N;
     type Listed = N;
@@ -170,13 +170,13 @@ where
     }
 
     fn schema() -> Schema {
-        <Self::Output as Travels>::__schema()
+        <Self::Output as Payload>::__schema()
     }
 }
 
 impl<N: Source> Source for Whole<N>
 where
-    Result<N::Output, N::Error>: Travels,
+    Result<N::Output, N::Error>: Payload,
 {
     type Shown = N::Shown;
     type Listed = N::Listed;
@@ -192,7 +192,7 @@ where
     }
 
     fn schema() -> Schema {
-        <Self::Output as Travels>::__schema()
+        <Self::Output as Payload>::__schema()
     }
 }
 
@@ -208,7 +208,7 @@ impl<First, Last: Source> Source for Each<First, Last> {
 
     fn from_json(output: &serde_json::Value) -> Result<Vec<Last::Output>, Unreadable> {
         let Some(items) = output.as_array() else {
-            return Err(Unreadable::whole("`[..]` gives a list, and this is none"));
+            return Err(Unreadable::whole("the output of `[..]` must be a list"));
         };
         let read = |(at, item)| Last::from_json(item).map_err(|error| error.of_item(at));
         items.iter().enumerate().map(read).collect()

@@ -11,7 +11,7 @@ pub fn node_options(
     max_parallel: Option<u32>,
     at_most_once: bool,
 ) -> NodeOptions {
-    NodeOptions { retry: retry.unwrap_or_else(RetryPolicy::never), timeout, max_parallel, at_most_once }
+    NodeOptions { retry: retry.unwrap_or_else(RetryPolicy::none), timeout, max_parallel, at_most_once }
 }
 
 /// `retry(..)`

@@ -10,8 +10,8 @@ use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
 use crate::fault::{Fault, Never};
-use crate::node::Travels;
-use crate::route::{Ending, Route};
+use crate::node::Payload;
+use crate::route::{ResultLabel, Route};
 
 /// Asks something of `T`.
 pub struct Probe<T>(PhantomData<T>);
@@ -96,7 +96,7 @@ pub struct ErrorProbe<T>(PhantomData<T>);
 
 impl<T> NoWay<T> for ErrorProbe<T> {}
 
-impl<T: Travels> ErrorProbe<T> {
+impl<T: Payload> ErrorProbe<T> {
     /// As any value.
     pub const ERROR_JSON: Option<ErrorJson<T>> = Some(ErrorJson { write: T::__to_json, read: T::__from_json });
 }
@@ -204,7 +204,7 @@ pub trait ByName<N: Source> {
 }
 
 impl<N: Source> ByName<N> for By<true> {
-    type Labels = Ending<N::Output, N::Error>;
+    type Labels = ResultLabel<N::Output, N::Error>;
     type Whole = Result<N::Output, N::Error>;
 
     fn split(result: Result<N::Output, N::Error>) -> Self::Labels {
@@ -250,16 +250,16 @@ where
 }
 
 impl<N: Source> ByValue<N> for Named<false> {
-    type Labels = Ending<N::Output, N::Error>;
+    type Labels = ResultLabel<N::Output, N::Error>;
 
     fn split(value: N::Output) -> Self::Labels {
-        Ending::ok(value)
+        ResultLabel::ok(value)
     }
 
     fn whole(labels: Self::Labels) -> N::Output {
         match labels {
-            Ending::ok(value) => value,
-            Ending::err(_) => unreachable!("the error was taken out before"),
+            ResultLabel::ok(value) => value,
+            ResultLabel::err(_) => unreachable!("the error was taken out before"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Routed edges, where the label is a pattern and rustc checks the `match` (P1).
 
-use crate::node::Travels;
+use crate::node::Payload;
 use crate::route::Literal;
 
 /// What the literals of a node's route map are compared with.
@@ -11,14 +11,14 @@ pub fn view<T: Literal>(value: &T) -> T::View<'_> {
 /// "An error that is routed travels along an edge."
 #[diagnostic::on_unimplemented(
     message = "`{A}` fails with `{Self}`, which is routed and cannot travel through a workflow",
-    label = "leads on with `{Self}`, which is no value",
+    label = "carries `{Self}`, which is not a payload",
     note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, or leave \
             `err` unrouted and let it fail the run"
 )]
-pub trait ErrorTravels<A> {}
+pub trait RoutedError<A> {}
 
 #[diagnostic::do_not_recommend]
-impl<A, E: Travels> ErrorTravels<A> for E {}
+impl<A, E: Payload> RoutedError<A> for E {}
 
 /// Holds the error of a node whose `err` is routed to be a value.
-pub const fn error_travels<A, E: ErrorTravels<A>>() {}
+pub const fn routed_error<A, E: RoutedError<A>>() {}

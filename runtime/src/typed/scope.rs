@@ -12,7 +12,7 @@ use super::mention::{Each, Source, Target};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault};
 use crate::graph::Graph;
-use crate::node::{Node, Travels};
+use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
 use crate::table::{
     AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind, Unreadable,
@@ -146,7 +146,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
     let scope = EachScope::<First, Last> { definition: Arc::new(definition), joins, exit, first: PhantomData };
     Entry {
         name: name.to_owned(),
-        was: &[],
+        renamed_from: &[],
         doc: "",
         type_id: TypeId::of::<Each<First, Last>>(),
         options: NodeOptions::default(),
@@ -160,7 +160,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
 }
 
 /// Puts a definition together.
-pub fn define<I: Travels, O: Travels>(
+pub fn define<I: Payload, O: Payload>(
     name: &'static str,
     doc: &'static str,
     shape: &Shape,
@@ -201,8 +201,8 @@ pub fn define<I: Travels, O: Travels>(
     }
 }
 
-fn write<T: Travels>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
-    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Travels::__to_json)
+fn write<T: Payload>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
+    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Payload::__to_json)
 }
 
 /// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.
@@ -233,7 +233,7 @@ pub fn joins(ways: impl IntoIterator<Item = (usize, JoinFn)>) -> JoinTable {
 }
 
 /// Stands for a flow whose graph was refused.
-pub fn broken<I: Travels, O: Travels>(_: Gives<O>) -> Flow<I, O> {
+pub fn broken<I: Payload, O: Payload>(_: Gives<O>) -> Flow<I, O> {
     unreachable!("{REFUSED}")
 }
 
@@ -245,7 +245,7 @@ pub fn refused() -> Definition {
 const REFUSED: &str = "a workflow that was refused does not compile";
 
 /// A workflow in expression position.
-pub fn flow<I: Travels, O: Travels>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
+pub fn flow<I: Payload, O: Payload>(_: Gives<O>, definition: Definition) -> Flow<I, O> {
     Flow::new(Arc::new(definition))
 }
 

@@ -146,11 +146,11 @@ workflow! { pub(crate) nested(u64) -> u64 {
     START => (chain, again) => sum => more;
 } }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn both(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<Option<u64>, Fault> {
     ledger.node(ctx);
-    let before = ctx.local().get(SEEN)?.unwrap_or_default();
-    ctx.local().push(SEEN, n);
+    let before = ctx.collector_state().get(SEEN)?.unwrap_or_default();
+    ctx.collector_state().push(SEEN, n);
     Ok(before.first().map(|first| first.wrapping_add(n)))
 }
 
@@ -238,11 +238,11 @@ async fn person(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u6
         Ok::<_, Trouble>(n)
     };
     let paid = ctx.step("pay", pay).await.map_err(|error| Trouble(error.to_string()))?;
-    let child = ctx.run::<more>(paid).key("k").await.map_err(|error| Trouble(error.to_string()))?;
+    let child = ctx.call::<more>(paid).key("k").await.map_err(|error| Trouble(error.to_string()))?;
     let approved = ctx.ask::<bool>("approve", "Ship it?").payload(child).await;
     ctx.sleep(Duration::from_secs(5)).await;
-    let inside = ctx.run::<chain>(child).await.map_err(|error| Trouble(error.to_string()))?;
-    ctx.say("done");
+    let inside = ctx.call::<chain>(child).await.map_err(|error| Trouble(error.to_string()))?;
+    ctx.message("done");
     Ok(if approved { inside } else { 0 })
 }
 

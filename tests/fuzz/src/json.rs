@@ -3,7 +3,8 @@
 
 use arbitrary::{Result, Unstructured};
 use graphweft::prelude::*;
-use graphweft::{AnswerError, Json, StartError, Value};
+use graphweft::{AnswerError, Json, Payload, StartError};
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::logs::life;
 
@@ -139,7 +140,12 @@ fn same_as(value: &Json, output: &Json) -> bool {
 }
 
 /// What is of the type runs, and nothing else does.
-async fn starts<T: Value>(engine: &Engine, workflow: &str, value: &Json, gives: Option<fn(&Json, &Json) -> bool>) {
+async fn starts<T: Payload + Serialize + DeserializeOwned>(
+    engine: &Engine,
+    workflow: &str,
+    value: &Json,
+    gives: Option<fn(&Json, &Json) -> bool>,
+) {
     let typed = serde_json::from_value::<T>(value.clone()).ok().map(serde_json::to_value);
     match (engine.start_json(workflow, value.clone()).await, typed) {
         (Ok(run), Some(Ok(typed))) => {
@@ -172,8 +178,13 @@ async fn answers(engine: &Engine, values: &[Json]) {
     assert_eq!(output, serde_json::json!([order, number, names]));
 }
 
-async fn answer<T: Value>(engine: &Engine, question: &str, value: &Json, taken: &mut Option<Json>) {
-    let run = engine.run("run").await.expect("a store").expect("the run");
+async fn answer<T: Payload + Serialize + DeserializeOwned>(
+    engine: &Engine,
+    question: &str,
+    value: &Json,
+    taken: &mut Option<Json>,
+) {
+    let run = engine.get_run("run").await.expect("a store").expect("the run");
     let before = records(engine).await;
     let is_open = run.questions().await.expect("a store").iter().any(|open| open.id == question);
     assert_eq!(is_open, taken.is_none());

@@ -64,7 +64,7 @@ fn record(workflow: &str, input: u64, ending: Ending) -> Log {
         to_its_end(&run).await;
         if ending == Ending::Retried {
             let engine = flows::engine(Ledger::default()).store(store.clone()).build().expect("an engine");
-            let again = engine.retry("run").force("falls/before").await.expect("a run that goes on");
+            let again = engine.retry("run").rerun("falls/before").await.expect("a run that goes on");
             to_its_end(&again).await;
         }
         let events = engine.history("run").await.expect("a store").expect("the run");

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use arbitrary::{Result, Unstructured};
 use graphweft::store::{Append, Created, HeaderChange, MemoryStore, NewRun, Record, RunStatus, Store};
-use graphweft::{Engine, Event, EventKind, Json, Outcome, Run, RunError};
+use graphweft::{AfterFailure, Engine, Event, EventKind, Json, Outcome, Run, RunError};
 use tokio::time::timeout;
 
 use crate::flows;
@@ -74,13 +74,13 @@ fn go_on(log: &Log, how: &How) {
                 assert!(recovery.resumed.len() + recovery.failed.len() <= 1, "one run, and so many went on");
                 recovery.resumed.into_iter().next()
             }
-            How::Answer => engine.run("run").await.expect("a store"),
+            How::Answer => engine.get_run("run").await.expect("a store"),
             How::Retry { from, force } => {
                 let mut retry = engine.retry("run");
-                retry = from.iter().fold(retry, |retry, path| retry.from(path));
-                force.iter().fold(retry, |retry, path| retry.force(path)).await.ok()
+                retry = from.iter().fold(retry, |retry, path| retry.from_node(path));
+                force.iter().fold(retry, |retry, path| retry.rerun(path)).await.ok()
             }
-            How::Fork(at) => engine.fork("run", *at).id("fork").await.ok(),
+            How::Fork(at) => engine.fork("run").before(*at).id("fork").await.ok(),
         };
         let goes_on = run.is_some();
         if let Some(run) = run {
@@ -213,13 +213,13 @@ async fn waits_for_a_time(store: &MemoryStore, run: &Run<Json>) {
     let events = store.read(header.key, 0, usize::MAX).await.expect("a store");
     let is_late = header.wake_at.is_some_and(|at| at > SystemTime::now() + LONG / 2);
     let delays = events.iter().any(|stored| match &stored.record.kind {
-        EventKind::NodeFailed { retry_in: Some(delay), .. } => *delay > LONG / 2,
+        EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => *time > SystemTime::now() + LONG / 2,
         EventKind::TimerSet { until } => *until > SystemTime::now() + LONG / 2,
         _ => false,
     });
     let is_left = header.owner.is_none();
     assert!(
-        is_late || delays || is_left || header.status == RunStatus::Waiting,
+        is_late || delays || is_left || header.status.is_suspended(),
         "it neither ends nor waits: {header:?} {events:#?}"
     );
 }

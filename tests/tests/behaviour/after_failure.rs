@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
-use graphweft::{Engine, EventKind, RetryError, RunError, RunFilter, json};
+use graphweft::{Engine, EventKind, ForkError, RetryError, RunError, RunFilter, json};
 use graphweft_tests::{Death, Journal, Remains, life};
 
 mod common {
@@ -189,7 +189,7 @@ fn a_retried_run_that_is_cancelled_stays_so_whatever_failed_before_the_retry() {
     life(async {
         let engine = engine(&Death::default());
         engine.recover().await.unwrap();
-        let run = engine.run("run").await.unwrap().unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
         let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it is cancelled");
         assert!(matches!(outcome.unwrap(), Outcome::Cancelled));
     });
@@ -255,7 +255,7 @@ async fn a_node_may_be_run_again_with_all_behind_it() {
     let engine = engine(&ledger, &works);
     engine.start::<job>(3).id("x").await.unwrap().outcome().await.unwrap();
     works.0.store(true, Ordering::SeqCst);
-    let run = engine.retry("x").from("job/inner/before").await.unwrap();
+    let run = engine.retry("x").from_node("job/inner/before").await.unwrap();
     assert_eq!(run.result().await.unwrap(), json!(10));
     assert_eq!(["job/beside", "job/inner/before"].map(|path| ledger.of(path)), [1, 2]);
 }
@@ -292,12 +292,12 @@ async fn what_cannot_be_retried_says_why() {
     let error = engine.retry("nobody").await.unwrap_err();
     assert_eq!(error, RetryError::UnknownRun { run: "nobody".into() });
     engine.start::<job>(3).id("x").await.unwrap().outcome().await.unwrap();
-    let error = engine.retry("x").from("job/inner/befor").await.unwrap_err();
+    let error = engine.retry("x").from_node("job/inner/befor").await.unwrap_err();
     assert!(matches!(error, RetryError::UnknownPath { .. }), "{error}");
     works.0.store(true, Ordering::SeqCst);
     engine.retry("x").await.unwrap().result().await.unwrap();
     let error = engine.retry("x").await.unwrap_err();
-    assert_eq!(error.to_string(), "run `x` has its output; `engine.fork(..)` starts another one from a point in it");
+    assert_eq!(error.to_string(), "run `x` has completed; `engine.fork(..)` starts a new run from one of its events");
 }
 
 #[tokio::test]
@@ -311,13 +311,26 @@ async fn a_fork_goes_another_way_from_a_point_and_the_old_run_never_changes() {
         .position(|event| event.path == "job/inner/before" && matches!(event.kind, EventKind::NodeCompleted { .. }))
         .unwrap();
     works.0.store(true, Ordering::SeqCst);
-    let fork = engine.fork("x", at as u64 + 1).id("y").await.unwrap();
+    let fork = engine.fork("x").before(at as u64 + 1).id("y").await.unwrap();
     assert_eq!(fork.result().await.unwrap(), json!(10));
     assert_eq!(ledger.of("job/inner/before"), 1);
     assert_eq!(engine.history("x").await.unwrap().unwrap(), before);
-    let forks = engine.runs(RunFilter::default().forked_from("x")).await.unwrap();
+    let forks = engine.list_runs(RunFilter::default().forked_from("x")).await.unwrap();
     assert_eq!(forks.len(), 1);
     assert_eq!((forks[0].id.as_str(), &forks[0].forked_from), ("y", &Some(("x".to_owned(), at as u64 + 1))));
+}
+
+#[tokio::test]
+async fn a_fork_without_an_event_copies_everything_before_the_end() {
+    let (ledger, works) = (Ledger::default(), Works::default());
+    let engine = engine(&ledger, &works);
+    engine.start::<job>(3).id("x").await.unwrap().outcome().await.unwrap();
+    works.0.store(true, Ordering::SeqCst);
+
+    let fork = engine.fork("x").await.unwrap();
+
+    assert_eq!(fork.result().await.unwrap(), json!(10));
+    assert_eq!(ledger.of("job/inner/before"), 1);
 }
 
 #[tokio::test]
@@ -330,11 +343,11 @@ async fn every_point_of_a_run_may_be_forked_at() {
         let output = run.result().await.unwrap();
         let records = engine.history(name).await.unwrap().unwrap().len() as u64;
         for at in 1..=records {
-            let fork = engine.fork(name, at).await.unwrap();
+            let fork = engine.fork(name).before(at).await.unwrap();
             assert_eq!(fork.result().await, Ok(output.clone()), "{name} forked at {at}");
         }
-        let error = engine.fork(name, records + 1).await.unwrap_err();
-        assert!(matches!(error, RetryError::NoSuchRecord { .. }), "{error}");
+        let error = engine.fork(name).before(records + 1).await.unwrap_err();
+        assert!(matches!(error, ForkError::NoSuchEvent { .. }), "{error}");
     }
 }
 

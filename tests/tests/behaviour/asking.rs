@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus};
-use graphweft::{AnswerError, Engine, EventKind, Human, Question, RunError, RunFilter, json};
+use graphweft::{AnswerError, AskHuman, Engine, EventKind, Question, RunError, RunFilter, json};
 use serde_json::Value as Json;
 
 #[value]
@@ -39,7 +39,7 @@ fn yes() -> Json {
     json!({"approved": true, "lines": []})
 }
 
-async fn waiting<T: graphweft::Travels + std::fmt::Debug>(run: &graphweft::Run<T>) -> Vec<Question> {
+async fn waiting<T: graphweft::Payload + std::fmt::Debug>(run: &graphweft::Run<T>) -> Vec<Question> {
     match run.outcome().await.unwrap() {
         Outcome::Waiting(questions) => questions,
         other => panic!("{other:?}"),
@@ -75,7 +75,7 @@ async fn an_answer_that_does_not_fit_is_refused_with_the_field_and_the_question_
     let Err(AnswerError::Invalid { field, .. }) = &error else { panic!("{error:?}") };
     assert_eq!(field, "lines[1].price");
     let answered = run.events().take(3).collect::<Vec<_>>().await;
-    assert!(matches!(answered[2].kind, EventKind::Asked { .. }), "nothing is recorded of it: {answered:?}");
+    assert!(matches!(answered[2].kind, EventKind::QuestionAsked { .. }), "nothing is recorded of it: {answered:?}");
     assert_eq!(waiting(&run).await.len(), 1);
     run.answer("approve", yes()).await.unwrap();
     assert_eq!(run.result().await.unwrap(), "a poem: yes");
@@ -87,7 +87,7 @@ async fn what_cannot_be_answered_says_why() {
     let run = engine.start::<publish>("a poem".into()).id("x").await.unwrap();
     waiting(&run).await;
     let error = run.answer("aprove", yes()).await.unwrap_err();
-    assert_eq!(error.to_string(), "run `x` has not asked `aprove`; open are `publish/decide/approve`");
+    assert_eq!(error.to_string(), "run `x` has not asked `aprove`; open: `publish/decide/approve`");
     let error = engine.answer("y", "approve", yes()).await.unwrap_err();
     assert_eq!(error, AnswerError::UnknownRun { run: "y".into() });
     run.answer("approve", yes()).await.unwrap();
@@ -106,7 +106,7 @@ async fn a_question_of_a_cancelled_run_is_withdrawn() {
     run.cancel().await.unwrap();
     assert_eq!(run.outcome().await.unwrap(), Outcome::Cancelled);
     let error = run.answer("approve", yes()).await.unwrap_err();
-    assert!(matches!(error, AnswerError::Cancelled { .. }), "{error}");
+    assert!(matches!(error, AnswerError::Withdrawn { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn a_run_that_waits_has_no_result_and_names_its_questions() {
 #[tokio::test]
 async fn without_an_engine_nobody_can_answer_and_the_node_says_so() {
     let error = publish("a poem".into()).await.unwrap_err();
-    assert!(error.to_string().contains("start it with `engine.start"), "{error}");
+    assert!(error.to_string().contains("start the run with `engine.start"), "{error}");
 }
 
 #[node]
@@ -223,7 +223,7 @@ async fn each_turn_of_a_loop_asks_anew() {
 
 workflow! {
     titled(String) -> String {
-        let title: Human<String, String> = Human::new("title", "What is it called?");
+        let title: AskHuman<String, String> = AskHuman::new("title", "What is it called?");
         START => draft => title => draft_again;
     }
 }
@@ -269,13 +269,13 @@ fn a_run_that_waits_is_not_loaded_and_goes_on_when_its_answer_comes() {
         let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
         let recovered = engine.recover().await.unwrap();
         assert!(recovered.resumed.is_empty(), "{recovered:?}");
-        let run = engine.run("x").await.unwrap().unwrap();
+        let run = engine.get_run("x").await.unwrap().unwrap();
         assert_eq!(ids(&waiting(&run).await), ["publish/decide/approve"]);
         let error = run.answer("approve", json!({"approved": 1, "lines": []})).await.unwrap_err();
         assert!(matches!(&error, AnswerError::Invalid { field, .. } if field == "approved"), "{error}");
         run.answer("approve", yes()).await.unwrap();
         assert_eq!(run.result().await.unwrap(), json!("a poem: yes"));
-        let waiting = engine.runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
+        let waiting = engine.list_runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
         assert_eq!(waiting.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["y"]);
     });
 }
@@ -293,7 +293,7 @@ fn a_run_that_waits_goes_on_waiting_when_its_runtime_is_shut_down() {
     }
     runtime().block_on(async {
         let engine = Engine::builder().store(store.clone()).build().unwrap();
-        let waiting = engine.runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
+        let waiting = engine.list_runs(RunFilter::default().status(RunStatus::Waiting)).await.unwrap();
         assert_eq!(waiting.len(), 50);
     });
 }
@@ -311,7 +311,7 @@ fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow() {
         assert!(matches!(error, AnswerError::AlreadyAnswered { .. }), "{error}");
         let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
         assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
-        assert_eq!(engine.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
+        assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
     });
 }
 
@@ -352,7 +352,7 @@ async fn told(run: &graphweft::Run<String>) -> Outcome<String> {
 
 #[tokio::test(start_paused = true)]
 async fn runs_that_wait_leave_the_memory_when_there_are_many_and_go_on_all_the_same() {
-    let engine = Engine::builder().register::<publish>().keep_waiting(2).build().unwrap();
+    let engine = Engine::builder().register::<publish>().max_resident_waiting(2).build().unwrap();
     let mut runs = Vec::new();
     for at in 0..6 {
         let run = engine.start::<publish>(format!("poem {at}")).id(format!("run {at}")).await.unwrap();
@@ -379,7 +379,7 @@ fn an_answered_run_of_a_dead_process_goes_on_where_it_was_answered() {
         let other = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
         drop(engine);
         other.answer("x", "approve", yes()).await.unwrap();
-        assert_eq!(other.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
+        assert_eq!(other.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
     });
 }
 
@@ -395,7 +395,7 @@ fn several_questions_of_a_run_that_is_not_loaded_are_answered_one_after_another(
         for (question, answer) in [("a", 1), ("several/three/b", 2), ("b:2", 3)] {
             engine.answer("x", question, answer).await.unwrap();
         }
-        assert_eq!(engine.run("x").await.unwrap().unwrap().result().await.unwrap(), json!("1 2 3"));
+        assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!("1 2 3"));
     });
 }
 

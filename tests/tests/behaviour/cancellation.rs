@@ -152,7 +152,8 @@ async fn a_node_that_cleans_up_for_too_long_is_dropped() {
     }
     workflow! { stuck(u32) -> u32 { START => stubborn; } }
     let begun = Arc::new(Begun(Semaphore::new(0)));
-    let engine = Engine::builder().resource(Arc::clone(&begun)).cancel_grace(Duration::from_secs(5)).build().unwrap();
+    let engine =
+        Engine::builder().resource(Arc::clone(&begun)).cancel_grace_period(Duration::from_secs(5)).build().unwrap();
     let run = engine.start::<stuck>(1).await.unwrap();
     begun.0.acquire().await.unwrap().forget();
     let start = tokio::time::Instant::now();
@@ -198,7 +199,7 @@ async fn dropping_a_handle_leaves_the_run_going() {
     let engine = Engine::builder().resource(Arc::clone(&go)).resource(journal.clone()).build().unwrap();
     drop(engine.start::<patient>(1).id("kept").await.unwrap());
     go.notify_one();
-    engine.run("kept").await.unwrap().unwrap().outcome().await.unwrap();
+    engine.get_run("kept").await.unwrap().unwrap().outcome().await.unwrap();
     assert_eq!(journal.lines(), ["went on"]);
 }
 

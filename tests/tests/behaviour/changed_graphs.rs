@@ -166,12 +166,12 @@ mod renamed {
     use super::{Stop, sends};
     use graphweft::prelude::*;
 
-    #[node(was = "fetch")]
+    #[node(renamed_from = "fetch")]
     pub(crate) async fn download(n: u32) -> u32 {
         panic!("{n} was fetched before")
     }
 
-    #[node(was = "waits")]
+    #[node(renamed_from = "waits")]
     pub(crate) async fn rests(n: u32, #[resource] stop: &Stop) -> u32 {
         stop.0.send(()).unwrap();
         std::future::pending::<()>().await;
@@ -187,12 +187,12 @@ mod renamed_again {
     use super::sends;
     use graphweft::prelude::*;
 
-    #[node(was("fetch", "download"))]
+    #[node(renamed_from("fetch", "download"))]
     pub(crate) async fn loads(n: u32) -> u32 {
         panic!("{n} was fetched before")
     }
 
-    #[node(was("waits", "rests"))]
+    #[node(renamed_from("waits", "rests"))]
     pub(crate) async fn sleeps(n: u32) -> u32 {
         n * 10
     }

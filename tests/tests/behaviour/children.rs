@@ -1,14 +1,14 @@
-//! Children of a node, `ctx.run::<node>(..)`: identity, errors as values, retries, limits, state.
+//! Children of a node, `ctx.call::<node>(..)`: identity, errors as values, retries, limits, state.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::join;
 use graphweft::prelude::*;
-use graphweft::state::{Replace, Sum};
+use graphweft::state::{Overwrite, Sum};
 use graphweft::store::{MemoryStore, Store};
-use graphweft::{ChildError, EventKind, RetryPolicy};
-use graphweft_tests::{Journal, failure, paths, records, records_of, started};
+use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy};
+use graphweft_tests::{Journal, failure, paths, records, records_of, retried_after, started};
 use tokio::sync::{Barrier, Notify};
 use tokio::time::Instant;
 
@@ -24,7 +24,7 @@ type SearchError = ChildError<String>;
 async fn plan(topics: Vec<String>, ctx: &Context) -> Vec<String> {
     let mut found = Vec::new();
     for topic in topics {
-        let text = ctx.run::<search>(topic.clone()).key(topic).await;
+        let text = ctx.call::<search>(topic.clone()).key(topic).await;
         found.push(text.unwrap_or_else(|error| error.to_string()));
     }
     found
@@ -71,24 +71,21 @@ async fn the_record_of_a_child_holds_the_hash_of_its_input_and_its_output() {
 async fn the_record_of_a_failed_child_holds_its_error() {
     let events = records_of::<research>(topics(&[""])).await;
     let failed = events.iter().find_map(|event| match &event.kind {
-        EventKind::NodeFailed { attempt, cause, retry_in, error } => {
-            Some((*attempt, cause.to_string(), *retry_in, error))
-        }
+        EventKind::NodeFailed { attempt, cause, then, error } => Some((*attempt, cause.to_string(), then, error)),
         _ => None,
     });
-    assert_eq!(failed, Some((1, "no topic".to_owned(), None, &Some("no topic".into()))));
+    assert_eq!(failed, Some((1, "no topic".to_owned(), &AfterFailure::Fails, &Some("no topic".into()))));
 }
 
 #[tokio::test]
 async fn a_second_use_of_an_identity_is_an_error_that_names_the_path() {
     #[node]
     async fn twice(topic: String, ctx: &Context) -> Result<String, SearchError> {
-        ctx.run::<search>(topic.clone()).await?;
-        Ok(ctx.run::<search>(topic).await.unwrap_err().to_string())
+        ctx.call::<search>(topic.clone()).await?;
+        Ok(ctx.call::<search>(topic).await.unwrap_err().to_string())
     }
     workflow! { asking_twice(String) -> String { START => twice; } }
-    let expected =
-        "`asking_twice/twice/search` is asked for a second time by the same node; give each its own `.key(..)`";
+    let expected = "duplicate request `asking_twice/twice/search` in one node; give each call a unique `.key(..)`";
     assert_eq!(asking_twice("ants".to_owned()).await.unwrap(), expected);
 }
 
@@ -102,8 +99,8 @@ async fn children_of_a_join_run_at_once() {
     #[node]
     async fn together(n: u32, ctx: &Context) -> Result<u32, ChildError<Never>> {
         let (a, b, c) = join!(
-            ctx.run::<meet>(n).key("a"),
-            ctx.run::<meet>(n + 1).key("b"),
+            ctx.call::<meet>(n).key("a"),
+            ctx.call::<meet>(n + 1).key("b"),
             ctx.step("meet", || async move {
                 ctx.resource::<Barrier>().ok_or("no barrier")?.wait().await;
                 Ok::<u32, &str>(n + 2).map_err(str::to_owned)
@@ -123,7 +120,7 @@ async fn a_node_may_be_a_child_of_its_own() {
         if n == 0 {
             return Ok(0);
         }
-        let below = ctx.run::<countdown>(n - 1).await.map_err(|error| error.to_string())?;
+        let below = ctx.call::<countdown>(n - 1).await.map_err(|error| error.to_string())?;
         Ok(below + 1)
     }
     workflow! { counting(u32) -> u32 { START => countdown; } }
@@ -137,17 +134,17 @@ async fn deepest(ctx: &Context) -> String {
 
 #[node]
 async fn deeper(ctx: &Context) -> Result<String, ChildError<Never>> {
-    ctx.run::<deepest>(()).key(3).await
+    ctx.call::<deepest>(()).key(3).await
 }
 
 #[node]
 async fn deep(ctx: &Context) -> Result<String, ChildError<ChildError<Never>>> {
-    ctx.run::<deeper>(()).key(2).await
+    ctx.call::<deeper>(()).key(2).await
 }
 
 #[node]
 async fn top(ctx: &Context) -> Result<String, ChildError<ChildError<ChildError<Never>>>> {
-    ctx.run::<deep>(()).key(1).await
+    ctx.call::<deep>(()).key(1).await
 }
 
 workflow! { depths(()) -> String { START => top; } }
@@ -174,7 +171,7 @@ async fn the_idempotency_key_of_a_child_is_its_own() {
     }
     #[node]
     async fn asks(ctx: &Context) -> Result<String, ChildError<Never>> {
-        ctx.run::<keyed>(()).key("a").await
+        ctx.call::<keyed>(()).key("a").await
     }
     workflow! { keys(()) -> String { START => asks; } }
     let engine = Engine::builder().build().unwrap();
@@ -195,7 +192,7 @@ async fn a_node_by_value_is_a_child_under_the_name_it_is_given() {
     }
     #[node]
     async fn adds(n: u32, ctx: &Context) -> Result<u32, ChildError<Never>> {
-        ctx.run_as("plus", Add(3), n).await
+        ctx.call_as("plus", Add(3), n).await
     }
     workflow! { adding(u32) -> u32 { START => adds; } }
     let events = records_of::<adding>(1).await;
@@ -217,7 +214,7 @@ async fn a_node_that_implements_the_trait_by_hand_is_called_like_its_type() {
     }
     #[node]
     async fn shouts(text: String, ctx: &Context) -> Result<String, ChildError<Never>> {
-        ctx.run::<Shout>(text).await
+        ctx.call::<Shout>(text).await
     }
     workflow! { shouting(String) -> String { START => shouts; } }
     assert_eq!(shouting(String::new()).await.unwrap(), "shouting/shouts/Shout");
@@ -230,12 +227,12 @@ async fn third_time(ctx: &Context) -> Result<u32, String> {
 
 #[node]
 async fn tries(ctx: &Context) -> Result<u32, SearchError> {
-    ctx.run::<third_time>(()).await
+    ctx.call::<third_time>(()).await
 }
 
 #[node]
 async fn tries_twice(ctx: &Context) -> Result<u32, SearchError> {
-    ctx.run::<third_time>(()).retry(RetryPolicy::attempts(2).initial_delay(Duration::ZERO)).await
+    ctx.call::<third_time>(()).retry(RetryPolicy::with_max_attempts(2).initial_delay(Duration::ZERO)).await
 }
 
 workflow! { trying(()) -> u32 { START => tries; } }
@@ -259,7 +256,7 @@ async fn failed_attempts_are_on_record() {
     let attempts: Vec<(u32, u64)> = events
         .iter()
         .filter_map(|event| match &event.kind {
-            EventKind::NodeFailed { attempt, retry_in: Some(delay), .. } => Some((*attempt, delay.as_secs())),
+            EventKind::NodeFailed { attempt, .. } => Some((*attempt, retried_after(event)?.as_secs())),
             _ => None,
         })
         .collect();
@@ -275,7 +272,7 @@ async fn a_child_that_takes_too_long_is_a_timeout() {
     }
     #[node]
     async fn hurries(ctx: &Context, #[resource] journal: &Journal) -> String {
-        let error = ctx.run::<slow>(()).timeout(Duration::from_secs(3)).await.unwrap_err();
+        let error = ctx.call::<slow>(()).timeout(Duration::from_secs(3)).await.unwrap_err();
         assert!(matches!(error, ChildError::Fault(Fault::Timeout { .. })));
         format!("{error}, {:?}", journal.lines())
     }
@@ -293,7 +290,7 @@ async fn a_child_that_panics_is_a_fault() {
     }
     #[node]
     async fn survives(ctx: &Context) -> String {
-        ctx.run::<panics>(()).await.unwrap_err().to_string()
+        ctx.call::<panics>(()).await.unwrap_err().to_string()
     }
     let flow = workflow! { START => survives };
     assert_eq!(flow.run(()).await.unwrap(), "panicked: no way");
@@ -307,10 +304,10 @@ async fn what_a_child_asks_of_its_context_in_vain_fails_the_child() {
     }
     #[node]
     async fn survives(ctx: &Context) -> String {
-        ctx.run::<stateful>(()).await.unwrap_err().to_string()
+        ctx.call::<stateful>(()).await.unwrap_err().to_string()
     }
     let flow = workflow! { START => survives };
-    assert!(flow.run(()).await.unwrap().starts_with("nothing stands under state key `missing`"));
+    assert!(flow.run(()).await.unwrap().starts_with("state key `missing` has no value"));
 }
 
 #[tokio::test]
@@ -322,7 +319,7 @@ async fn a_resource_that_is_missing_is_a_fault_before_the_child_starts() {
     }
     #[node]
     async fn survives(ctx: &Context) -> String {
-        ctx.run::<needy>(()).retry(RetryPolicy::default()).await.unwrap_err().to_string()
+        ctx.call::<needy>(()).retry(RetryPolicy::default()).await.unwrap_err().to_string()
     }
     workflow! { surviving(()) -> String { START => survives; } }
     let events = records_of::<surviving>(()).await;
@@ -333,7 +330,7 @@ async fn a_resource_that_is_missing_is_a_fault_before_the_child_starts() {
 
 #[tokio::test]
 async fn a_child_can_be_replaced() {
-    let engine = Engine::builder().replace::<search>(|topic, _| async move { Ok(topic + "!") }).build().unwrap();
+    let engine = Engine::builder().mock::<search>(|topic, _| async move { Ok(topic + "!") }).build().unwrap();
     let run = engine.start::<research>(topics(&["ants"])).await.unwrap();
     assert_eq!(run.result().await.unwrap(), ["ants!"]);
 }
@@ -341,21 +338,22 @@ async fn a_child_can_be_replaced() {
 #[tokio::test]
 async fn a_child_whose_future_is_dropped_stops() {
     #[node]
-    async fn slow(#[resource] journal: &Journal) -> u32 {
+    async fn slow(#[resource] journal: &Journal, #[resource] began: &Notify) -> u32 {
         let _told = journal.when_dropped("stopped");
+        began.notify_one();
         std::future::pending().await
     }
     #[node]
-    async fn impatient(ctx: &Context, #[resource] journal: &Journal) -> Vec<String> {
+    async fn impatient(ctx: &Context, #[resource] journal: &Journal, #[resource] began: &Notify) -> Vec<String> {
         tokio::select! {
             biased;
-            _ = ctx.run::<slow>(()) => {}
-            () = std::future::ready(()) => {}
+            _ = ctx.call::<slow>(()) => {}
+            () = began.notified() => {}
         }
         journal.lines()
     }
     workflow! { leaving(()) -> Vec<String> { START => impatient; } }
-    let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+    let engine = Engine::builder().resource(Journal::default()).resource(Notify::new()).build().unwrap();
     assert_eq!(engine.start::<leaving>(()).await.unwrap().result().await.unwrap(), ["stopped"]);
 }
 
@@ -370,7 +368,7 @@ async fn a_child_is_told_when_its_parent_is_cancelled() {
     }
     #[node]
     async fn waits(ctx: &Context, #[resource] journal: &Journal) -> Result<u32, ChildError<Never>> {
-        let given = ctx.run::<listens>(()).await?;
+        let given = ctx.call::<listens>(()).await?;
         journal.note(format!("given {given}"));
         Ok(given)
     }
@@ -398,7 +396,7 @@ async fn the_nodes_of_a_child_workflow_are_told_as_well() {
     workflow! { listening(()) -> u32 { START => listens; } }
     #[node]
     async fn waits(ctx: &Context) -> Result<u32, ChildError<Failure>> {
-        ctx.run::<listening>(()).await
+        ctx.call::<listening>(()).await
     }
     workflow! { waiting(()) -> u32 { START => waits; } }
     let (journal, began) = (Journal::default(), Arc::new(Notify::new()));
@@ -413,7 +411,7 @@ async fn the_nodes_of_a_child_workflow_are_told_as_well() {
 }
 
 const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
-const OWNER: StateKey<String, Replace> = StateKey::new("owner");
+const OWNER: StateKey<String, Overwrite> = StateKey::new("owner");
 
 #[node]
 async fn calls(n: u32, ctx: &Context) -> Result<u32, String> {
@@ -431,8 +429,8 @@ async fn a_child_sees_what_its_parent_has_written_and_its_writes_become_its_pare
     #[node]
     async fn counts(ctx: &Context) -> Result<Vec<u32>, SearchError> {
         ctx.state().merge(CALLS, 100);
-        let first = ctx.run::<calls>(1).key(1).await?;
-        let second = ctx.run::<calls>(2).key(2).await?;
+        let first = ctx.call::<calls>(1).key(1).await?;
+        let second = ctx.call::<calls>(2).key(2).await?;
         let own = ctx.state().get(CALLS).ok().flatten().unwrap_or_default();
         Ok(vec![first, second, own])
     }
@@ -449,7 +447,7 @@ async fn what_a_failed_child_has_written_is_lost() {
     #[node]
     async fn fails_first(ctx: &Context) -> Vec<u32> {
         ctx.state().merge(CALLS, 5);
-        assert!(ctx.run::<calls>(0).await.is_err());
+        assert!(ctx.call::<calls>(0).await.is_err());
         Vec::new()
     }
     let flow = workflow! { START => fails_first => total };
@@ -466,7 +464,7 @@ async fn children_that_replace_one_key_at_once_are_an_error() {
     }
     #[node]
     async fn races(ctx: &Context) -> String {
-        let (a, b) = join!(ctx.run::<claims>("a".to_owned()).key("a"), ctx.run::<claims>("b".to_owned()).key("b"),);
+        let (a, b) = join!(ctx.call::<claims>("a".to_owned()).key("a"), ctx.call::<claims>("b".to_owned()).key("b"),);
         let error = a.and(b).unwrap_err();
         let ChildError::Fault(Fault::StateConflict { key, first, second }) = error else { panic!("{error}") };
         let mut paths = [first.to_string(), second.to_string()];
@@ -488,7 +486,7 @@ async fn doubled(n: u32) -> u32 {
 
 #[node]
 async fn runs_inner(n: u32, ctx: &Context) -> Result<Vec<u32>, ChildError<Failure>> {
-    Ok(vec![ctx.run::<inner>(n).key(n).await?])
+    Ok(vec![ctx.call::<inner>(n).key(n).await?])
 }
 
 workflow! { outer(u32) -> u32 { START => runs_inner => total; } }
@@ -517,8 +515,8 @@ async fn what_the_nodes_of_a_child_workflow_write_becomes_its_parents() {
 async fn the_failure_of_a_child_workflow_is_a_value_that_says_where_it_was() {
     #[node]
     async fn survives(ctx: &Context) -> String {
-        let error = ctx.run::<inner>(0).await.unwrap_err();
-        error.into_error().map_or_else(String::new, |failure| failure.path)
+        let error = ctx.call::<inner>(0).await.unwrap_err();
+        error.into_inner().map_or_else(String::new, |failure| failure.path)
     }
     workflow! { surviving(()) -> String { START => survives; } }
     assert_eq!(surviving(()).await.unwrap(), "surviving/survives/inner/calls");
@@ -528,8 +526,8 @@ async fn the_failure_of_a_child_workflow_is_a_value_that_says_where_it_was() {
 async fn a_child_workflow_is_entered_afresh_by_each_attempt() {
     #[node]
     async fn survives(ctx: &Context) -> u32 {
-        let policy = RetryPolicy::attempts(3).initial_delay(Duration::ZERO);
-        ctx.run::<inner>(0).retry(policy).await.unwrap_or_default()
+        let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::ZERO);
+        ctx.call::<inner>(0).retry(policy).await.unwrap_or_default()
     }
     workflow! { surviving(()) -> u32 { START => survives; } }
     let started = started(&records_of::<surviving>(()).await);
@@ -544,7 +542,7 @@ async fn a_child_may_ask_a_question() {
     }
     #[node]
     async fn asks(text: String, ctx: &Context) -> Result<bool, ChildError<Never>> {
-        ctx.run::<approval>(text).key("a").await
+        ctx.call::<approval>(text).key("a").await
     }
     workflow! { asking(String) -> bool { START => asks; } }
     let engine = Engine::builder().build().unwrap();
@@ -564,7 +562,7 @@ async fn a_run_waits_for_the_question_of_a_child_workflow() {
     workflow! { approving(()) -> bool { START => approval; } }
     #[node]
     async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
-        ctx.run::<approving>(()).await
+        ctx.call::<approving>(()).await
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let engine = Engine::builder().build().unwrap();
@@ -589,12 +587,12 @@ async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the
     workflow! { approving(()) -> bool { START => notes => approval; } }
     #[node]
     async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
-        ctx.run::<approving>(()).await
+        ctx.call::<approving>(()).await
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let journal = Journal::default();
     let store = MemoryStore::new();
-    let engine = Engine::builder().store(store.clone()).resource(journal.clone()).keep_waiting(0);
+    let engine = Engine::builder().store(store.clone()).resource(journal.clone()).max_resident_waiting(0);
     let engine = engine.register::<asking>().build().unwrap();
     let run = engine.start::<asking>(()).await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
@@ -619,10 +617,10 @@ async fn a_run_with_a_child_that_may_run_at_most_once_stays_in_memory_while_it_w
     }
     #[node]
     async fn asks(ctx: &Context) -> Result<bool, ChildError<Never>> {
-        ctx.run::<approval>(()).at_most_once().await
+        ctx.call::<approval>(()).at_most_once().await
     }
     workflow! { asking(()) -> bool { START => asks; } }
-    let engine = Engine::builder().keep_waiting(0).register::<asking>().build().unwrap();
+    let engine = Engine::builder().max_resident_waiting(0).register::<asking>().build().unwrap();
     let run = engine.start::<asking>(()).await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
     run.answer("approve", true).await.unwrap();
@@ -639,7 +637,7 @@ async fn a_child_workflow_that_a_sibling_of_its_parent_stops_says_nothing_of_the
     workflow! { hanging(()) -> u32 { START => hangs; } }
     #[node]
     async fn waits(ctx: &Context) -> Result<u32, ChildError<Failure>> {
-        ctx.run::<hanging>(()).await
+        ctx.call::<hanging>(()).await
     }
     #[node]
     async fn fails(#[resource] began: &Arc<Notify>) -> Result<u32, String> {
@@ -672,7 +670,7 @@ async fn a_child_workflow_that_its_parent_left_is_entered_afresh() {
     workflow! { hanging(()) -> u32 { START => notes => hangs_once; } }
     #[node(retry(max_attempts = 2, initial_delay = "0s"), timeout = "1s")]
     async fn asks(ctx: &Context) -> Result<u32, ChildError<Failure>> {
-        ctx.run::<hanging>(()).await
+        ctx.call::<hanging>(()).await
     }
     workflow! { asking(()) -> u32 { START => asks; } }
     let journal = Journal::default();
@@ -692,8 +690,8 @@ async fn a_child_workflow_that_its_parent_left_is_entered_afresh() {
 
 #[node(retry(max_attempts = 2, initial_delay = "0s"))]
 async fn second_time(ctx: &Context, #[resource] journal: &Journal) -> Result<Vec<u32>, SearchError> {
-    let noted = ctx.run::<noted>("done".to_owned()).await.unwrap_or_default();
-    let failed = ctx.run::<second_run>(()).await;
+    let noted = ctx.call::<noted>("done".to_owned()).await.unwrap_or_default();
+    let failed = ctx.call::<second_run>(()).await;
     journal.note(format!("parent {}: {}", ctx.attempt(), failed.is_ok()));
     Ok(vec![noted, failed?])
 }
@@ -735,12 +733,12 @@ async fn a_run_never_waits_for_a_question_while_a_child_is_at_work() {
     async fn works(ctx: &Context, #[resource] journal: &Journal) -> Result<u32, ChildError<Failure>> {
         let mut sum = 0;
         for n in 0..20 {
-            sum += ctx.run::<small>(n).key(n).await.unwrap_or_default();
-            sum += ctx.run::<small_flow>(n).key(n).await?;
+            sum += ctx.call::<small>(n).key(n).await.unwrap_or_default();
+            sum += ctx.call::<small_flow>(n).key(n).await?;
             sum += ctx.step("tiny", || async move { Ok::<u32, String>(n) }).key(n).await.unwrap_or_default();
             tokio::select! {
                 biased;
-                _ = ctx.run::<small>(n).key(format!("left {n}")) => {}
+                _ = ctx.call::<small>(n).key(format!("left {n}")) => {}
                 () = std::future::ready(()) => {}
             }
         }

@@ -1,4 +1,5 @@
-//! Children when the process dies and another goes on: what is on record is given back, what was under way begins again.
+//! Children when the process dies and another goes on: what is on record is given back, what was under way begins
+//! again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +8,7 @@ use std::time::Duration;
 use graphweft::prelude::*;
 use graphweft::state::Sum;
 use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
-use graphweft::{ChildError, EventKind, RetryPolicy, RunError};
+use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy, RunError};
 use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
 use serde::{Deserialize, Deserializer};
 
@@ -27,7 +28,7 @@ async fn three(ctx: &Context, #[resource] journal: &Journal) -> Result<Vec<Strin
     journal.note("parent");
     let mut done = Vec::new();
     for name in ["a", "b", "c"] {
-        done.push(ctx.run::<work>(name.to_owned()).key(name).await?);
+        done.push(ctx.call::<work>(name.to_owned()).key(name).await?);
     }
     Ok(done)
 }
@@ -74,29 +75,29 @@ fn a_child_that_is_given_back_is_shown_to_whoever_watches() {
         let engine = remains.engine(&Death::default()).register::<in_turn>().build().unwrap();
         let run = engine.recover().await.unwrap().resumed.remove(0);
         let events: Vec<_> = run.events().collect().await;
-        paths(&events, |kind| matches!(kind, EventKind::StepReused))
+        paths(&events, |kind| matches!(kind, EventKind::ResultReused))
     });
     assert_eq!(reused, ["in_turn/three/work:a"]);
 }
 
 #[node]
 async fn inner(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
-    let first = ctx.run::<work>(format!("{name}1")).key(1).await?;
-    let second = ctx.run::<work>(format!("{name}2")).key(2).await?;
+    let first = ctx.call::<work>(format!("{name}1")).key(1).await?;
+    let second = ctx.call::<work>(format!("{name}2")).key(2).await?;
     Ok(first + &second)
 }
 
 #[node]
 async fn middle(name: String, ctx: &Context) -> Result<String, ChildError<ChildError<Never>>> {
-    let first = ctx.run::<inner>(format!("{name}x")).key("x").await?;
-    let second = ctx.run::<inner>(format!("{name}y")).key("y").await?;
+    let first = ctx.call::<inner>(format!("{name}x")).key("x").await?;
+    let second = ctx.call::<inner>(format!("{name}y")).key("y").await?;
     Ok(first + &second)
 }
 
 #[node]
 async fn outer(ctx: &Context) -> Result<Vec<String>, ChildError<ChildError<ChildError<Never>>>> {
     let (left, right) =
-        futures::join!(ctx.run::<middle>("l".to_owned()).key("l"), ctx.run::<middle>("r".to_owned()).key("r"),);
+        futures::join!(ctx.call::<middle>("l".to_owned()).key("l"), ctx.call::<middle>("r".to_owned()).key("r"),);
     Ok(vec![left?, right?])
 }
 
@@ -122,7 +123,7 @@ async fn refuses(_name: String, #[resource] journal: &Journal) -> Result<String,
 
 #[node]
 async fn goes_round(ctx: &Context, #[resource] death: &Death) -> String {
-    let error = ctx.run::<refuses>("x".to_owned()).await.unwrap_err();
+    let error = ctx.call::<refuses>("x".to_owned()).await.unwrap_err();
     death.come("after").await;
     format!("{error:?}")
 }
@@ -147,7 +148,7 @@ fn the_fault_of_a_child_is_given_back() {
     }
     #[node]
     async fn survives(ctx: &Context, #[resource] death: &Death) -> String {
-        let error = ctx.run::<panics>(()).await.unwrap_err();
+        let error = ctx.call::<panics>(()).await.unwrap_err();
         death.come("after").await;
         error.to_string()
     }
@@ -171,8 +172,8 @@ async fn stubborn(ctx: &Context, #[resource] journal: &Journal, #[resource] deat
 
 #[node]
 async fn insists(ctx: &Context, #[resource] death: &Death) -> String {
-    let policy = RetryPolicy::attempts(3).initial_delay(Duration::ZERO);
-    let error = ctx.run::<stubborn>(()).retry(policy).await.unwrap_err();
+    let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::ZERO);
+    let error = ctx.call::<stubborn>(()).retry(policy).await.unwrap_err();
     death.come("after").await;
     error.to_string()
 }
@@ -197,7 +198,7 @@ async fn picky(_topic: String, #[resource] journal: &Journal) -> u32 {
 #[node]
 async fn fickle_input(ctx: &Context, #[resource] death: &Death, #[resource] journal: &Journal) -> String {
     let topic = if journal.lines().is_empty() { "ants" } else { "bees" };
-    let given = ctx.run::<picky>(topic.to_owned()).key("k").await;
+    let given = ctx.call::<picky>(topic.to_owned()).key("k").await;
     death.come("after").await;
     given.map_or_else(|error| error.to_string(), |given| given.to_string())
 }
@@ -214,8 +215,8 @@ fn a_recorded_child_that_is_asked_for_with_another_input_is_an_error_with_both_h
         _ => None,
     });
     let message = result.unwrap().as_str().unwrap().to_owned();
-    assert!(message.starts_with("`changing/fickle_input/picky:k` is on record with another input"), "{message}");
-    assert!(message.contains(&format!("(its hash is {})", recorded.unwrap())), "{message}");
+    assert!(message.starts_with("`changing/fickle_input/picky:k` was recorded with a different input"), "{message}");
+    assert!(message.contains(&format!("(hash {}, now ", recorded.unwrap())), "{message}");
     assert_eq!(remains.journal.lines(), ["picky"]);
 }
 
@@ -252,7 +253,7 @@ fn an_output_on_record_that_is_not_of_its_type_any_more_is_an_error_that_names_t
     }
     #[node]
     async fn measures(ctx: &Context, #[resource] death: &Death) -> String {
-        let given = ctx.run::<measure>(()).await;
+        let given = ctx.call::<measure>(()).await;
         death.come("after").await;
         given.map_or_else(|error| error.to_string(), |given| given.size.to_string())
     }
@@ -261,7 +262,7 @@ fn an_output_on_record_that_is_not_of_its_type_any_more_is_an_error_that_names_t
     remains.dies_at::<measuring>((), "after");
     NO_LONGER.store(true, Ordering::SeqCst);
     let message = remains.goes_on::<measuring>().0.unwrap().as_str().unwrap().to_owned();
-    assert!(message.starts_with("`measuring/measures/measure` has an output on record that is no `"), "{message}");
+    assert!(message.starts_with("`measuring/measures/measure` has a recorded output that is not a `"), "{message}");
     assert!(message.contains("at `size`: invalid type: integer `3`, expected a string"), "{message}");
 }
 
@@ -274,7 +275,7 @@ async fn charge(cents: u32, #[resource] journal: &Journal, #[resource] death: &D
 
 #[node]
 async fn charges_once(ctx: &Context, #[resource] death: &Death) -> String {
-    let given = ctx.run::<charge>(100).at_most_once().retry(RetryPolicy::attempts(3)).await;
+    let given = ctx.call::<charge>(100).at_most_once().retry(RetryPolicy::with_max_attempts(3)).await;
     death.come("after").await;
     format!("{given:?}")
 }
@@ -288,7 +289,7 @@ fn a_child_that_may_run_at_most_once_and_was_cut_short_is_interrupted_and_never_
     let (result, events) = remains.goes_on::<paying>();
     assert_eq!(result.unwrap(), "Err(Fault(Interrupted))");
     assert_eq!(remains.journal.lines(), ["charge"]);
-    let failed = paths(&events, |kind| matches!(kind, EventKind::NodeFailed { retry_in: None, .. }));
+    let failed = paths(&events, |kind| matches!(kind, EventKind::NodeFailed { then: AfterFailure::Fails, .. }));
     assert_eq!(failed, ["paying/charges_once/charge"]);
 }
 
@@ -325,7 +326,7 @@ async fn first(name: String, ctx: &Context, #[resource] journal: &Journal) -> St
 async fn second(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
     let mut all = String::new();
     for key in ["p", "q"] {
-        all += &ctx.run::<work>(format!("{name}{key}")).key(key).await?;
+        all += &ctx.call::<work>(format!("{name}{key}")).key(key).await?;
     }
     Ok(all)
 }
@@ -334,7 +335,7 @@ workflow! { sub(String) -> String { START => first => second; } }
 
 #[node]
 async fn runs_sub(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
-    Ok(vec![ctx.run::<sub>("s".to_owned()).key("s").await?])
+    Ok(vec![ctx.call::<sub>("s".to_owned()).key("s").await?])
 }
 
 workflow! { main_flow(()) -> String { START => runs_sub => with_calls; } }
@@ -352,14 +353,14 @@ fn a_child_workflow_goes_on_from_where_it_stood() {
 
 #[node]
 async fn runs_main(name: String, ctx: &Context) -> Result<String, ChildError<Failure>> {
-    ctx.run::<sub>(name).key("deep").await
+    ctx.call::<sub>(name).key("deep").await
 }
 
 workflow! { between(String) -> String { START => first => runs_main; } }
 
 #[node]
 async fn runs_between(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
-    Ok(vec![ctx.run::<between>("s".to_owned()).await?])
+    Ok(vec![ctx.call::<between>("s".to_owned()).await?])
 }
 
 workflow! { deep_flow(()) -> String { START => runs_between => with_calls; } }
@@ -377,7 +378,7 @@ workflow! { around(String) -> String { START => sub => second; } }
 
 #[node]
 async fn runs_around(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
-    Ok(vec![ctx.run::<around>("s".to_owned()).await?])
+    Ok(vec![ctx.call::<around>("s".to_owned()).await?])
 }
 
 workflow! { around_flow(()) -> String { START => runs_around => with_calls; } }
@@ -408,7 +409,7 @@ workflow! {
 
 #[node]
 async fn runs_around_shaky(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
-    Ok(vec![ctx.run::<around_shaky>("s".to_owned()).await?])
+    Ok(vec![ctx.call::<around_shaky>("s".to_owned()).await?])
 }
 
 workflow! { shaky_flow(()) -> String { START => runs_around_shaky => with_calls; } }
@@ -447,7 +448,7 @@ fn the_answer_to_the_question_of_a_child_is_given_back() {
     }
     #[node]
     async fn asks(ctx: &Context) -> Result<bool, ChildError<Never>> {
-        ctx.run::<approval>(()).await
+        ctx.call::<approval>(()).await
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let remains = Remains::default();
@@ -461,7 +462,7 @@ fn the_answer_to_the_question_of_a_child_is_given_back() {
     });
     let (result, events) = remains.goes_on::<asking>();
     assert_eq!(result.unwrap(), true);
-    assert_eq!(paths(&events, |kind| matches!(kind, EventKind::Asked { .. })).len(), 1);
+    assert_eq!(paths(&events, |kind| matches!(kind, EventKind::QuestionAsked { .. })).len(), 1);
 }
 
 #[test]
@@ -473,7 +474,7 @@ fn a_run_that_waits_for_a_child_goes_on_when_the_answer_comes_in_another_life() 
     workflow! { approving(()) -> bool { START => approval; } }
     #[node]
     async fn asks(ctx: &Context) -> Result<bool, ChildError<Failure>> {
-        ctx.run::<approving>(()).await
+        ctx.call::<approving>(()).await
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let remains = Remains::default();
@@ -486,7 +487,7 @@ fn a_run_that_waits_for_a_child_goes_on_when_the_answer_comes_in_another_life() 
         let engine = remains.engine(&Death::default()).register::<asking>().build().unwrap();
         engine.recover().await.unwrap();
         engine.answer("run", "approve", true).await.unwrap();
-        let run = engine.run("run").await.unwrap().unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
         assert_eq!(run.result().await.unwrap(), true);
     });
 }
@@ -500,7 +501,7 @@ fn a_new_attempt_of_the_parent_tries_again_what_had_failed_and_a_restart_of_it_d
     }
     #[node(retry(max_attempts = 2, initial_delay = "0s"))]
     async fn asks(ctx: &Context, #[resource] death: &Death) -> Result<u32, ChildError<String>> {
-        let given = ctx.run::<fails>(()).await;
+        let given = ctx.call::<fails>(()).await;
         if ctx.attempt() == 2 {
             death.come("second").await;
         }
@@ -540,7 +541,7 @@ fn records_that_do_not_fit_the_graph_of_a_child_workflow_stop_the_run() {
     let (result, _) = remains.goes_on::<main_flow>();
     let Err(RunError::GraphChanged { workflow, changes }) = result else { panic!("{result:?}") };
     assert_eq!(workflow, "sub");
-    assert!(changes[0].contains("`main_flow/runs_sub/sub:s/renamed` has run"), "{changes:?}");
+    assert!(changes[0].contains("`main_flow/runs_sub/sub:s/renamed` does not fit"), "{changes:?}");
     assert_eq!(remains.journal.lines(), ["first", "s1p", "s1q"]);
 }
 
@@ -569,8 +570,8 @@ fn a_failed_run_that_is_retried_reuses_the_children_that_are_done() {
     }
     #[node]
     async fn asks(ctx: &Context) -> Result<String, ChildError<String>> {
-        let first = ctx.run::<needs>("first".to_owned()).key(1).await?;
-        Ok(first + &ctx.run::<needs>("second".to_owned()).key(2).await?)
+        let first = ctx.call::<needs>("first".to_owned()).key(1).await?;
+        Ok(first + &ctx.call::<needs>("second".to_owned()).key(2).await?)
     }
     workflow! { asking(()) -> String { START => asks; } }
     let remains = Remains::default();
@@ -593,7 +594,7 @@ fn a_child_that_is_forced_runs_again_and_those_beside_it_do_not() {
     #[node]
     async fn asks(ctx: &Context, #[resource] journal: &Journal) -> Result<String, String> {
         for name in ["a", "b"] {
-            ctx.run::<notes>(name.to_owned()).key(name).await.map_err(|error| error.to_string())?;
+            ctx.call::<notes>(name.to_owned()).key(name).await.map_err(|error| error.to_string())?;
         }
         if journal.lines().len() == 2 { Err("down".to_owned()) } else { Ok(journal.lines().concat()) }
     }
@@ -603,7 +604,7 @@ fn a_child_that_is_forced_runs_again_and_those_beside_it_do_not() {
         let engine = remains.engine(&Death::default()).register::<asking>().build().unwrap();
         let run = engine.start::<asking>(()).id("run").await.unwrap();
         assert_eq!(failure(run.result().await).cause.to_string(), "down");
-        let again = engine.retry("run").force("asking/asks/notes:a").await.unwrap();
+        let again = engine.retry("run").rerun("asking/asks/notes:a").await.unwrap();
         assert_eq!(again.result().await.unwrap(), "aba");
     });
 }

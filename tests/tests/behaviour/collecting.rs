@@ -32,25 +32,25 @@ async fn text(n: u32) -> String {
     n.to_string()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(n: u32) -> Option<u32> {
     Some(n)
 }
 
 /// The first two, sorted.
-#[node(wait_for_output)]
+#[node(collect)]
 async fn two_of(n: u32, ctx: &Context) -> Result<Option<Vec<u32>>, Fault> {
-    let mut kept = ctx.local().get(KEPT)?.unwrap_or_default();
+    let mut kept = ctx.collector_state().get(KEPT)?.unwrap_or_default();
     kept.push(n);
     kept.sort_unstable();
     if kept.len() == 2 {
         return Ok(Some(kept));
     }
-    ctx.local().push(KEPT, n);
+    ctx.collector_state().push(KEPT, n);
     Ok(None)
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn unsatisfied(_n: u32) -> Option<u32> {
     None
 }
@@ -170,7 +170,7 @@ async fn waiting_for_more_is_recorded() {
     workflow! { pairs(u32) -> Vec<u32> { START => (one, two); one | two => two_of; } }
     let engine = Engine::builder().build().unwrap();
     let run = engine.start::<pairs>(0).await.unwrap();
-    let waits = paths(&records(&run).await, |kind| matches!(kind, graphweft::EventKind::NodeWaiting { .. }));
+    let waits = paths(&records(&run).await, |kind| matches!(kind, graphweft::EventKind::NodeCollecting { .. }));
     assert_eq!(waits, ["pairs/two_of"]);
 }
 
@@ -190,7 +190,7 @@ async fn arrivals_that_a_route_skips_are_not_waited_for() {
         as_number | one => unless_last => END;
         let other = as_number();
     };
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn unless_last(n: u32) -> Option<u32> {
         (n == 1).then_some(n)
     }
@@ -215,7 +215,7 @@ async fn members_of_different_types_convert_with_from() {
             Answer::Number(number)
         }
     }
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn first_text(answer: Answer) -> Option<String> {
         match answer {
             Answer::Text(text) => Some(text),
@@ -228,7 +228,7 @@ async fn members_of_different_types_convert_with_from() {
 
 #[tokio::test]
 async fn a_collecting_node_that_fails_fails_the_run() {
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn fails(_n: u32) -> Result<Option<u32>, String> {
         Err("no more".to_owned())
     }
@@ -246,10 +246,10 @@ async fn each_turn_of_a_loop_collects_for_itself() {
     async fn begin(n: u32) -> u32 {
         n
     }
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn highest(n: u32, ctx: &Context) -> Result<Option<u32>, Fault> {
-        let before = ctx.local().get(KEPT)?.unwrap_or_default();
-        ctx.local().push(KEPT, n);
+        let before = ctx.collector_state().get(KEPT)?.unwrap_or_default();
+        ctx.collector_state().push(KEPT, n);
         Ok(before.first().map(|before| n.max(*before)))
     }
     let flow = workflow! {

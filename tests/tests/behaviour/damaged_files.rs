@@ -63,9 +63,9 @@ impl Files {
                 assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
             }
             engine.answer("done", "fine", true).await.unwrap();
-            let done = engine.run("done").await.unwrap().unwrap();
+            let done = engine.get_run("done").await.unwrap().unwrap();
             assert_eq!(done.result().await.unwrap(), json!("HELLO DONE: true"));
-            let forked = engine.fork("done", 4).id("forked").await.unwrap();
+            let forked = engine.fork("done").before(4).id("forked").await.unwrap();
             assert!(matches!(forked.outcome().await.unwrap(), Outcome::Waiting(_)));
         });
         for _ in 0..10_000 {
@@ -170,7 +170,7 @@ async fn go_on(path: &Path) -> Result<Seen, String> {
     let mut seen = Seen::new();
     let Ok(recovered) = engine.recover().await else { return Ok(seen) };
     for id in IDS.iter().filter(|id| recovered.failed.iter().all(|(failed, _)| failed != **id)) {
-        let Ok(run) = engine.run(id).await else { continue };
+        let Ok(run) = engine.get_run(id).await else { continue };
         let Some(run) = run else {
             seen.insert(format!("run {id}"), "none".to_owned());
             continue;
@@ -192,7 +192,7 @@ async fn go_on(path: &Path) -> Result<Seen, String> {
         let Ok(Some(history)) = engine.history(id).await else { continue };
         let what = history.iter().filter_map(|event| match &event.kind {
             EventKind::NodeCompleted { output, .. } => Some((&event.path, output.clone())),
-            EventKind::Asked { payload, .. } => Some((&event.path, Some(payload.clone()))),
+            EventKind::QuestionAsked { payload, .. } => Some((&event.path, Some(payload.clone()))),
             EventKind::Answered { answer } => Some((&event.path, Some(answer.clone()))),
             _ => None,
         });

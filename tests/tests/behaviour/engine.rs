@@ -143,12 +143,12 @@ async fn starting_one_id_from_many_tasks_runs_it_once() {
 async fn a_run_is_found_by_its_id() {
     let engine = engine();
     engine.start::<numbers>(6).id("a").await.unwrap();
-    assert_eq!(engine.run("a").await.unwrap().unwrap().result().await.unwrap(), serde_json::json!(6));
+    assert_eq!(engine.get_run("a").await.unwrap().unwrap().result().await.unwrap(), serde_json::json!(6));
 }
 
 #[tokio::test]
 async fn an_unknown_id_is_no_run() {
-    assert!(engine().run("nobody").await.unwrap().is_none());
+    assert!(engine().get_run("nobody").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -179,20 +179,20 @@ async fn json_without_a_field_names_the_field() {
 async fn refused_json_runs_nothing() {
     let engine = engine();
     engine.start_json("pricing", serde_json::json!({})).id("a").await.unwrap_err();
-    assert!(engine.run("a").await.unwrap().is_none());
+    assert!(engine.get_run("a").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn an_unknown_workflow_is_told_with_those_that_there_are() {
     let refused = engine().start_json("princing", order()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "no workflow `princing` is registered; there are `numbers`, `pricing`");
+    assert_eq!(refused.to_string(), "workflow `princing` is not registered; registered: `numbers`, `pricing`");
 }
 
 #[tokio::test]
 async fn a_missing_resource_is_reported_before_anything_runs() {
     let engine = Engine::builder().build().unwrap();
     engine.start::<noting>(1).id("a").await.unwrap_err();
-    assert!(engine.run("a").await.unwrap().is_none());
+    assert!(engine.get_run("a").await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -252,6 +252,12 @@ async fn without_max_concurrency_all_run_at_once() {
 }
 
 #[tokio::test]
+async fn a_concurrency_of_zero_is_rejected_when_the_engine_is_built() {
+    let error = Engine::builder().max_concurrency(0).build().unwrap_err();
+    assert_eq!(error, BuildError::ZeroConcurrency);
+}
+
+#[tokio::test]
 async fn a_nested_workflow_runs_under_a_concurrency_of_one() {
     workflow! { outer(u32) -> u32 { START => (numbers, number) => sum; } }
     let engine = Engine::builder().max_concurrency(1).build().unwrap();
@@ -301,20 +307,20 @@ async fn a_flow_in_expression_position_may_be_started_with_resources() {
 
 #[tokio::test]
 async fn only_as_many_ended_runs_are_kept_as_were_asked_for() {
-    let engine = Engine::builder().keep_finished(1).build().unwrap();
+    let engine = Engine::builder().max_resident_finished(1).build().unwrap();
     engine.start::<numbers>(1).id("old").await.unwrap().outcome().await.unwrap();
     let newer = engine.start::<numbers>(1).id("new").await.unwrap();
     graphweft_tests::records(&newer).await;
     newer.outcome().await.unwrap();
     tokio::task::yield_now().await;
-    assert!(engine.run("old").await.unwrap().is_none());
+    assert!(engine.get_run("old").await.unwrap().is_none());
 }
 
 #[tokio::test]
 async fn nothing_starts_before_the_start_is_awaited() {
     let engine = engine();
     let start = engine.start::<numbers>(1).id("a");
-    let there = engine.run("a").await.unwrap().is_some();
+    let there = engine.get_run("a").await.unwrap().is_some();
     drop(start);
     assert!(!there);
 }

@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 use graphweft::prelude::*;
-use graphweft::{Event, EventKind};
+use graphweft::{AfterFailure, Event, EventKind};
 use graphweft_tests::{paths, records, records_of};
 use tokio::sync::Notify;
 
@@ -28,9 +28,9 @@ async fn complain(why: String) -> String {
 
 #[node]
 async fn talk(n: u32, ctx: &Context) -> u32 {
-    ctx.say("first");
-    ctx.emit(serde_json::json!({ "done": 1, "of": n }));
-    ctx.say("second");
+    ctx.message("first");
+    ctx.progress(serde_json::json!({ "done": 1, "of": n }));
+    ctx.message("second");
     n
 }
 
@@ -63,8 +63,8 @@ async fn a_run_is_a_sequence_of_events() {
 #[tokio::test]
 async fn events_are_numbered_from_zero_without_gaps() {
     let events = records_of::<checked>(1).await;
-    let numbers: Vec<u64> = events.iter().map(|event| event.seq).collect();
-    assert_eq!(numbers, (0..events.len() as u64).collect::<Vec<_>>());
+    let numbers: Vec<u64> = events.iter().filter(|event| !event.derived).map(|event| event.seq).collect();
+    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
 }
 
 #[tokio::test]
@@ -111,16 +111,34 @@ async fn only_the_last_event_is_terminal() {
 }
 
 #[tokio::test]
-async fn a_skipped_node_is_recorded() {
+async fn a_skipped_node_follows_from_the_record_that_skips_it() {
     let events = records_of::<checked>(1).await;
     assert_eq!(paths(&events, |kind| *kind == EventKind::NodeSkipped), ["checked/complain"]);
+    let skipped = events.iter().position(|event| event.kind == EventKind::NodeSkipped).unwrap();
+    assert!(events[skipped].derived);
+    assert_eq!((events[skipped].seq, &*events[skipped - 1].path), (events[skipped - 1].seq, "checked/odd"));
 }
 
 #[tokio::test]
-async fn a_routed_failure_is_recorded_before_its_arm_is_taken() {
+async fn the_stream_of_an_ended_run_has_what_follows_from_its_records() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<checked>(1).id("x").await.unwrap();
+    let live = records(&run).await;
+    let later = records(&engine.get_run("x").await.unwrap().unwrap()).await;
+    let kinds_of = |events: &[Event]| events.iter().map(|event| (event.seq, event.kind.clone())).collect::<Vec<_>>();
+    assert_eq!(kinds_of(&live), kinds_of(&later));
+    assert_eq!(kinds_of(&later), kinds_of(&engine.history("x").await.unwrap().unwrap()));
+}
+
+#[tokio::test]
+async fn a_failure_and_the_arm_that_takes_it_are_one_record() {
     let events = records_of::<checked>(2).await;
     let of_odd: Vec<Event> = events.into_iter().filter(|event| event.path == "checked/odd").collect();
-    assert_eq!(kinds(&of_odd), ["node_started", "node_failed", "node_completed"]);
+    assert_eq!(kinds(&of_odd), ["node_started", "node_failed"]);
+    let EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, .. } = &of_odd[1].kind else {
+        panic!("{:?}", of_odd[1])
+    };
+    assert_eq!(label, "err");
 }
 
 #[tokio::test]
@@ -193,7 +211,7 @@ async fn messages_are_recorded_in_order_under_the_path_of_their_node() {
         .await
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::Said { text } => Some((event.path, text)),
+            EventKind::Message { text } => Some((event.path, text)),
             _ => None,
         })
         .collect();
@@ -206,7 +224,7 @@ async fn messages_can_be_read_after_the_run() {
     let engine = Engine::builder().build().unwrap();
     let run = engine.start::<talking>(1).await.unwrap();
     run.outcome().await.unwrap();
-    let messages = records(&run).await.iter().filter(|event| matches!(event.kind, EventKind::Said { .. })).count();
+    let messages = records(&run).await.iter().filter(|event| matches!(event.kind, EventKind::Message { .. })).count();
     assert_eq!(messages, 2);
 }
 

@@ -54,7 +54,7 @@ async fn sum(a: u32, b: Option<u32>) -> u32 {
     a + b.unwrap_or(0)
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(n: u32) -> Option<u32> {
     Some(n)
 }

@@ -69,7 +69,7 @@ struct Convert<T> {
     by: T,
 }
 
-impl<T: std::ops::Mul<Output = T> + graphweft::Value + Copy + Sync> Node for Convert<T> {
+impl<T: std::ops::Mul<Output = T> + graphweft::Payload + Copy + Sync> Node for Convert<T> {
     type Input = T;
     type Output = T;
     type Error = Never;
@@ -234,7 +234,7 @@ async fn a_flow_may_be_given_away_and_run_elsewhere() {
     assert_eq!(tokio::spawn(async move { other.run(4).await }).await.unwrap().unwrap(), 8);
 }
 
-#[node(was = "bill")]
+#[node(renamed_from = "bill")]
 async fn collect(n: u32) -> u32 {
     n
 }
@@ -243,15 +243,15 @@ async fn collect(n: u32) -> u32 {
 fn a_former_name_belongs_to_the_name_and_not_to_the_function() {
     let flow = workflow! {
         let kept = collect();
-        let second = collect(was("other", "another"));
+        let second = collect(renamed_from("other", "another"));
         START => collect => kept => second
     };
-    let was: Vec<_> = flow.definition().entries.iter().map(|entry| (entry.name.as_str(), entry.was)).collect();
+    let was: Vec<_> = flow.definition().entries.iter().map(|entry| (entry.name.as_str(), entry.renamed_from)).collect();
     assert_eq!(was, [("collect", &["bill"][..]), ("kept", &[]), ("second", &["other", "another"])]);
 }
 
 #[test]
 fn a_let_that_only_sets_options_keeps_the_former_names() {
     let flow = workflow! { let collect = collect(timeout = "1s"); START => collect };
-    assert_eq!(flow.definition().entries[0].was, ["bill"]);
+    assert_eq!(flow.definition().entries[0].renamed_from, ["bill"]);
 }

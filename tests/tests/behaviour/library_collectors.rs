@@ -1,7 +1,7 @@
 //! The collecting nodes that come with graphweft: the first of several, and the first k of n.
 
 use graphweft::prelude::*;
-use graphweft::{FirstOf, KOf};
+use graphweft::{First, FirstN};
 use graphweft_tests::{failure, paths, records_of};
 
 #[node]
@@ -31,7 +31,7 @@ async fn nothing() -> u32 {
 
 workflow! {
     race(u32) -> u32 {
-        let fastest: FirstOf<u32> = FirstOf::new();
+        let fastest: First<u32> = First::new();
         START => (never, two);
         never | two => fastest;
     }
@@ -51,7 +51,7 @@ async fn the_losers_are_cancelled() {
 #[tokio::test]
 async fn k_arrivals_are_enough() {
     let flow = workflow! {
-        let two_of_three: KOf<u32> = KOf::new(2);
+        let two_of_three: FirstN<u32> = FirstN::new(2);
         START => (one, never, two);
         one | never | two => two_of_three
     };
@@ -64,7 +64,7 @@ async fn k_arrivals_are_enough() {
 async fn fewer_than_k_arrivals_fail_the_run_by_the_nodes_name() {
     workflow! {
         quorum(u32) -> Vec<u32> {
-            let both: KOf<u32> = KOf::new(2);
+            let both: FirstN<u32> = FirstN::new(2);
             START => (one, some);
             some => <some: two, none: nothing>;
             one | two => both => END;
@@ -81,7 +81,7 @@ async fn a_question_may_race_against_the_clock() {
         0
     }
     let flow = workflow! {
-        let first: FirstOf<u32> = FirstOf::new();
+        let first: First<u32> = First::new();
         START => (never, timeout);
         never | timeout => first
     };

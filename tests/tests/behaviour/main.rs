@@ -3,6 +3,7 @@
 
 mod after_failure;
 mod asking;
+mod blocked;
 mod cancellation;
 mod changed_graphs;
 mod children;
@@ -10,6 +11,7 @@ mod children_after_a_crash;
 mod collecting;
 mod conversions;
 mod damaged_files;
+mod deciding;
 mod each_of;
 mod engine;
 mod events;
@@ -38,3 +40,4 @@ mod state;
 mod steps;
 mod store_failures;
 mod timeouts;
+mod waiting;

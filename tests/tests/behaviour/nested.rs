@@ -279,7 +279,7 @@ async fn a_nested_workflow_collects_as_any_other_node() {
     async fn never(_n: u32) -> u32 {
         std::future::pending().await
     }
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn first(n: u32) -> Option<u32> {
         Some(n)
     }

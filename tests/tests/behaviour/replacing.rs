@@ -28,13 +28,13 @@ workflow! {
 
 #[tokio::test]
 async fn the_closure_runs_in_the_place_of_the_node() {
-    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
+    let engine = Engine::builder().mock::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
     assert_eq!(engine.start::<paying>(5).await.unwrap().result().await.unwrap(), "paid 6");
 }
 
 #[tokio::test]
 async fn other_engines_keep_the_node() {
-    let _other = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
+    let _other = Engine::builder().mock::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
     let engine = Engine::builder().build().unwrap();
     assert_eq!(failure(engine.start::<paying>(5).await.unwrap().result().await).path, "paying/charge");
 }
@@ -44,7 +44,7 @@ async fn the_closure_may_capture() {
     let journal = Journal::default();
     let kept = journal.clone();
     let engine = Engine::builder()
-        .replace::<charge>(move |cents, _| {
+        .mock::<charge>(move |cents, _| {
             kept.note(format!("charged {cents}"));
             async move { Ok(cents) }
         })
@@ -57,7 +57,7 @@ async fn the_closure_may_capture() {
 #[tokio::test]
 async fn the_options_of_the_node_stay() {
     let engine = Engine::builder()
-        .replace::<charge>(|_, ctx: Context| async move { Err(format!("attempt {}", ctx.attempt())) })
+        .mock::<charge>(|_, ctx: Context| async move { Err(format!("attempt {}", ctx.attempt())) })
         .build()
         .unwrap();
     assert_eq!(failure(engine.start::<paying>(5).await.unwrap().result().await).attempts, 3);
@@ -65,7 +65,7 @@ async fn the_options_of_the_node_stay() {
 
 #[tokio::test]
 async fn the_error_of_the_closure_is_routed() {
-    let engine = Engine::builder().replace::<charge>(|_, _| async { Err("out of order".to_owned()) }).build().unwrap();
+    let engine = Engine::builder().mock::<charge>(|_, _| async { Err("out of order".to_owned()) }).build().unwrap();
     assert_eq!(engine.start::<polite>(5).await.unwrap().result().await.unwrap(), "sorry: out of order");
 }
 
@@ -77,14 +77,14 @@ async fn a_node_is_replaced_under_every_name() {
             START => charge => again => receipt;
         }
     }
-    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents * 10) }).build().unwrap();
+    let engine = Engine::builder().mock::<charge>(|cents, _| async move { Ok(cents * 10) }).build().unwrap();
     assert_eq!(engine.start::<twice>(5).await.unwrap().result().await.unwrap(), "paid 500");
 }
 
 #[tokio::test]
 async fn a_node_of_a_nested_workflow_is_replaced_too() {
     workflow! { outer(u32) -> String { START => paying; } }
-    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
+    let engine = Engine::builder().mock::<charge>(|cents, _| async move { Ok(cents) }).build().unwrap();
     assert_eq!(engine.start::<outer>(5).await.unwrap().result().await.unwrap(), "paid 5");
 }
 
@@ -92,7 +92,7 @@ async fn a_node_of_a_nested_workflow_is_replaced_too() {
 async fn a_nested_workflow_may_be_replaced() {
     workflow! { outer(u32) -> String { START => paying; } }
     let engine =
-        Engine::builder().replace::<paying>(|cents, _| async move { Ok(format!("waved {cents} on")) }).build().unwrap();
+        Engine::builder().mock::<paying>(|cents, _| async move { Ok(format!("waved {cents} on")) }).build().unwrap();
     assert_eq!(engine.start::<outer>(5).await.unwrap().result().await.unwrap(), "waved 5 on");
 }
 
@@ -103,14 +103,14 @@ async fn a_replaced_node_needs_no_resource() {
         n
     }
     workflow! { storing(u32) -> u32 { START => stores; } }
-    let engine = Engine::builder().replace::<stores>(|n, _| async move { Ok(n) }).build().unwrap();
+    let engine = Engine::builder().mock::<stores>(|n, _| async move { Ok(n) }).build().unwrap();
     assert!(engine.start::<storing>(5).await.is_ok());
 }
 
 #[tokio::test]
 async fn a_node_inside_each_of_may_be_replaced() {
     workflow! { several(Vec<u32>) -> Vec<u32> { START => [charge]; } }
-    let engine = Engine::builder().replace::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
+    let engine = Engine::builder().mock::<charge>(|cents, _| async move { Ok(cents + 1) }).build().unwrap();
     assert_eq!(engine.start::<several>(vec![1, 2]).await.unwrap().result().await.unwrap(), [2, 3]);
 }
 
@@ -139,7 +139,7 @@ workflow! {
 #[tokio::test]
 async fn the_parameters_of_a_replacing_closure_have_the_types_of_the_node() {
     let with_attempt = Engine::builder()
-        .replace::<shout>(|text, ctx| async move { Ok(format!("{} {}", text.to_lowercase(), ctx.attempt())) })
+        .mock::<shout>(|text, ctx| async move { Ok(format!("{} {}", text.to_lowercase(), ctx.attempt())) })
         .build()
         .unwrap();
     let run = with_attempt.start::<shouting>("Hey".to_owned()).await.unwrap();

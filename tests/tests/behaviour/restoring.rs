@@ -115,7 +115,7 @@ fn entries_of<W: Workflow>() -> &'static [Entry] {
     &W::definition().entries
 }
 
-fn in_flow<I: graphweft::Travels, O: graphweft::Travels>(flow: &Flow<I, O>) -> &[Entry] {
+fn in_flow<I: graphweft::Payload, O: graphweft::Payload>(flow: &Flow<I, O>) -> &[Entry] {
     &flow.definition().entries
 }
 
@@ -231,7 +231,7 @@ fn the_conversion_of_an_edge_waits_for_its_target() {
 
 #[test]
 fn a_collecting_node_gives_what_it_had_collected() {
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn first(n: u32) -> Option<u32> {
         Some(n)
     }
@@ -242,7 +242,7 @@ fn a_collecting_node_gives_what_it_had_collected() {
 
 #[tokio::test]
 async fn a_collecting_node_that_gives_nothing_of_note_is_on_record_as_that() {
-    #[node(wait_for_output)]
+    #[node(collect)]
     async fn enough(n: u32) -> Option<()> {
         (n > 0).then_some(())
     }
@@ -286,7 +286,7 @@ fn brackets_give_what_their_items_gave() {
     let problem = output(entries_of::<each>(), name, &json!([2, "four"])).unwrap_err();
     assert_eq!(problem.field, "[1]");
     let problem = output(entries_of::<each>(), name, &json!({"2": 4})).unwrap_err();
-    assert_eq!(problem.to_string(), "at `.`: `[..]` gives a list, and this is none");
+    assert_eq!(problem.to_string(), "at `.`: the output of `[..]` must be a list");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_fault_comes_with_the_error_that_it_became() {
         })
     };
     let written = node(true).error.expect("as JSON");
-    assert!(written["why"].as_str().unwrap().starts_with("cut short"));
+    assert!(written["why"].as_str().unwrap().starts_with("interrupted"));
     assert!(node(false).error.is_none(), "nobody asked for it");
 }
 

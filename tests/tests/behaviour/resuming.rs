@@ -173,7 +173,7 @@ where
         let recovered = engine.recover().await.unwrap();
         assert!(recovered.failed.is_empty(), "{:?}", recovered.failed);
         assert_eq!(recovered.resumed.len(), 1, "{recovered:?}");
-        let run = engine.run("x").await.unwrap().unwrap();
+        let run = engine.get_run("x").await.unwrap().unwrap();
         let output = run.result().await?;
         Ok(serde_json::from_value(output).unwrap())
     })
@@ -301,7 +301,7 @@ fn what_may_run_once_is_reported_and_not_repeated() {
 fn what_may_run_once_fails_the_run_where_nothing_routes_that() {
     let ledger = Ledger::default();
     let error = killed_at::<careless>(MemoryStore::new(), &ledger, "careless/once", 1).unwrap_err();
-    assert!(error.to_string().contains("cut short"), "{error}");
+    assert!(error.to_string().contains("interrupted"), "{error}");
     assert_eq!(ledger.of("careless/once"), 1);
 }
 
@@ -320,7 +320,7 @@ async fn a_run_of_a_workflow_that_is_not_registered_is_left_alone_and_named() {
     let other = builder(&store).register::<split>().build().unwrap();
     let recovered = other.recover().await.unwrap();
     assert_eq!(recovered.unregistered, [("x".to_owned(), "chain".to_owned())]);
-    let running = other.runs(RunFilter::default().status(RunStatus::Running)).await.unwrap();
+    let running = other.list_runs(RunFilter::default().status(RunStatus::Running)).await.unwrap();
     assert_eq!(running.len(), 1);
 }
 

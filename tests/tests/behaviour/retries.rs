@@ -5,7 +5,7 @@ use std::time::Duration;
 use graphweft::prelude::*;
 use graphweft::state::{StateKey, Sum};
 use graphweft::{EventKind, RetryPolicy};
-use graphweft_tests::{Journal, failure, records, records_of};
+use graphweft_tests::{Journal, failure, records, records_of, retried_after};
 use tokio::time::Instant;
 
 #[derive(Debug, thiserror::Error)]
@@ -279,10 +279,8 @@ async fn each_failed_attempt_is_recorded_with_the_delay_before_the_next() {
     let delays: Vec<Option<Duration>> = records_of::<backing>(0)
         .await
         .into_iter()
-        .filter_map(|event| match event.kind {
-            EventKind::NodeFailed { retry_in, .. } => Some(retry_in),
-            _ => None,
-        })
+        .filter(|event| matches!(event.kind, EventKind::NodeFailed { .. }))
+        .map(|event| retried_after(&event))
         .collect();
     assert_eq!(delays, [2, 6, 18].map(|seconds| Some(Duration::from_secs(seconds))));
 }

@@ -71,7 +71,7 @@ async fn a_second_use_of_a_key_fails_the_node() {
     }
     workflow! { repeating(()) -> u32 { START => twice; } }
     let failure = graphweft_tests::failure(repeating(()).await);
-    assert!(failure.cause.to_string().contains("`repeating/twice/sleep:k` is asked for a second time"), "{failure}");
+    assert!(failure.cause.to_string().contains("duplicate request `repeating/twice/sleep:k`"), "{failure}");
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn a_run_that_only_sleeps_says_so_in_the_store_with_the_time_at_which_it_g
     }
     let header = loop {
         let header = store.header("run").await.unwrap().unwrap();
-        if header.status == RunStatus::Waiting {
+        if header.status == RunStatus::Sleeping {
             break header;
         }
         tokio::task::yield_now().await;
@@ -122,7 +122,7 @@ async fn a_sleep_that_is_dropped_wakes_nobody() {
 async fn a_child_may_sleep() {
     #[node]
     async fn asks(ctx: &Context) -> Result<u32, graphweft::ChildError<Never>> {
-        ctx.run::<naps>(()).await
+        ctx.call::<naps>(()).await
     }
     workflow! { asking(()) -> u32 { START => asks; } }
     let events = records_of::<asking>(()).await;
@@ -137,7 +137,7 @@ async fn a_run_that_sleeps_outside_of_the_memory_goes_on_when_its_time_has_come(
         1
     }
     workflow! { short_nap(()) -> u32 { START => nap; } }
-    let engine = Engine::builder().register::<short_nap>().keep_waiting(0).build().unwrap();
+    let engine = Engine::builder().register::<short_nap>().max_resident_waiting(0).build().unwrap();
     let run = engine.start::<short_nap>(()).await.unwrap();
     assert_eq!(run.result().await.unwrap(), 1);
     let events = records(&run).await;
@@ -214,7 +214,7 @@ fn a_sleep_outlives_two_processes() {
     life(async {
         let engine = remains.engine(&Death::default()).register::<waking>().build().unwrap();
         engine.recover().await.unwrap();
-        let run = engine.run("run").await.unwrap().unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
         let waits = tokio::time::timeout(Duration::from_millis(50), run.outcome()).await;
         assert!(waits.is_err());
     });

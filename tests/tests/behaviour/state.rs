@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphweft::prelude::*;
-use graphweft::state::{Append, Entries, Greatest, Least, Sum, Union};
+use graphweft::state::{Append, Max, MergeMap, Min, Sum, Union};
 use graphweft::{EventKind, RunError, Start};
 use graphweft_tests::{failure, records_of};
 use tokio::sync::Barrier;
@@ -11,9 +11,9 @@ use tokio::sync::Barrier;
 const LIST: StateKey<Vec<u32>, Append> = StateKey::new("list");
 const SET: StateKey<Vec<u32>, Union> = StateKey::new("set");
 const TOTAL: StateKey<u32, Sum> = StateKey::new("total");
-const LEAST: StateKey<u32, Least> = StateKey::new("least");
-const GREATEST: StateKey<u32, Greatest> = StateKey::new("greatest");
-const TABLE: StateKey<BTreeMap<String, u32>, Entries> = StateKey::new("table");
+const LEAST: StateKey<u32, Min> = StateKey::new("least");
+const GREATEST: StateKey<u32, Max> = StateKey::new("greatest");
+const TABLE: StateKey<BTreeMap<String, u32>, MergeMap> = StateKey::new("table");
 const OWNER: StateKey<String> = StateKey::new("owner");
 
 /// Writes its item under every key that merges.
@@ -83,7 +83,7 @@ async fn owner_if_any(#[state] owner: Option<String>) -> Option<String> {
 workflow! { owned(String) -> String { START => own => owner; } }
 workflow! { unowned(String) -> String { START => owner; } }
 
-async fn ending<T: graphweft::Travels>(start: Start<T>) -> Result<T, RunError> {
+async fn ending<T: graphweft::Payload>(start: Start<T>) -> Result<T, RunError> {
     start.await.unwrap().result().await
 }
 

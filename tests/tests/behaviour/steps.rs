@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::state::Sum;
-use graphweft::{ChildError, EventKind, RetryPolicy};
+use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy};
 use graphweft_tests::{Death, Journal, Remains, failure, life, paths, records_of, started};
 use tokio::time::Instant;
 
@@ -45,7 +45,9 @@ async fn the_error_of_a_step_is_a_value_and_on_record() {
     workflow! { failing(()) -> String { START => fails; } }
     let events = records_of::<failing>(()).await;
     let failed = events.iter().find_map(|event| match &event.kind {
-        EventKind::NodeFailed { cause, retry_in: None, error, .. } => Some((cause.to_string(), error.clone())),
+        EventKind::NodeFailed { cause, then: AfterFailure::Fails, error, .. } => {
+            Some((cause.to_string(), error.clone()))
+        }
         _ => None,
     });
     assert_eq!(failed, Some(("no".to_owned(), Some("no".into()))));
@@ -64,7 +66,7 @@ async fn a_second_use_of_an_identity_is_an_error_that_names_the_path() {
     }
     workflow! { repeating(()) -> String { START => twice; } }
     let message = repeating(()).await.unwrap();
-    assert!(message.starts_with("`repeating/twice/once:k` is asked for a second time"), "{message}");
+    assert!(message.starts_with("duplicate request `repeating/twice/once:k`"), "{message}");
 }
 
 #[tokio::test]
@@ -75,7 +77,7 @@ async fn a_step_and_a_child_of_one_name_are_one_identity() {
     }
     #[node]
     async fn both(ctx: &Context) -> Result<bool, ChildError<Never>> {
-        ctx.run::<look>(()).await?;
+        ctx.call::<look>(()).await?;
         Ok(ctx.step("look", || async { Ok::<u32, String>(1) }).await.is_err())
     }
     let flow = workflow! { START => both };
@@ -91,7 +93,7 @@ async fn a_step_is_tried_as_often_as_the_call_says() {
             let attempt = attempts.fetch_add(1, Ordering::SeqCst) + 1;
             if attempt < 3 { Err(format!("attempt {attempt}")) } else { Ok(attempt) }
         };
-        let policy = RetryPolicy::attempts(3).initial_delay(Duration::from_secs(2)).jitter(0.0);
+        let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::from_secs(2)).jitter(0.0);
         ctx.step("try", body).retry(policy).await
     }
     let flow = workflow! { START => tries };
@@ -118,7 +120,7 @@ async fn a_step_without_retry_is_tried_once() {
 async fn each_attempt_of_a_step_has_its_time() {
     #[node]
     async fn hurries(ctx: &Context) -> String {
-        let policy = RetryPolicy::attempts(2).initial_delay(Duration::ZERO);
+        let policy = RetryPolicy::with_max_attempts(2).initial_delay(Duration::ZERO);
         let slow = ctx.step("slow", std::future::pending::<Result<u32, String>>);
         slow.retry(policy).timeout(Duration::from_secs(5)).await.unwrap_err().to_string()
     }
@@ -248,7 +250,7 @@ async fn pays(ctx: &Context, #[resource] journal: &Journal, #[resource] death: &
         death.come("pay").await;
         Err::<u32, String>("declined".to_owned())
     };
-    let policy = RetryPolicy::attempts(2).initial_delay(Duration::ZERO);
+    let policy = RetryPolicy::with_max_attempts(2).initial_delay(Duration::ZERO);
     let given = ctx.step("pay", body).at_most_once().retry(policy).await;
     death.come("after").await;
     format!("{given:?}")
@@ -293,7 +295,7 @@ fn a_delay_before_another_attempt_goes_on_after_a_crash_where_it_was() {
             journal.note("try");
             if journal.lines().len() < 2 { Err("not yet".to_owned()) } else { Ok(2) }
         };
-        let policy = RetryPolicy::attempts(2).initial_delay(Duration::from_millis(300)).jitter(0.0);
+        let policy = RetryPolicy::with_max_attempts(2).initial_delay(Duration::from_millis(300)).jitter(0.0);
         let watches = async {
             ctx.sleep(Duration::from_millis(100)).await;
             death.come("delay").await;
@@ -428,7 +430,7 @@ workflow! { later_trip(u32) -> usize {
 
 #[node]
 async fn travels(n: u32, ctx: &Context) -> Result<usize, String> {
-    ctx.run::<later_trip>(n).await.map_err(|error| error.to_string())
+    ctx.call::<later_trip>(n).await.map_err(|error| error.to_string())
 }
 
 workflow! { travelling(u32) -> usize { START => travels; } }
@@ -439,10 +441,30 @@ fn a_step_in_a_child_workflow_is_not_given_back_after_a_crash_between_two_attemp
     life(async {
         let engine = remains.engine(&Death::default()).build().unwrap();
         let run = engine.start::<travelling>(1).id("run").await.unwrap();
-        let is_to_be_tried_again = |kind: &EventKind| matches!(kind, EventKind::NodeFailed { retry_in: Some(_), .. });
+        let is_to_be_tried_again =
+            |kind: &EventKind| matches!(kind, EventKind::NodeFailed { then: AfterFailure::RetryAt { .. }, .. });
         let mut events = run.events();
         while !is_to_be_tried_again(&events.next().await.expect("it fails once").kind) {}
     });
     assert_eq!(remains.journal.lines(), ["gate", "reserve"]);
     assert_eq!(remains.goes_on::<travelling>().0.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn a_run_without_an_engine_keeps_what_is_done_for_the_next_attempt() {
+    #[node]
+    async fn doubled(n: u32) -> u32 {
+        n * 2
+    }
+    static DONE: AtomicU32 = AtomicU32::new(0);
+    #[node(retry(max_attempts = 3, initial_delay = "1ms"))]
+    async fn flaky(ctx: &Context) -> Result<u32, String> {
+        let count = || async { Ok::<u32, Never>(DONE.fetch_add(1, Ordering::SeqCst)) };
+        let first = ctx.step("once", count).await.map_err(|error| error.to_string())?;
+        let doubled = ctx.call::<doubled>(4).await.map_err(|error| error.to_string())?;
+        if ctx.attempt() < 3 { Err("again".to_owned()) } else { Ok(first + doubled) }
+    }
+    let flow = workflow! { START => flaky };
+    assert_eq!(flow.run(()).await.unwrap(), 8);
+    assert_eq!(DONE.load(Ordering::SeqCst), 1);
 }

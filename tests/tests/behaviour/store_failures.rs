@@ -202,9 +202,9 @@ async fn with_failure<W: Workflow>(input: W::Input, at: i64, how: Fails) -> (Jso
     store.mend();
     let recovered = engine.recover().await.unwrap();
     assert!(recovered.failed.is_empty(), "at append {at}: {recovered:?}");
-    let output = engine.run("x").await.unwrap().unwrap().result().await.unwrap();
+    let output = engine.get_run("x").await.unwrap().unwrap().result().await.unwrap();
     nothing_is_done_twice(&engine, &ledger, &before, &begun, at).await;
-    assert!(engine.runs(RunFilter::default()).await.unwrap()[0].status.is_over());
+    assert!(engine.list_runs(RunFilter::default()).await.unwrap()[0].status.is_over());
     (output, failed)
 }
 
@@ -356,8 +356,8 @@ async fn retried_with_failure(at: i64, how: Fails, again: Again) -> (Json, bool)
                 let retry = engine.retry("x");
                 let retry = match again {
                     Again::WhatFailed => retry,
-                    Again::From(path) => retry.from(path),
-                    Again::Force(path) => retry.force(path),
+                    Again::From(path) => retry.from_node(path),
+                    Again::Force(path) => retry.rerun(path),
                 };
                 run = retry.await.map_err(|error| match error {
                     RetryError::Store(error) => RunError::Store(error),
@@ -373,7 +373,7 @@ async fn retried_with_failure(at: i64, how: Fails, again: Again) -> (Json, bool)
                 store.mend();
                 let recovered = engine.recover().await.unwrap();
                 assert!(recovered.failed.is_empty(), "at append {at}: {recovered:?}");
-                run = Ok(engine.run("x").await.unwrap().unwrap());
+                run = Ok(engine.get_run("x").await.unwrap().unwrap());
             }
             other => panic!("at append {at}: {other:?}"),
         }
@@ -411,7 +411,7 @@ async fn tries(ctx: &Context, #[resource] ledger: &Ledger) -> Result<u32, ChildE
         ledger.note(ctx);
         Err::<u32, String>("not yet".to_owned())
     };
-    ctx.step("try", body).retry(RetryPolicy::attempts(2).initial_delay(Duration::ZERO)).await
+    ctx.step("try", body).retry(RetryPolicy::with_max_attempts(2).initial_delay(Duration::ZERO)).await
 }
 
 workflow! { trying(()) -> u32 { START => tries; } }

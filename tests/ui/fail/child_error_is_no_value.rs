@@ -21,12 +21,12 @@ async fn refund(cents: u64) -> Result<u64, Refused> {
 
 #[node]
 async fn pay(cents: u64, ctx: &Context) -> u64 {
-    ctx.run::<charge>(cents).await.unwrap_or_default()
+    ctx.call::<charge>(cents).await.unwrap_or_default()
 }
 
 #[node]
 async fn sound(cents: u64, ctx: &Context) -> u64 {
-    ctx.run::<refund>(cents).await.unwrap_or_default()
+    ctx.call::<refund>(cents).await.unwrap_or_default()
 }
 
 workflow! {

@@ -19,7 +19,7 @@ async fn draw(draft: Draft) -> Picture {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(draft: Draft) -> Option<Draft> {
     unreachable!()
 }

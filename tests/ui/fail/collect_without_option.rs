@@ -6,12 +6,12 @@ use graphweft::prelude::*;
 #[value]
 struct Draft;
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(draft: Draft) -> Draft {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn any(draft: Draft) -> Option<Draft> {
     unreachable!()
 }

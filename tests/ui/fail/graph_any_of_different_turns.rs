@@ -33,7 +33,7 @@ async fn log(draft: Draft) -> Draft {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(draft: Draft) -> Option<Draft> {
     unreachable!()
 }

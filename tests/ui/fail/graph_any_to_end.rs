@@ -16,7 +16,7 @@ async fn draw(draft: Draft) -> Draft {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(draft: Draft) -> Option<Draft> {
     unreachable!()
 }

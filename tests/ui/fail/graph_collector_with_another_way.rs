@@ -21,7 +21,7 @@ async fn print(draft: Draft) -> Draft {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(draft: Draft) -> Option<Draft> {
     unreachable!()
 }

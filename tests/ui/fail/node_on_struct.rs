@@ -1,4 +1,4 @@
-//! `#[node]` stands on a function.
+//! `#[node]` can only be used on a function.
 #![allow(unused)]
 
 use graphweft::prelude::*;

@@ -1,4 +1,4 @@
-//! `|` stands only where a statement begins.
+//! `|` is only allowed at the beginning of a statement.
 #![allow(unused)]
 
 use graphweft::prelude::*;
@@ -16,7 +16,7 @@ async fn wait(order: Order) -> Order {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(order: Order) -> Option<Order> {
     unreachable!()
 }

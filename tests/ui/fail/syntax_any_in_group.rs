@@ -16,7 +16,7 @@ async fn wait(order: Order) -> Order {
     unreachable!()
 }
 
-#[node(wait_for_output)]
+#[node(collect)]
 async fn first(order: Order) -> Option<Order> {
     unreachable!()
 }

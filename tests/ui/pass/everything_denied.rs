@@ -69,7 +69,7 @@ pub fn hash(text: String) -> String {
 }
 
 /// Takes the first.
-#[node(wait_for_output)]
+#[node(collect)]
 pub async fn first(text: String) -> Option<String> {
     Some(text)
 }

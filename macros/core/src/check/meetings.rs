@@ -30,7 +30,7 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
                 diagnostics
                     .error(
                         spell.target_blame(*edge),
-                        format!("`{from} => END` would come once for each turn: `{side_from} => {side_to}` leaves the loop while it goes on at `{head}`{when}"),
+                        format!("`{from} => END` would come once for each turn: `{side_from} => {side_to}` leaves the loop while it continues at `{head}`{when}"),
                     )
                     .help("END is reached once: lead to it from a route that ends the loop")
                     .help(format!("without `=> END`, what `{side_to}` begins runs on the side once for each turn"));
@@ -114,7 +114,7 @@ fn loops_meet(
             spell.target_blame(each_turn),
             format!("`{from}` and `{other}` cannot meet at `{name}`: `{from}` comes once for each turn of the loop at {heads}, and `{other}` does not"),
         )
-        .help("let them meet inside the loop, before the route that decides whether it goes on")
+        .help("join them inside the loop, before the route that decides whether it continues")
         .help(format!("or put what `{name}` takes from `{from}` on a route that ends the loop"));
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn check(workflow: &mut Workflow, diagnostics: &mut Diagnostics) {
     // Whoever adds a reason for refusing a graph may forget to say it: a graph is never refused without a word.
     if !is_proven(&workflow.flow) && !diagnostics.has_errors() {
         diagnostics
-            .error(nowhere, "this graph is not sound, and graphweft has no words for the reason")
+            .error(nowhere, "internal error: the graph was rejected without a diagnostic")
             .help("please report it at https://github.com/graphweft/graphweft/issues");
     }
 }

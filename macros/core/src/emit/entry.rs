@@ -97,11 +97,11 @@ impl Emission<'_> {
         let name = options.name.as_ref().map_or_else(|| quote!(#written), |name| quote!(#name));
         let keeps_name = options.name.is_none()
             && path.segments.last().is_some_and(|last| crate::names::plain(&last.ident.to_string()) == written);
-        let was = &options.was;
-        let name = match (was.as_slice(), keeps_name) {
+        let former = &options.renamed_from;
+        let name = match (former.as_slice(), keeps_name) {
             ([], true) => quote!(__gw::Name::Kept(#name)),
             ([], false) => quote!(__gw::Name::Given(#name)),
-            _ => quote!(__gw::Name::Renamed(#name, &[#(#was),*])),
+            _ => quote!(__gw::Name::Renamed(#name, &[#(#former),*])),
         };
         let (alias, value) = instance(node, path);
         let make = self.maker(node);

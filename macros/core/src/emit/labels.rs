@@ -181,7 +181,7 @@ impl Emission<'_> {
         let span = glue(label.unwrap_or_else(|| self.map_span(node)));
         let source = self.source_type(node);
         let travels =
-            quote_spanned!(span=> const _: () = __gw::error_travels::<#source, <#source as __gw::Source>::Error>(););
+            quote_spanned!(span=> const _: () = __gw::routed_error::<#source, <#source as __gw::Source>::Error>(););
         if routing == Routing::Result {
             return travels;
         }

@@ -33,7 +33,7 @@ impl Lowering<'_> {
             }
             if let (Some(default), false) = (behind_default, matches!(label, Label::Default(_))) {
                 self.diagnostics
-                    .error(default, format!("`_` stands before other labels of `{name}`, which would never be taken"))
+                    .error(default, format!("`_` comes before other labels of `{name}`, which would never be taken"))
                     .help("move it to the end of the last route map");
             }
         }

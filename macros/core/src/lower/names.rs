@@ -76,7 +76,7 @@ impl Names {
         self.used.insert(at);
         let error = diagnostics.error(path, format!("`{name}` is the name of a `let`, not of a node"));
         match behind {
-            Some(node) => error.help(format!("name the node that it stands for: `let {} = {node}(..);`", found.name)),
+            Some(node) => error.help(format!("name its node instead: `let {} = {node}(..);`", found.name)),
             None => error.help(format!("make the value again: `let {}: .. = ..;`", found.name)),
         };
         true
@@ -111,11 +111,11 @@ impl Names {
                 .help("for one node, write the same path everywhere");
         } else if *owner != flow {
             let message = if flow == 0 {
-                format!("`{name}` stands inside `[..]`, and what is inside is private")
+                format!("`{name}` is inside `[..]`, and what is inside is private")
             } else if *owner == 0 {
-                format!("`{name}` stands outside this `[..]` already, and what is inside is private")
+                format!("`{name}` is already outside this `[..]`, and what is inside is private")
             } else {
-                format!("`{name}` stands in another `[..]` already, and what is inside is private")
+                format!("`{name}` is already in another `[..]`, and what is inside is private")
             };
             let mend = match meaning.of_let {
                 Some(_) => format!("for a second node, write a second `let`: `let {second} = ..;`"),

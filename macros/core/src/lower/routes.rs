@@ -71,7 +71,7 @@ impl Lowering<'_> {
         match &feed {
             Feed::Nothing => {
                 self.diagnostics
-                    .error(map, "a route map stands behind the node whose label it goes by")
+                    .error(map, "a route map follows the node whose label it matches")
                     .help("`node => <ok: a, err: b>`");
                 None
             }
@@ -190,7 +190,7 @@ impl Lowering<'_> {
                     arrow,
                     "nothing flows on here: every arm before it ends at END or goes back to the beginning of its loop",
                 )
-                .help("lead one arm to another node, or leave out what stands behind the route map"),
+                .help("lead one arm to another node, or remove what follows the route map"),
         };
     }
 

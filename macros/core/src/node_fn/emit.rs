@@ -36,7 +36,7 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
     }
 }
 
-/// `ctx.run::<node>(..)` makes the node by itself.
+/// `ctx.call::<node>(..)` makes the node by itself.
 pub fn default_impl(name: &Ident) -> TokenStream {
     quote! {
         #[doc(hidden)]
@@ -106,9 +106,9 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let function_const = quote! {
         const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#plain);
     };
-    let was = &options.was;
-    let was_const =
-        (!was.is_empty()).then(|| quote!(const WAS: &'static [&'static ::core::primitive::str] = &[#(#was),*];));
+    let former = &options.renamed_from;
+    let was_const = (!former.is_empty())
+        .then(|| quote!(const RENAMED_FROM: &'static [&'static ::core::primitive::str] = &[#(#former),*];));
     let doc = doc_text(docs);
     let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static ::core::primitive::str = #doc;));
     let settings =
@@ -126,16 +126,16 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         .collect();
     let resources = (!resources.is_empty())
         .then(|| quote!(fn resources() -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }));
-    let collecting = options.wait_for_output.map(|span| {
+    let collecting = options.collect.map(|span| {
         quote_spanned! {span=>
-            impl #krate::Collecting for #name {
+            impl #krate::Collector for #name {
                 type Collected = __Collected;
             }
         }
     });
     let at = local(node.returns().map_or(name.span(), Spanned::span));
     // What a collecting node gives is an `Option` by its words, so that a node that gives another thing is told once.
-    let collected = options.wait_for_output.map(|_| {
+    let collected = options.collect.map(|_| {
         let refusal = format!(
             "a collecting node returns an `Option`, and `{name}` does not\n\nhelp: `None` keeps waiting for the next \
              arrival, the first `Some` completes the node"

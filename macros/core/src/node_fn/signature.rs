@@ -77,7 +77,7 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
     let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let Ok(mut function) = Parser::parse2(Function::parse, item) else {
         diagnostics
-            .error(start, "`#[node]` stands on a function")
+            .error(start, "`#[node]` can only be used on a function")
             .help("write `#[node] async fn name(input: Input) -> Output { .. }`; a type implements `Node` by hand");
         return None;
     };
@@ -158,7 +158,7 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
         }
         (Some(_), None, Type::Reference(reference)) => Some(Parameter::Resource((*reference.elem).clone())),
         (Some(_), None, other) => {
-            diagnostics.error(other.span(), "a resource is borrowed from the engine").help("take it by `&`");
+            diagnostics.error(other.span(), "`#[resource]` parameters are references (`&Pool`)").help("take it by `&`");
             None
         }
         (None, Some(_), ty) => match &**pat {
@@ -217,8 +217,8 @@ fn lent(ty: &mut Type, diagnostics: &mut Diagnostics) {
     let owned = with_static(ty.to_token_stream(), &mut span);
     let Some(span) = span else { return };
     diagnostics
-        .error(span, "a node gives what it owns: an edge lends nothing")
-        .help("give an owned value, `String` for `&str`, `Vec<T>` for `&[T]`");
+        .error(span, "a node must return an owned value")
+        .help("return an owned value, `String` for `&str`, `Vec<T>` for `&[T]`");
     if let Ok(owned) = syn::parse2(owned) {
         *ty = owned;
     }

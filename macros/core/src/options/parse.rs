@@ -9,7 +9,7 @@ use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
 const OF_A_NODE: [&str; 9] =
-    ["name", "was", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "wait_for_output", "crate"];
+    ["name", "renamed_from", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "collect", "crate"];
 
 const OF_RETRY: [&str; 6] = ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
 
@@ -27,7 +27,7 @@ fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
     let mut options = NodeOptions::default();
     let mut reader = Reader::default();
     reader.each(args, "node", &OF_A_NODE, |reader, option| {
-        if of_a_let && ["blocking", "wait_for_output", "crate"].contains(&option.text.as_str()) {
+        if of_a_let && ["blocking", "collect", "crate"].contains(&option.text.as_str()) {
             reader
                 .diagnostics
                 .error(&option.name, format!("`{}` belongs to the node itself and cannot be set here", option.text))
@@ -161,7 +161,7 @@ impl Reader {
     fn node_option(&mut self, options: &mut NodeOptions, option: &Written) {
         match option.text.as_str() {
             "name" => options.name = self.name(option),
-            "was" => options.was = self.former_names(option),
+            "renamed_from" => options.renamed_from = self.former_names(option),
             "retry" => {
                 self.retry_word = Some(option.name.span());
                 options.retry = self.retry(option);
@@ -178,7 +178,7 @@ impl Reader {
             "max_parallel" => options.max_parallel = self.count(option, "4"),
             "at_most_once" => options.at_most_once = self.flag(option),
             "blocking" => options.blocking = self.flag(option),
-            "wait_for_output" => options.wait_for_output = self.flag(option),
+            "collect" => options.collect = self.flag(option),
             _ => options.krate = self.path(option),
         }
     }
@@ -190,7 +190,7 @@ impl Reader {
             Value::None => TokenStream::new(),
             Value::Is(value) => {
                 self.diagnostics
-                    .error(Blame::tokens(value), "what `retry` is told stands in parentheses")
+                    .error(Blame::tokens(value), "the options of `retry` are written in parentheses")
                     .help("`retry(max_attempts = 3, initial_delay = \"200ms\")`");
                 return None;
             }

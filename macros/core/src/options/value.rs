@@ -42,7 +42,7 @@ impl Reader {
         self.name_in_quotes(value, "`name = \"charge_card\"`")
     }
 
-    /// `was = "bill"` or `was("bill", "pay")`
+    /// `renamed_from = "bill"` or `renamed_from("bill", "pay")`
     pub(super) fn former_names(&mut self, option: &Written) -> Vec<LitStr> {
         let names = match &option.value {
             Value::None => Vec::new(),
@@ -57,10 +57,10 @@ impl Reader {
         };
         if names.is_empty() {
             self.diagnostics
-                .error(&option.name, "`was` needs a name that the node had before")
-                .help("`was = \"bill\"`, or `was(\"bill\", \"pay\")` for several");
+                .error(&option.name, "`renamed_from` needs a name that the node had before")
+                .help("`renamed_from = \"bill\"`, or `renamed_from(\"bill\", \"pay\")` for several");
         }
-        names.iter().filter_map(|name| self.name_in_quotes(name, "`was = \"bill\"`")).collect()
+        names.iter().filter_map(|name| self.name_in_quotes(name, "`renamed_from = \"bill\"`")).collect()
     }
 
     fn name_in_quotes(&mut self, value: &Expr, example: &str) -> Option<LitStr> {
@@ -94,7 +94,7 @@ impl Reader {
             Some(path) => format!("without quotes: `crate = {}`", path_text(&path)),
             None => String::from("`crate = ::graphweft`"),
         };
-        self.diagnostics.error(Blame::tokens(value), "`crate` is told a path").help(mend);
+        self.diagnostics.error(Blame::tokens(value), "`crate` needs a path").help(mend);
         None
     }
 
@@ -194,10 +194,7 @@ impl Reader {
             _ => String::from("`when = CardError::is_transient` or `when = |error| error.is_transient()`"),
         };
         self.diagnostics
-            .error(
-                Blame::tokens(value),
-                "`when` is told a function that takes the error and gives whether to try again",
-            )
+            .error(Blame::tokens(value), "`when` needs a function that takes the error and returns whether to retry")
             .help(mend);
         None
     }

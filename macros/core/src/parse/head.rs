@@ -148,7 +148,7 @@ impl Parser<'_> {
             }
         } else if let Some(arrow) = tokens.eat_pair('=', '>') {
             self.diagnostics
-                .error(arrow, "what a workflow gives stands behind `->`")
+                .error(arrow, "the output of a workflow is written after `->`")
                 .help(format!("`{name}(..) -> Receipt {{ .. }}`"));
             if let Ok((output, rest)) = leading::<Type>(tokens.rest()) {
                 signature.output = Some(output);
@@ -168,7 +168,7 @@ impl Parser<'_> {
         };
         if let Some(extra) = tokens.peek() {
             self.diagnostics
-                .error(extra, format!("nothing may stand behind the graph of `{name}`"))
+                .error(extra, format!("nothing may follow the graph of `{name}`"))
                 .help("each workflow has a `workflow!` of its own");
         }
         Some(body)

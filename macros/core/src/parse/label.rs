@@ -17,7 +17,7 @@ impl Parser<'_> {
             for label in &labels {
                 if let Label::Default(span) = label {
                     self.diagnostics
-                        .error(*span, "`_` takes whatever is left, and so it stands alone")
+                        .error(*span, "`_` takes all remaining labels, so it must be alone")
                         .help("leave out the labels beside it, or `_`");
                 }
             }

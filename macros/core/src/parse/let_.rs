@@ -59,13 +59,13 @@ impl Parser<'_> {
         if tokens.eat_punct('=').is_none() {
             let blame = if tokens.is_empty() { name.span() } else { tokens.span() };
             self.diagnostics
-                .error(blame, format!("`{name}` stands for nothing yet"))
+                .error(blame, format!("missing value after `let {name} =`"))
                 .help(format!("write a node behind `=`: `let {name} = fetch();`"));
             return None;
         }
         if tokens.is_empty() {
             self.diagnostics
-                .error(name, format!("`{name}` stands for nothing yet"))
+                .error(name, format!("missing value after `let {name} =`"))
                 .help(format!("write a node behind `=`: `let {name} = fetch();`"));
             return None;
         }

@@ -48,7 +48,7 @@ impl Parser<'_> {
     fn too_deep(&mut self, tokens: &mut Tokens) -> Option<Shape> {
         let token = tokens.next()?;
         self.diagnostics
-            .error(&token, "shapes stand too deep in each other here")
+            .error(&token, "shapes are nested too deeply here")
             .help("give the inner part a statement of its own, or make it a workflow: a workflow is a node");
         tokens.take_statement();
         Some(Shape::Missing)
@@ -89,7 +89,7 @@ impl Parser<'_> {
         if tokens.peek_punct(':') {
             let first = written.first().map_or_else(|| tokens.span(), TokenTree::span);
             let blame = Blame { first, last: tokens.span() };
-            self.diagnostics.error(blame, "a label stands in `<..>`").help("`node => <ok: a, err: b>`");
+            self.diagnostics.error(blame, "a label is only allowed in `<..>`").help("`node => <ok: a, err: b>`");
             tokens.take_statement();
             return Shape::Missing;
         }
@@ -115,7 +115,7 @@ impl Parser<'_> {
         }
         let mut help = String::from("a node is named by the path of a `#[node]` function");
         if name == "let" {
-            help = String::from("a `let` stands where a statement begins; is a `;` missing before it?");
+            help = String::from("a `let` is a statement of its own; is a `;` missing before it?");
         }
         if ["if", "match"].iter().any(|word| name == word) {
             help = String::from("a node decides by its label: `node => <true: a, false: b>`");
@@ -211,7 +211,7 @@ impl Parser<'_> {
 
     fn bar_in_group(&mut self, tokens: &mut Tokens) {
         self.diagnostics
-            .error(tokens.span(), "`|` stands only where a statement begins")
+            .error(tokens.span(), "`|` is only allowed at the beginning of a statement")
             .help("`a | b => d;` is a statement of its own, in which `d` runs for each that arrives");
     }
 
@@ -224,7 +224,7 @@ impl Parser<'_> {
         }
         if tokens.peek_punct('|') {
             self.diagnostics
-                .error(token, "`|` stands only where a statement begins")
+                .error(token, "`|` is only allowed at the beginning of a statement")
                 .help("an arm that leads to several nodes reads `label: (a, b)`");
             return;
         }
@@ -245,7 +245,7 @@ impl Parser<'_> {
         let statements = self.statements(&mut tokens, Place::Each);
         for private in self.lets.get(lets..).unwrap_or_default() {
             self.diagnostics
-                .error(&private.name, "a `let` stands outside `[..]`")
+                .error(&private.name, "a `let` is not allowed inside `[..]`")
                 .help("move it to the workflow's own statements: what it names can be used in here");
         }
         let incomplete = std::mem::replace(&mut self.incomplete, outside);

@@ -137,7 +137,7 @@ impl Parser<'_> {
                 Some(Shape::Missing) => sound = false,
                 Some(other) => {
                     self.diagnostics
-                        .error(blame, format!("`|` stands between nodes, and `{}` is none", other.text()))
+                        .error(blame, format!("`|` joins nodes, and `{}` is not a node", other.text()))
                         .help(format!(
                             "lead it to a node first, and name that node here: `{} => node; node | ..`",
                             other.text()
@@ -177,7 +177,7 @@ impl Parser<'_> {
             }
         }
         self.diagnostics
-            .error(bar, "`|` stands only where a statement begins")
+            .error(bar, "`|` is only allowed at the beginning of a statement")
             .help(format!("end the statement before it, and begin the next one with `{} => ..`", names.join(" | ")));
     }
 
@@ -189,7 +189,7 @@ impl Parser<'_> {
         let last = bracket.as_ref().map_or(hash, |group| group.span());
         let is_doc = bracket.is_some_and(|group| group.stream().to_string().starts_with("doc"));
         let message = if is_doc { "a doc comment documents nothing here" } else { "an attribute means nothing here" };
-        let help = if is_doc { "write `//`" } else { "attributes stand before the workflow's name" };
+        let help = if is_doc { "write `//`" } else { "attributes go before the workflow's name" };
         self.diagnostics.error(Blame { first: hash, last }, message).help(help);
     }
 
@@ -211,7 +211,7 @@ impl Parser<'_> {
         } else if tokens.peek_punct(',') && place == Place::Each {
             self.diagnostics
                 .error(next, "`[..]` has one way in and gives one value")
-                .help("several nodes at once stand behind the first: `[node => (a, b) => join]`");
+                .help("several nodes at once come after the first: `[node => (a, b) => join]`");
             tokens.next();
         } else if tokens.peek_punct(',') {
             self.diagnostics.error(next, "statements are separated by `;`, not by `,`");

@@ -3,13 +3,14 @@
 mod collecting;
 mod each;
 mod failure;
+mod fast_path;
 mod joins;
 mod limits;
 mod loops;
 mod nested;
 mod paths;
 mod proven;
-mod replaying;
-mod short_way;
+mod resuming;
+
 mod sim;
 mod state;

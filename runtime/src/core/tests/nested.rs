@@ -99,3 +99,17 @@ fn a_nested_workflow_in_vain_is_cancelled() {
     run.stops("w/n/x");
     assert_eq!(run.output(), 3);
 }
+
+#[test]
+fn a_nested_workflow_whose_time_is_up_when_a_sibling_fails_ends_with_it() {
+    let mut run = workflow("START>n; START>b; (n,b)>END").nested("n", "START>x; x>END");
+    run = run.options("n", |of| of.timeout = Some(Duration::from_secs(5)));
+    let mut run = run.start();
+    run.enters("w/n", &[1]);
+    run.time_passes();
+    run.at_once(|run| {
+        run.stops("w/n/x");
+        run.fails("w/b");
+    });
+    assert_eq!(run.failure().path, "w/b");
+}

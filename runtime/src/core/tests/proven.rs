@@ -84,6 +84,12 @@ fn play(run: &mut Sim, collecting: &BTreeSet<String>, random: &mut Random) -> bo
         if run.end.is_some() {
             return true;
         }
+        if random.one_in(16) {
+            run.crashes();
+            if run.end.is_some() {
+                return true;
+            }
+        }
         if let Some(stopping) = run.stopping.first().cloned().filter(|_| random.one_in(2)) {
             run.stops(&stopping);
             continue;

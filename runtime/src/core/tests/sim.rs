@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use graphweft_graph::START;
 use serde_json::{Map, Value};
 
+use crate::core::ScopeKind;
 use crate::core::{
-    Arrived, Command, Core, Emitted, Ended, Event, Layout, NodeKind, NodeSpec, Note, Place, Program, RunEnd, TaskId,
-    TimerId, Tokens, Writes,
+    Admission, Arrived, Chance, Conclusion, Derived, Emitted, Entered, Event, ItemPace, Layout, NodeKind, NodeSpec,
+    Place, Program, Report, Run, RunEnd, TaskId, Then, TimeLimit, Tokens, Wanted, Writes, after,
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::options::NodeOptions;
-use crate::table::ScopeKind;
 use crate::testing::{Net, net};
 
 /// Says what a run is made of.
@@ -75,14 +75,6 @@ impl Setup {
         sim
     }
 
-    /// The same from records, which the test makes up.
-    pub(super) fn replay(self) -> Sim {
-        let mut sim = self.sim();
-        sim.core.replay();
-        sim.begin();
-        sim
-    }
-
     fn sim(self) -> Sim {
         let mut layouts = Vec::new();
         for (at, (name, net)) in self.nets.iter().enumerate() {
@@ -97,10 +89,19 @@ impl Setup {
             layouts.push(Arc::new(Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect())));
         }
         let program = Arc::new(Program { layouts });
-        let core = Core::new(Arc::clone(&program), self.max_concurrency, self.notes, Map::new(), None);
+        let (max_concurrency, is_watched) = (self.max_concurrency, self.notes);
+        let make = {
+            let program = Arc::clone(&program);
+            move || Run::new(Arc::clone(&program), max_concurrency, is_watched, Map::new(), None)
+        };
         let labels = self.nets.iter().map(|(_, net)| net.labels.clone()).collect();
         Sim {
-            core,
+            run: make(),
+            make: Box::new(make),
+            journal: Vec::new(),
+            is_watched,
+            is_held: false,
+            now: SystemTime::UNIX_EPOCH,
             program,
             labels,
             running: BTreeMap::new(),
@@ -113,8 +114,6 @@ impl Setup {
             notes: Vec::new(),
             started: Vec::new(),
             routes: BTreeMap::new(),
-            awaiting: BTreeMap::new(),
-            to_go_on: None,
             random: 0.0,
             end: None,
         }
@@ -122,7 +121,15 @@ impl Setup {
 }
 
 pub(super) struct Sim {
-    core: Core<u32>,
+    run: Run<u32>,
+    /// A run that has not begun.
+    make: Box<dyn Fn() -> Run<u32>>,
+    /// The events so far.
+    journal: Vec<Event<u32>>,
+    is_watched: bool,
+    /// Whether reports are not carried out yet.
+    is_held: bool,
+    now: SystemTime,
     program: Arc<Program>,
     labels: Vec<Vec<Vec<String>>>,
     running: BTreeMap<String, (TaskId, Place)>,
@@ -135,17 +142,13 @@ pub(super) struct Sim {
     pub(super) seen: BTreeMap<String, Arc<Map<String, Value>>>,
     /// Nodes that were told to stop and have not.
     pub(super) stopping: Vec<String>,
-    pub(super) timers: BTreeMap<TimerId, Duration>,
+    pub(super) timers: BTreeMap<TaskId, SystemTime>,
     /// What was noted, as `path: what`.
     pub(super) notes: Vec<String>,
     /// Every attempt in the order of starts, as `path` or `path!2` for a second attempt.
     pub(super) started: Vec<String>,
     /// Nodes whose faults and failures go on by this label.
     pub(super) routes: BTreeMap<String, &'static str>,
-    /// What waits for a record, by path.
-    awaiting: BTreeMap<String, TaskId>,
-    /// Where the next item waits until the driver has seen to those before.
-    to_go_on: Option<TaskId>,
     pub(super) random: f64,
     pub(super) end: Option<RunEnd<u32>>,
 }
@@ -170,84 +173,176 @@ impl Sim {
 
     fn begin(&mut self) {
         let emitted = self.tokens(0, START, 0, 1);
-        self.tell(Event::Begun(emitted));
+        self.report(Report::Begin(emitted));
     }
 
-    /// The driver has seen to the items before; the next one begins.
-    pub(super) fn goes_on(&mut self) {
-        let task = self.to_go_on.take().expect("an item waits");
-        self.tell(Event::GoOn { task });
-    }
-
-    /// A record says that an attempt has begun.
-    pub(super) fn started(&mut self, path: &str) {
-        let task = self.awaiting.remove(path).unwrap_or_else(|| panic!("`{path}` waits for no record"));
-        self.tell(Event::Started { task });
-    }
-
-    /// A record says that an attempt has failed, and that another follows.
-    pub(super) fn is_tried_again(&mut self, path: &str) {
-        let (task, _) = self.running.remove(path).unwrap_or_else(|| panic!("`{path}` is not running"));
-        let retry_in = Some(Duration::from_secs(1));
-        self.tell(Event::Judged { task, cause: Box::new(cause("boom")), retry_in, routed: None });
-    }
-
-    /// No record is left.
-    pub(super) fn replayed(&mut self) {
-        self.tell(Event::Replayed);
-    }
-
-    fn tell(&mut self, event: Event<u32>) {
-        self.core.apply(event);
-        while let Some(command) = self.core.next_command() {
-            self.carry_out(command);
+    /// Takes a report to where nothing follows from it any more.
+    fn report(&mut self, report: Report<u32>) {
+        self.commit_report(report);
+        if !self.is_held {
+            self.carry_out();
         }
     }
 
-    fn carry_out(&mut self, command: Command<u32>) {
-        match command {
-            Command::Run { task, place, attempt, arrived, sees, .. } => {
-                let path = self.start(&place, attempt, arrived);
-                self.local.insert(path.clone(), sees.local.unwrap_or_default());
-                self.seen.insert(path.clone(), sees.state);
+    /// All of this happens before anything that follows from it is seen to.
+    pub(super) fn at_once(&mut self, happens: impl FnOnce(&mut Self)) {
+        self.is_held = true;
+        happens(self);
+        self.is_held = false;
+        self.carry_out();
+    }
+
+    fn commit_report(&mut self, report: Report<u32>) {
+        let chance = Chance { now: self.now, random: self.random };
+        if let Some(event) = self.run.decide(report, || chance) {
+            self.commit(event);
+        }
+    }
+
+    fn commit(&mut self, event: Event<u32>) {
+        self.note(&event);
+        self.journal.push(event.clone());
+        self.run.apply(event).expect("what is decided is possible");
+        for (place, what) in self.run.take_derived() {
+            let what = match what {
+                Derived::Skipped => "skipped",
+                Derived::Cancelled => "cancelled",
+            };
+            self.notes.push(format!("{place}: {what}"));
+        }
+        // A run of very many turns is left alone: it would take the square of their number.
+        if self.journal.len() > 300 {
+            return;
+        }
+        assert_eq!(
+            self.folded().snapshot(true),
+            self.run.snapshot(true),
+            "the state is not the fold of {:?}",
+            self.journal
+        );
+    }
+
+    fn folded(&self) -> Run<u32> {
+        let mut run = (self.make)();
+        for event in &self.journal {
+            run.apply(event.clone()).expect("what was recorded is possible");
+        }
+        run
+    }
+
+    /// All that is in memory is lost. What was under way begins again, but for what the journal does not have.
+    pub(super) fn crashes(&mut self) {
+        self.run = self.folded();
+        self.run.resume();
+        let lost: Vec<TaskId> = self.running.values().chain(self.entering.values()).map(|(task, _)| *task).collect();
+        let is_lost = |path: &String| {
+            let path = path.split('!').next().unwrap_or_default();
+            let begun = self.running.get(path).or_else(|| self.entering.get(path));
+            begun.is_some_and(|(task, _)| lost.contains(task))
+        };
+        self.started.retain(|path| !is_lost(path));
+        self.running.clear();
+        self.entering.clear();
+        self.timers.clear();
+        self.stopping.clear();
+        self.carry_out();
+    }
+
+    fn note(&mut self, event: &Event<u32>) {
+        if !self.is_watched {
+            return;
+        }
+        let path = |task: &TaskId| self.run.place_of(*task).expect("a task").to_string();
+        self.notes.push(match event {
+            Event::Completed { task, .. } => format!("{}: completed", path(task)),
+            Event::Collecting { task, .. } => format!("{}: waits", path(task)),
+            Event::Failed { task, cause, then } => {
+                let attempts = self.run.attempts(*task);
+                match then {
+                    Then::RetryAt(at) => {
+                        let delay = at.duration_since(self.now).expect("later");
+                        format!("{}: failed {attempts}, again in {delay:?}", path(task))
+                    }
+                    Then::Routed(_) | Then::Fails => format!("{}: failed {attempts} ({cause})", path(task)),
+                }
+            }
+            Event::Stopped { task } => format!("{}: cancelled", path(task)),
+            _ => return,
+        });
+    }
+
+    fn carry_out(&mut self) {
+        loop {
+            while let Some(task) = self.run.next_changed() {
+                self.see_to(task);
+            }
+            match self.run.admit(0) {
+                Some(Admission::Event(event)) => self.commit(event),
+                Some(Admission::Enter(task)) => {
+                    let place = self.run.place_of(task).expect("a task");
+                    let arrived = self.run.take_input(task);
+                    let path = self.start(&place, self.run.attempts(task) + 1, arrived);
+                    self.entering.insert(path, (task, place));
+                }
+                None if self.run.has_changes() => {}
+                None => break,
+            }
+        }
+        if let Some(end) = self.run.take_end() {
+            assert!(self.end.is_none(), "a run ends once");
+            assert!(self.running.is_empty(), "nothing runs when a run ends");
+            assert!(self.timers.is_empty(), "no timer outlives its run");
+            self.end = Some(end);
+        }
+    }
+
+    fn see_to(&mut self, task: TaskId) {
+        let place = self.run.place_of(task);
+        let running = self.running.iter().find(|(_, (running, _))| *running == task).map(|(path, _)| path.clone());
+        self.timers.remove(&task);
+        match (self.run.wanted(task), running) {
+            (Wanted::Attempt, None) => {
+                let place = place.expect("a task");
+                let arrived = self.run.take_input(task);
+                let path = self.start(&place, self.run.attempts(task), arrived);
+                let (state, local) = self.run.sees(task);
+                self.local.insert(path.clone(), local.unwrap_or_default());
+                self.seen.insert(path.clone(), state);
                 self.running.insert(path, (task, place));
             }
-            Command::Enter { task, place, attempt, arrived, .. } => {
-                let path = self.start(&place, attempt, arrived);
-                self.entering.insert(path, (task, place));
+            (Wanted::Stop, Some(path)) => {
+                if !self.stopping.contains(&path) {
+                    self.stopping.push(path);
+                }
             }
-            Command::Leave { task, place, ends } => {
-                let sum = ends.iter().fold(0, |all, end| all * 10 + total(end));
-                let emitted = self.emission(&place, None, sum);
-                let writes = Writes::default();
-                self.tell(Event::Ended { task, ended: Ended::Emitted(emitted), writes, random: 0.0 });
-            }
-            Command::Route { task, place, .. } => {
-                let name = place.scope.layout.nodes[place.node as usize].name.clone();
-                let emitted = self.routes.get(&name).map(|label| self.emission(&place, Some(label), 99));
-                self.tell(Event::Routed { task, emitted });
-            }
-            Command::Cancel(task) => {
-                let path = self.running.iter().find(|(_, (running, _))| *running == task).map(|(path, _)| path.clone());
-                self.stopping.push(path.expect("what is cancelled runs"));
-            }
-            Command::Forget(_) => {}
-            Command::GoOn(task) => assert!(self.to_go_on.replace(task).is_none(), "it is asked once"),
-            Command::SetTimer { timer, after, .. } => {
-                self.timers.insert(timer, after);
-            }
-            Command::DropTimer(timer) => {
-                self.timers.remove(&timer).expect("a timer that was set");
-            }
-            Command::Awaits { task, place } => _ = self.awaiting.insert(place.to_string(), task),
-            Command::Note { place, note, .. } => self.notes.push(format!("{place}: {}", text(&note))),
-            Command::End(end) => {
-                assert!(self.end.is_none(), "a run ends once");
-                assert!(self.running.is_empty(), "nothing runs when a run ends");
-                assert!(self.timers.is_empty(), "no timer outlives its run");
-                self.end = Some(*end);
-            }
+            (Wanted::Stop, None) => self.commit_report(Report::Stopped { task }),
+            (Wanted::Timer(until) | Wanted::Inside(Some(until)), _) => _ = self.timers.insert(task, until),
+            (Wanted::Conclude, _) => self.conclude(task, &place.expect("a task")),
+            (Wanted::Nothing, Some(path)) => panic!("`{path}` runs, and is gone"),
+            (Wanted::Nothing | Wanted::Attempt | Wanted::Inside(None), _) => {}
         }
+    }
+
+    fn conclude(&mut self, task: TaskId, place: &Place) {
+        let failed = |cause: Cause, retryable| (Box::new(cause), retryable);
+        let (cause, retryable) = match self.run.take_conclusion(task).expect("a conclusion") {
+            Conclusion::Leave(ends) => {
+                let sum = ends.iter().fold(0, |all, end| all * 10 + total(end));
+                let emitted = self.emission(place, None, sum);
+                return self.commit_report(Report::Succeeded { task, emitted, writes: Writes::default() });
+            }
+            Conclusion::Failed(failure) => failed(failure.cause, true),
+            Conclusion::TimedOut(after) => failed(Cause::from(Fault::Timeout { after }), true),
+            Conclusion::NothingCollected(arrivals) => failed(Cause::from(Fault::NothingCollected { arrivals }), false),
+        };
+        let routed = self.routed(place);
+        self.commit_report(Report::Failed { task, cause, retryable, routed });
+    }
+
+    /// What faults and failures of a node go by.
+    fn routed(&self, place: &Place) -> Option<Emitted<u32>> {
+        let name = &place.scope.layout.nodes[place.node as usize].name;
+        self.routes.get(name).map(|label| self.emission(place, Some(label), 99))
     }
 
     fn start(&mut self, place: &Place, attempt: u32, arrived: Option<Arrived<u32>>) -> String {
@@ -259,18 +354,13 @@ impl Sim {
         path
     }
 
-    fn end_attempt(&mut self, path: &str, make: impl FnOnce(&Self, &Place) -> Ended<u32>) {
-        self.end_writing(path, Writes::default(), make);
-    }
-
-    fn end_writing(&mut self, path: &str, writes: Writes, make: impl FnOnce(&Self, &Place) -> Ended<u32>) {
-        let Some((task, place)) = self.running.remove(path).or_else(|| self.entering.remove(path)) else {
+    fn end_attempt(&mut self, path: &str, make: impl FnOnce(&Self, TaskId, &Place) -> Report<u32>) {
+        let Some((task, place)) = self.running.remove(path) else {
             panic!("`{path}` is not running; running: {:?}", self.running())
         };
         self.stopping.retain(|stopping| stopping != path);
-        let ended = make(self, &place);
-        let random = self.random;
-        self.tell(Event::Ended { task, ended, writes, random });
+        let report = make(self, task, &place);
+        self.report(report);
     }
 
     /// The labels that a running node can take; none where it is not routed.
@@ -285,7 +375,7 @@ impl Sim {
 
     /// A node completes with a value for each of its edges.
     pub(super) fn done(&mut self, path: &str, value: u32) {
-        self.end_attempt(path, |sim, place| Ended::Emitted(sim.emission(place, None, value)));
+        self.completes(path, None, value, Writes::default());
     }
 
     pub(super) fn done_all(&mut self, paths: &[&str]) {
@@ -296,68 +386,88 @@ impl Sim {
 
     /// A node completes by a label.
     pub(super) fn takes(&mut self, path: &str, label: &str) {
-        self.end_attempt(path, |sim, place| Ended::Emitted(sim.emission(place, Some(label), 1)));
+        self.completes(path, Some(label), 1, Writes::default());
     }
 
     pub(super) fn done_writing(&mut self, path: &str, writes: Writes) {
-        self.end_writing(path, writes, |sim, place| Ended::Emitted(sim.emission(place, None, 1)));
+        self.completes(path, None, 1, writes);
+    }
+
+    fn completes(&mut self, path: &str, label: Option<&str>, value: u32, writes: Writes) {
+        self.end_attempt(path, |sim, task, place| match sim.run.check_writes(task, &writes) {
+            Ok(()) => Report::Succeeded { task, emitted: sim.emission(place, label, value), writes },
+            Err(fault) => sim.fault(task, place, fault),
+        });
     }
 
     pub(super) fn waits(&mut self, path: &str, writes: Writes) {
-        self.end_writing(path, writes, |_, _| Ended::Waiting);
+        self.end_attempt(path, |sim, task, place| match sim.run.check_writes(task, &writes) {
+            Ok(()) => Report::Collecting { task, writes },
+            Err(fault) => sim.fault(task, place, fault),
+        });
     }
 
     pub(super) fn fails(&mut self, path: &str) {
-        self.end_attempt(path, |_, _| Ended::Failed { cause: Box::new(cause("boom")), retryable: true, routed: None });
+        self.end_attempt(path, |_, task, _| failed(task, cause("boom"), true, None));
     }
 
     pub(super) fn fails_for_good(&mut self, path: &str) {
-        self.end_attempt(path, |_, _| Ended::Failed { cause: Box::new(cause("boom")), retryable: false, routed: None });
+        self.end_attempt(path, |_, task, _| failed(task, cause("boom"), false, None));
     }
 
     /// Fails with an error that is routed.
     pub(super) fn fails_by(&mut self, path: &str, label: &str) {
-        self.end_attempt(path, |sim, place| {
-            let routed = Some(sim.emission(place, Some(label), 7));
-            Ended::Failed { cause: Box::new(cause("boom")), retryable: true, routed }
+        self.end_attempt(path, |sim, task, place| {
+            failed(task, cause("boom"), true, Some(sim.emission(place, Some(label), 7)))
         });
     }
 
     pub(super) fn faults(&mut self, path: &str, fault: Fault) {
-        self.end_attempt(path, |_, _| Ended::Fault(Box::new(fault)));
+        self.end_attempt(path, |sim, task, place| sim.fault(task, place, fault));
+    }
+
+    fn fault(&self, task: TaskId, place: &Place, fault: Fault) -> Report<u32> {
+        let retryable = crate::core::is_retryable(&fault);
+        failed(task, Cause::from(fault), retryable, self.routed(place))
     }
 
     /// A node that was cancelled has stopped.
     pub(super) fn stops(&mut self, path: &str) {
         assert!(self.stopping.iter().any(|stopping| stopping == path), "`{path}` was not cancelled");
-        self.end_attempt(path, |_, _| Ended::Stopped);
+        self.end_attempt(path, |_, task, _| Report::Stopped { task });
     }
 
     /// The graphs inside a node begin, one for each value.
     pub(super) fn enters(&mut self, path: &str, values: &[u32]) {
         let (task, place) = self.entering.remove(path).unwrap_or_else(|| panic!("`{path}` is not entered"));
-        let NodeKind::Scope(_, inside) = self.program.layouts[place.scope.layout.index].nodes[place.node as usize].kind
-        else {
-            panic!("`{path}` has no graph inside")
+        let node = &self.program.layouts[place.scope.layout.index].nodes[place.node as usize];
+        let NodeKind::Scope(kind, inside) = node.kind else { panic!("`{path}` has no graph inside") };
+        let pace = match (kind, node.options.max_parallel, self.is_watched) {
+            (ScopeKind::Each, Some(_), _) => ItemPace::Bounded,
+            (ScopeKind::Each, None, false) => ItemPace::InTurn,
+            _ => ItemPace::AtOnce,
         };
+        let limit = node.options.timeout.map(|limit| TimeLimit { after: limit, until: after(self.now, limit) });
         let inputs = values.iter().map(|value| self.tokens(inside, START, 0, *value)).collect();
-        self.tell(Event::Entered { task, inputs });
+        self.report(Report::Entered { task, entered: Some(Box::new(Entered { inputs, pace, limit })) });
     }
 
-    /// The timer that was set last runs out.
+    /// The timer that runs out last does.
     pub(super) fn time_passes(&mut self) -> Duration {
-        let (timer, after) = self.timers.pop_last().expect("a timer");
-        let random = self.random;
-        self.tell(Event::Fired { timer, random });
-        after
+        let (task, until) = self.timers.iter().max_by_key(|(_, until)| **until).expect("a timer");
+        let (task, until) = (*task, *until);
+        let passed = until.duration_since(self.now).expect("a time to come");
+        self.now = until;
+        self.report(Report::TimerFired { task });
+        passed
     }
 
     pub(super) fn cancel(&mut self) {
-        self.tell(Event::CancelRequested);
+        self.report(Report::Cancel);
     }
 
     pub(super) fn state(&self) -> &Arc<Map<String, Value>> {
-        self.core.state()
+        self.run.state()
     }
 
     pub(super) fn noted(&self, what: &str) -> bool {
@@ -380,7 +490,7 @@ impl Sim {
 
     /// How much memory of the run is in use or kept for use: frames of the workflow's own scope.
     pub(super) fn frames(&self) -> usize {
-        self.core.machine.scopes.iter().flatten().map(|scope| scope.frames.len()).sum()
+        self.run.state.scopes.iter().flatten().map(|scope| scope.frames.len()).sum()
     }
 }
 
@@ -399,13 +509,6 @@ pub(super) fn join(places: &[Option<u32>]) -> Arrived<u32> {
     Arrived::Join { way: 0, places: places.to_vec() }
 }
 
-fn text(note: &Note) -> String {
-    match note {
-        Note::Completed { .. } => "completed".to_owned(),
-        Note::Waiting { .. } => "waits".to_owned(),
-        Note::Failed { attempt, cause, retry_in: None } => format!("failed {attempt} ({cause})"),
-        Note::Failed { attempt, retry_in: Some(delay), .. } => format!("failed {attempt}, again in {delay:?}"),
-        Note::Skipped => "skipped".to_owned(),
-        Note::Cancelled => "cancelled".to_owned(),
-    }
+fn failed(task: TaskId, cause: Cause, retryable: bool, routed: Option<Emitted<u32>>) -> Report<u32> {
+    Report::Failed { task, cause: Box::new(cause), retryable, routed }
 }

@@ -31,10 +31,10 @@ fn two_nodes_that_replace_a_key_at_the_same_time_are_an_error_with_both_names() 
 
 #[test]
 fn items_that_begin_one_after_the_other_have_begun_at_once() {
-    let mut run = workflow("START>[b]; [b]>END").each("[b]", "START>b; b>END").unwatched().start();
+    let run = workflow("START>[b]; [b]>END").each("[b]", "START>b; b>END").unwatched();
+    let mut run = run.max_concurrency(1).start();
     run.enters("w/[b]", &[1, 2]);
     run.done_writing("w/b[0]", set("k", 1));
-    run.goes_on();
     assert!(run.seen["w/b[1]"].is_empty());
     run.done_writing("w/b[1]", set("k", 2));
     let (key, first, second) = ("k".into(), "w/b[0]".into(), "w/b[1]".into());

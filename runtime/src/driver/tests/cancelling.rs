@@ -84,7 +84,7 @@ async fn a_node_that_listens_and_stays_is_dropped_after_the_grace_period() {
         context.cancelled().await;
         std::future::pending().await
     };
-    let env = Env { cancel_grace: Duration::from_secs(3), ..Env::default() };
+    let env = Env { cancel_grace_period: Duration::from_secs(3), ..Env::default() };
     let (job, token) = job(made("START>a; a>END").node("a", stay), env);
     let run = tokio::spawn(job.run(Box::new(json!(1))));
     tokio::task::yield_now().await;
@@ -114,7 +114,11 @@ async fn a_failing_node_drops_its_siblings() {
             std::future::pending().await
         }
     };
-    let flow = made("START>a; START>b; (a,b)>END").node("a", |_, _| async { Step::Fail("boom") }).node("b", wait);
+    let fail = |_, _| async {
+        tokio::task::yield_now().await;
+        Step::Fail("boom")
+    };
+    let flow = made("START>a; START>b; (a,b)>END").node("a", fail).node("b", wait);
     assert_eq!(flow.run(json!(1)).await.unwrap_err().path, "w/a");
     assert_eq!(said.recv().await, Some("b"));
 }

@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::driver::Journal;
-use crate::engine::Halt;
 use crate::event::EventKind;
+use crate::halt::Halt;
 use crate::store::{
     Append, Appended, Claim, Claimed, Created, HeaderChange, MemoryStore, NewRun, Owner, Record, RunHeader, RunKey,
     RunQuery, RunStatus, Store, StoreError, Stored,
@@ -72,7 +72,7 @@ fn record(kind: EventKind) -> Record {
 }
 
 fn said() -> EventKind {
-    EventKind::Said { text: "a".to_owned() }
+    EventKind::Message { text: "a".to_owned() }
 }
 
 fn answered() -> Record {

@@ -102,8 +102,8 @@ async fn a_nested_workflow_gives_its_output() {
 async fn a_collecting_node_gives_its_first_output() {
     const SEEN: StateKey<Vec<Value>, Append> = StateKey::new("seen");
     let two = |input, context: Context| async move {
-        context.local().push(SEEN, input);
-        match context.local().get(SEEN) {
+        context.collector_state().push(SEEN, input);
+        match context.collector_state().get(SEEN) {
             Ok(Some(seen)) if seen.len() == 2 => Step::Give(json!(seen)),
             _ => Step::Wait,
         }
@@ -150,7 +150,7 @@ async fn a_missing_state_parameter_ends_the_attempt_with_a_fault() {
         }
     };
     let failure = made("START>a; a>END").node("a", take).run(json!(0)).await.expect_err("nothing is there");
-    assert!(failure.to_string().contains("nothing stands under state key `limit`"), "{failure}");
+    assert!(failure.to_string().contains("state key `limit` has no value"), "{failure}");
 }
 
 #[tokio::test]

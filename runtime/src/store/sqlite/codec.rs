@@ -6,7 +6,8 @@
 //! never given another meaning, or databases of older versions would be misread.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::ops::Range;
+use std::time::SystemTime;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, SeqAccess, Visitor};
 use serde::ser::{SerializeSeq, Serializer};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::times::{from_millis, to_millis};
-use crate::event::{Entered, EventKind};
+use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Failure};
 use crate::state::StateWrite;
 use crate::store::{Record, Stored};
@@ -145,10 +146,12 @@ enum Short {
     },
     #[serde(rename = "t")]
     RunRetried {
+        #[serde(rename = "v")]
+        voids: Vec<Range<u64>>,
         #[serde(rename = "b", default, skip_serializing_if = "Vec::is_empty")]
-        from: Vec<String>,
+        from_nodes: Vec<String>,
         #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
-        force: Vec<String>,
+        rerun: Vec<String>,
     },
     #[serde(rename = "b")]
     NodeStarted {
@@ -165,13 +168,11 @@ enum Short {
         label: Option<String>,
         #[serde(rename = "o", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         output: Option<Value>,
-        #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
-        error: Option<Value>,
         #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
     },
     #[serde(rename = "w")]
-    NodeWaiting {
+    NodeCollecting {
         #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
         #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
@@ -183,26 +184,31 @@ enum Short {
         attempt: u32,
         #[serde(rename = "c")]
         cause: Cause,
-        #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
-        retry_in: Option<Duration>,
+        #[serde(rename = "t", with = "ShortThen", default = "fails", skip_serializing_if = "is_fails")]
+        then: AfterFailure,
         #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         error: Option<Value>,
     },
-    #[serde(rename = "k")]
+    #[serde(rename = "y")]
+    ItemStarted {
+        #[serde(rename = "i")]
+        item: u64,
+    },
+    #[serde(skip)]
     NodeSkipped,
     #[serde(rename = "x")]
     NodeCancelled,
     #[serde(skip)]
-    StepReused,
+    ResultReused,
     #[serde(rename = "m")]
-    Said {
+    Message {
         #[serde(rename = "t")]
         text: String,
     },
     #[serde(skip)]
     Progress { data: Value },
     #[serde(rename = "q")]
-    Asked {
+    QuestionAsked {
         #[serde(rename = "t")]
         prompt: String,
         #[serde(rename = "p", default, skip_serializing_if = "Value::is_null")]
@@ -216,7 +222,7 @@ enum Short {
         answer: Value,
     },
     #[serde(rename = "n")]
-    AnswerRefused {
+    AnswerRejected {
         #[serde(rename = "t")]
         message: String,
     },
@@ -227,8 +233,14 @@ enum Short {
     },
     #[serde(rename = "e")]
     TimerFired,
+    #[serde(rename = "W")]
+    RequestWithdrawn,
+    #[serde(rename = "O")]
+    RequestReopened,
     #[serde(rename = "h")]
     CancelRequested,
+    #[serde(rename = "H")]
+    RunCancelling,
     #[serde(rename = "C")]
     RunCompleted {
         #[serde(rename = "o")]
@@ -241,6 +253,34 @@ enum Short {
     },
     #[serde(rename = "X")]
     RunCancelled,
+}
+
+/// [`AfterFailure`] in few letters.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "AfterFailure")]
+enum ShortThen {
+    #[serde(rename = "r")]
+    RetryAt {
+        #[serde(rename = "t", serialize_with = "millis", deserialize_with = "time")]
+        time: SystemTime,
+    },
+    #[serde(rename = "e")]
+    Routed {
+        #[serde(rename = "l")]
+        label: String,
+        #[serde(rename = "e")]
+        error: Value,
+    },
+    #[serde(rename = "f")]
+    Fails,
+}
+
+fn fails() -> AfterFailure {
+    AfterFailure::Fails
+}
+
+fn is_fails(then: &AfterFailure) -> bool {
+    *then == AfterFailure::Fails
 }
 
 fn first() -> u32 {

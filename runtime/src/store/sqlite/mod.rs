@@ -44,34 +44,34 @@ use super::{
 
 /// Keeps runs in a file, an SQLite database.
 ///
-/// It syncs to disk before it says "recorded": what a node has completed is still there after the process was killed and
-/// after the power was cut. [`Durability::Relaxed`] is quicker and gives up the second. Many runs that record at the same
-/// time share one sync.
+/// It syncs to disk before it reports a record as written: completed nodes survive a killed process and a power
+/// failure. [`Durability::Relaxed`] is faster and can lose the last moments in a power failure. Many runs that record
+/// at the same time share one sync.
 ///
-/// Several processes on one machine may use the same file at the same time: each run is executed by one of them, and the
-/// others find out at once when that one has died. The file needs a local file system, as SQLite's write-ahead log does.
-/// Beside `runs.db` there are `runs.db-wal` and `runs.db-shm`, which belong to it (copy all three, or none while it is
-/// open), and a `runs.db-owner-1` for each engine at work, which is empty.
+/// Several processes on one machine may use the same file at the same time: each run is executed by one of them, and
+/// the others detect its death at once. The file needs a local file system, as SQLite's write-ahead log does.
+/// `runs.db-wal` and `runs.db-shm` belong to `runs.db` (copy all three, or none while it is open); an empty file
+/// `runs.db-owner-1` exists for each running engine.
 ///
-/// Every row carries a checksum, and what does not match it is [`Corrupt`](StoreError::Corrupt) and never taken for what was
-/// recorded; [`check`](SqliteStore::check) looks for all else that a damaged disk can do.
+/// Every row has a checksum. A row that does not match it is reported as [`Corrupt`](StoreError::Corrupt), and never
+/// read as another value; [`check`](SqliteStore::check) looks for other damage.
 ///
-/// A clone is another handle of the same. The file is closed some moments after the last handle was dropped, when all that
-/// was under way is done.
+/// A clone is another handle to the same store. The file is closed shortly after the last handle is dropped, when all
+/// operations are done.
 ///
-/// Threads of its own read, and write wherever that takes long; a write that takes less than a millisecond may be done where
-/// the future is polled.
+/// Reads and long writes run on the store's own threads; a write that takes less than a millisecond may run where the
+/// future is polled.
 ///
 /// # Errors
 /// Opening fails with [`StoreError::Open`], [`NotADatabase`](StoreError::NotADatabase),
-/// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt), and
-/// leaves the file as it was. Later
-/// [`Full`](StoreError::Full), [`Busy`](StoreError::Busy), [`Corrupt`](StoreError::Corrupt),
-/// [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io) can come; what such an operation was to add is then not
-/// there, not even in part.
+/// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt),
+/// and does not change the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
+/// [`Corrupt`](StoreError::Corrupt), [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io), and then add
+/// nothing, not even in part.
 ///
 /// # Cancel safety
-/// A future that is dropped before it was polled has done nothing. One that is dropped later may still be carried out.
+/// A future that is dropped before its first poll has done nothing. The operation of one that is dropped later may
+/// still happen.
 ///
 /// ```
 /// use graphweft::store::{RunQuery, SqliteStore, Store};
@@ -79,7 +79,7 @@ use super::{
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("runs.db");
 /// # graphweft::block_on(async {
-/// let store = SqliteStore::open(&path).await?; // made where it is not there
+/// let store = SqliteStore::open(&path).await?; // created if it does not exist
 /// let runs = store.list(RunQuery::default()).await?;
 /// assert!(runs.is_empty());
 /// # Ok::<(), graphweft::store::StoreError>(()) })?;
@@ -95,15 +95,15 @@ struct Handle {
     graphs: Mutex<HashSet<u64>>,
 }
 
-/// What survives what.
+/// Which failures recorded events survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// What is recorded is on disk. A power cut takes nothing of it.
+    /// Recorded events are on disk. They survive a power failure.
     #[default]
     Full,
-    /// What is recorded survives the end of the process, however sudden; a power cut or a crash of the operating system
-    /// can take the last moments. What is then there is whole, as it was at some moment before.
+    /// Recorded events survive the death of the process. A power failure or a crash of the operating system can lose
+    /// the last moments; the file is then consistent, as it was at some earlier time.
     Relaxed,
 }
 
@@ -138,29 +138,29 @@ struct Settings {
 pub struct SqliteStoreBuilder(Settings);
 
 impl SqliteStoreBuilder {
-    /// What survives what; [`Durability::Full`] where nothing is said.
+    /// Which failures recorded events survive. The default is [`Durability::Full`].
     pub fn durability(mut self, durability: Durability) -> Self {
         self.0.durability = durability;
         self
     }
 
-    /// After how long without a sign of life an engine on another machine, or before a restart of this one, is believed to
-    /// be dead; 15 s where nothing is said. A death on this machine is known at once.
+    /// After how long without a heartbeat an engine of another machine, or of this one before its restart, is
+    /// considered dead. The default is 15 s. A death on this machine is detected at once.
     pub fn lease(mut self, lease: Duration) -> Self {
         self.0.lease = lease;
         self
     }
 
-    /// For how long to wait while another process writes, before [`StoreError::Busy`]; 5 s where nothing is said.
+    /// How long to wait while another process writes, before [`StoreError::Busy`]. The default is 5 s.
     pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
         self.0.busy_timeout = busy_timeout;
         self
     }
 
-    /// Opens the file, and makes it where it is not there; its directory has to be there. Needs no tokio runtime.
+    /// Opens the file, and creates it if it does not exist; its directory must exist. Needs no tokio runtime.
     ///
     /// # Errors
-    /// As [`SqliteStore`] says.
+    /// See [`SqliteStore`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
         let (path, settings) = (path.as_ref().to_owned(), self.0);
         let (opened, result) = oneshot::channel();
@@ -172,8 +172,8 @@ impl SqliteStoreBuilder {
                 // Where nobody takes it, the handle is dropped and the thread ends.
                 drop(opened.send(Ok(SqliteStore(Arc::new(handle)))));
                 shared.work();
-                // The connection that is closed last takes the log away. Of two that are closed at once each takes the other
-                // for one that stays.
+                // The connection that is closed last takes the log away. Of two that are closed at once each takes the
+                // other for one that stays.
                 let _ = reader_is_closed.recv();
             }
             Err(error) => drop(opened.send(Err(error))),
@@ -184,28 +184,29 @@ impl SqliteStoreBuilder {
 }
 
 impl SqliteStore {
-    /// Opens a file that syncs to disk before it says "recorded", and makes it where it is not there.
+    /// Opens a file with [`Durability::Full`], and creates it if it does not exist.
     ///
     /// # Errors
-    /// As [`SqliteStore`] says.
+    /// See [`SqliteStore`].
     pub async fn open(path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
         Self::builder().open(path).await
     }
 
-    /// Reads the whole file and looks for damage: some milliseconds for each megabyte, while others read and write.
+    /// Reads the whole file and looks for damage. It takes some milliseconds for each megabyte, and other operations
+    /// continue.
     ///
-    /// Whatever is read is held against a checksum anyway, so that a record is never another than was written. What this
-    /// finds besides is damage that hides records or runs. A file of less than a megabyte is searched for that whenever it
-    /// is opened, larger ones only by this.
+    /// Every read verifies checksums anyway, so a record is never read as another one. This also finds damage that
+    /// hides records or runs. A file of less than a megabyte is checked whenever it is opened, a larger one only by
+    /// this.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] and [`StoreError::BadRecord`], for the first thing that is found; others where the file
+    /// [`StoreError::Corrupt`] and [`StoreError::BadRecord`] for the first damage found; other errors if the file
     /// cannot be read.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.0.reader.read(check::whole).await
     }
 
-    /// For all that can be said about how to open a file.
+    /// Configures how a file is opened.
     pub fn builder() -> SqliteStoreBuilder {
         SqliteStoreBuilder(Settings {
             durability: Durability::Full,

@@ -11,7 +11,7 @@ use super::runs::{status_number, status_of};
 use super::seal;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
-use crate::store::{Owner, RunHeader, RunKey, RunQuery, RunStatus};
+use crate::store::{Owner, RunHeader, RunKey, RunQuery};
 
 /// A header, in the order in which [`header`] takes its columns.
 static HEADER: LazyLock<String> = LazyLock::new(|| {
@@ -41,7 +41,7 @@ fn header(row: &Row<'_>) -> Result<RunHeader, Trouble> {
         created: from_millis(run.created),
         updated: from_millis(run.updated),
         owner: run.owner.map(|owner| Owner(from_integer(owner))),
-        wake_at: run.ready.filter(|_| status == RunStatus::Waiting).map(from_millis),
+        wake_at: run.ready.filter(|_| status.is_suspended()).map(from_millis),
         graph: run.graph.cast_unsigned(),
         forked_from: run.forked_from.map(|id| (id, forked_at)),
         records: from_integer(records),
@@ -75,9 +75,9 @@ pub(super) fn header_by_key(connection: &Connection, key: i64) -> Result<Option<
 /// The workflows that have unfinished runs, in as many steps as there are workflows.
 pub(super) const UNFINISHED_WORKFLOWS: &str = "
     WITH RECURSIVE names (name) AS (
-        SELECT min(workflow) FROM runs WHERE status IN (0, 1)
+        SELECT min(workflow) FROM runs WHERE status IN (0, 1, 2)
         UNION ALL
-        SELECT (SELECT min(workflow) FROM runs WHERE status IN (0, 1) AND workflow > names.name) FROM names
+        SELECT (SELECT min(workflow) FROM runs WHERE status IN (0, 1, 2) AND workflow > names.name) FROM names
         WHERE names.name IS NOT NULL
     )
     SELECT name FROM names WHERE name IS NOT NULL";
@@ -94,7 +94,7 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
     let is_unfinished = !query.status.is_empty() && !query.status.iter().any(|status| status.is_over());
     if is_unfinished {
         // As the index has it, or SQLite would not see that it serves.
-        wanted.push("status IN (0, 1)".to_owned());
+        wanted.push("status IN (0, 1, 2)".to_owned());
     }
     if is_unfinished && !query.not_workflows.is_empty() {
         let others = unfinished_workflows(connection)?.into_iter();
@@ -109,6 +109,10 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
     for workflow in query.not_workflows.iter().filter(|_| !is_unfinished) {
         wanted.push("workflow <> ?".to_owned());
         values.push(Box::new(workflow.clone()));
+    }
+    if let Some(graph) = query.not_graph {
+        wanted.push("graph <> ?".to_owned());
+        values.push(Box::new(graph.cast_signed()));
     }
     if !query.status.is_empty() {
         let numbers: Vec<_> = query.status.iter().map(|status| status_number(*status).to_string()).collect();

@@ -204,7 +204,7 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), 
     }
     if batch.nudge {
         row.nudged = 1;
-        if row.status == status_number(RunStatus::Waiting) {
+        if status_of(row.status).is_some_and(RunStatus::is_suspended) {
             row.ready = Some(to_millis(batch.time));
         }
     }
@@ -245,7 +245,7 @@ fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Tr
 fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
     match status {
         RunStatus::Running => Some(0),
-        RunStatus::Waiting => wake_at.map(to_millis),
+        RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(to_millis),
         RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
     }
 }
@@ -255,15 +255,22 @@ pub(super) fn status_number(status: RunStatus) -> i64 {
     match status {
         RunStatus::Running => 0,
         RunStatus::Waiting => 1,
-        RunStatus::Completed => 2,
-        RunStatus::Failed => 3,
-        RunStatus::Cancelled => 4,
+        RunStatus::Sleeping => 2,
+        RunStatus::Completed => 3,
+        RunStatus::Failed => 4,
+        RunStatus::Cancelled => 5,
     }
 }
 
 /// The other way; nothing for a number that this version does not know.
 pub(super) fn status_of(number: i64) -> Option<RunStatus> {
-    [RunStatus::Running, RunStatus::Waiting, RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled]
-        .into_iter()
-        .find(|status| status_number(*status) == number)
+    let all = [
+        RunStatus::Running,
+        RunStatus::Waiting,
+        RunStatus::Sleeping,
+        RunStatus::Completed,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+    ];
+    all.into_iter().find(|status| status_number(*status) == number)
 }

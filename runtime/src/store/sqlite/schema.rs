@@ -48,7 +48,7 @@ const STEPS: &[&str] = &["
     CREATE INDEX runs_ready ON runs (owner, workflow, ready) WHERE ready IS NOT NULL;
     CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
     CREATE INDEX runs_nudged ON runs (owner) WHERE nudged = 1;
-    CREATE INDEX runs_unfinished ON runs (workflow) WHERE status IN (0, 1);
+    CREATE INDEX runs_unfinished ON runs (workflow) WHERE status IN (0, 1, 2);
     CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,

@@ -50,9 +50,9 @@ pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: 
     assert_eq!(ids(&claimed.runs), ["b"]);
 }
 
-pub(super) async fn a_waiting_run_is_taken_when_its_time_has_come(store: impl Store) {
+pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl Store) {
     let run = create(&store, new_run("a")).await;
-    set_status(&store, run.key, RunStatus::Waiting, Some(at(1001))).await;
+    set_status(&store, run.key, RunStatus::Sleeping, Some(at(1001))).await;
     let owner = store.join().await.unwrap();
 
     let early = store.claim(claim(owner)).await.unwrap();

@@ -6,7 +6,7 @@ use super::*;
 
 fn texts(stored: &[Stored]) -> Vec<(u64, &str)> {
     fn text(kind: &EventKind) -> &str {
-        if let EventKind::Said { text } = kind { text } else { "" }
+        if let EventKind::Message { text } = kind { text } else { "" }
     }
     stored.iter().map(|stored| (stored.seq, text(&stored.record.kind))).collect()
 }
@@ -139,7 +139,7 @@ pub(super) async fn values_come_back_as_they_were(store: impl Store) {
     ];
     let completed = |value: &serde_json::Value| Record {
         path: "checkout/plan/search:a/b \"c\"".to_owned(),
-        kind: EventKind::NodeCompleted { label: None, output: Some(value.clone()), error: None, state: Vec::new() },
+        kind: EventKind::NodeCompleted { label: None, output: Some(value.clone()), state: Vec::new() },
     };
     let records: Vec<_> = values.iter().map(completed).collect();
 

@@ -139,6 +139,8 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
     }
     let other = create(&store, NewRun { workflow: "other".to_owned(), ..new_run("d") }).await;
     set_status(&store, other.key, RunStatus::Cancelled, None).await;
+    let sleeping = create(&store, new_run("e")).await;
+    set_status(&store, sleeping.key, RunStatus::Sleeping, Some(at(500))).await;
 
     let of_workflow = RunQuery { workflow: Some("other".to_owned()), ..RunQuery::default() };
     let waiting = RunQuery { status: vec![RunStatus::Waiting], ..RunQuery::default() };
@@ -147,6 +149,8 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
 
     assert_eq!(ids(&store.list(of_workflow).await.unwrap()), ["d"]);
     assert_eq!(ids(&store.list(waiting).await.unwrap()), ["c", "b"]);
+    let sleeping = RunQuery { status: vec![RunStatus::Sleeping], ..RunQuery::default() };
+    assert_eq!(ids(&store.list(sleeping).await.unwrap()), ["e"]);
     assert_eq!(ids(&store.list(either).await.unwrap()), ["d", "a"]);
     assert!(store.list(both).await.unwrap().is_empty());
 }
@@ -163,7 +167,7 @@ pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
         ..RunQuery::default()
     };
 
-    let unfinished = [RunStatus::Running, RunStatus::Waiting];
+    let unfinished = [RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping];
     for (names, status, expected) in [
         (&["one"][..], &unfinished[..], &["e", "c", "b"][..]),
         (&["one", "three"], &unfinished, &["b"]),

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 struct Keep<T>(PhantomData<fn() -> T>);
 
-impl<T: graphweft::Value + Sync> Node for Keep<T> {
+impl<T: graphweft::Payload + Sync> Node for Keep<T> {
     type Input = T;
     type Output = T;
     type Error = Never;

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::super::codec::{decode, encode};
-use crate::event::{Entered, EventKind};
+use crate::event::{AfterFailure, Entered, EventKind, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state::{StateOp, StateWrite};
 use crate::store::{Record, Stored};
@@ -33,7 +33,8 @@ fn kinds() -> Vec<EventKind> {
     let until = SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123);
     let mut failure = Failure::new("checkout/charge", Fault::Interrupted.into());
     failure.attempts = 3;
-    let completed = |output, error| EventKind::NodeCompleted { label: None, output, error, state: Vec::new() };
+    let completed = |output| EventKind::NodeCompleted { label: None, output, state: Vec::new() };
+    let failed = |then| EventKind::NodeFailed { attempt: 1, cause: Cause::new("no"), then, error: None };
     vec![
         EventKind::RunStarted {
             workflow: text(),
@@ -43,42 +44,43 @@ fn kinds() -> Vec<EventKind> {
         EventKind::RunStarted { workflow: text(), input: Value::Null, state: Map::new() },
         EventKind::RunResumed { owner: u64::MAX },
         EventKind::GraphChanged { from: 1, to: u64::MAX },
-        EventKind::RunRetried { from: vec![text()], force: vec![text(), text()] },
-        EventKind::RunRetried { from: Vec::new(), force: Vec::new() },
+        EventKind::RunRetried { voids: vec![3..7, 9..10], from_nodes: vec![text()], rerun: vec![text(), text()] },
+        EventKind::RunRetried { voids: Vec::new(), from_nodes: Vec::new(), rerun: Vec::new() },
         EventKind::NodeStarted {
             attempt: 2,
-            inside: Some(Entered { items: 3, labels: vec![text()] }),
+            inside: Some(Entered {
+                items: 3,
+                labels: vec![text()],
+                bounded: true,
+                limit: Some(Limit { after: Duration::from_nanos(7), until }),
+            }),
             input: Some(text()),
         },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None },
-        EventKind::NodeCompleted {
-            label: Some(text()),
-            output: Some(json!(1)),
-            error: Some(json!(2)),
-            state: writes(),
-        },
-        completed(Some(Value::Null), None),
-        completed(None, Some(Value::Null)),
-        completed(None, None),
-        EventKind::NodeWaiting { state: writes(), local: writes() },
-        EventKind::NodeWaiting { state: Vec::new(), local: Vec::new() },
+        EventKind::NodeCompleted { label: Some(text()), output: Some(json!(1)), state: writes() },
+        completed(Some(Value::Null)),
+        completed(None),
+        EventKind::ItemStarted { item: 3 },
+        EventKind::NodeCollecting { state: writes(), local: writes() },
+        EventKind::NodeCollecting { state: Vec::new(), local: Vec::new() },
         EventKind::NodeFailed {
             attempt: 2,
             cause: cause(),
-            retry_in: Some(Duration::from_nanos(1_500_000_001)),
+            then: AfterFailure::RetryAt { time: until },
             error: Some(Value::Null),
         },
-        EventKind::NodeFailed { attempt: 1, cause: Cause::new("no"), retry_in: None, error: None },
-        EventKind::NodeSkipped,
+        failed(AfterFailure::Fails),
+        failed(AfterFailure::Routed { label: text(), error: Value::Null }),
         EventKind::NodeCancelled,
-        EventKind::Said { text: text() },
-        EventKind::Asked { prompt: text(), payload: json!([1]), schema: json!(true) },
-        EventKind::Asked { prompt: text(), payload: Value::Null, schema: Value::Null },
+        EventKind::Message { text: text() },
+        EventKind::QuestionAsked { prompt: text(), payload: json!([1]), schema: json!(true) },
+        EventKind::QuestionAsked { prompt: text(), payload: Value::Null, schema: Value::Null },
         EventKind::Answered { answer: Value::Null },
-        EventKind::AnswerRefused { message: text() },
+        EventKind::AnswerRejected { message: text() },
         EventKind::TimerSet { until },
         EventKind::TimerFired,
         EventKind::CancelRequested,
+        EventKind::RunCancelling,
         EventKind::RunCompleted { output: Value::Null },
         EventKind::RunFailed { failure },
         EventKind::RunCancelled,
@@ -101,7 +103,7 @@ fn every_kind_of_record_comes_back_as_it_was() {
 fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let output = Some(json!(42));
-    let completed = EventKind::NodeCompleted { label: None, output, error: None, state: Vec::new() };
+    let completed = EventKind::NodeCompleted { label: None, output, state: Vec::new() };
     let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
     let rows = encode(&[record("checkout/charge", completed), record("checkout/ship", started)]).unwrap();
     assert_eq!(rows[0].body, r#"["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]"#);
@@ -109,7 +111,7 @@ fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
 
 #[test]
 fn what_is_only_shown_is_not_recorded() {
-    for kind in [EventKind::StepReused, EventKind::Progress { data: json!(1) }] {
+    for kind in [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1) }] {
         assert!(encode(&[Record { path: "a".to_owned(), kind }]).is_err());
     }
 }

@@ -178,7 +178,7 @@ async fn of_a_long_journal_the_first_record_that_is_wrong_is_named() {
 
 #[tokio::test]
 async fn a_header_that_is_not_as_it_was_written_is_found_out() {
-    damaged("UPDATE runs SET status = 3", "the header of run `a` does not match its checksum").await;
+    damaged("UPDATE runs SET status = 4", "the header of run `a` does not match its checksum").await;
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn a_file_of_format_1_is_read_and_goes_on() {
 
     let (a, b) = (header(&store, "a").await, header(&store, "b").await);
     assert_eq!(read_all(&store, a.key).await, recorded());
-    assert_eq!((a.status, a.wake_at, a.updated), (RunStatus::Waiting, Some(at(500)), at(1)));
+    assert_eq!((a.status, a.wake_at, a.updated), (RunStatus::Sleeping, Some(at(500)), at(1)));
     assert_eq!((b.status, b.forked_from, b.graph), (RunStatus::Running, Some(("a".to_owned(), 1)), 7));
     assert_eq!(store.graph(7).await.unwrap(), Some(serde_json::json!({"nodes": ["charge"]})));
     add(&store, a.key, 3, &[said("three")]).await;
@@ -37,7 +37,7 @@ async fn a_file_for_this_test_is_written_on_demand() {
     let Some(path) = std::env::var_os("GRAPHWEFT_WRITE_FORMAT") else { return };
     let store = open(Path::new(&path)).await;
     let a = create(&store, new_run("a")).await.key;
-    let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(500)))), ..HeaderChange::default() };
+    let change = HeaderChange { status: Some((RunStatus::Sleeping, Some(at(500)))), ..HeaderChange::default() };
     store.append(Append { header: change, ..batch(a, 1, &[said("one"), said("two")]) }).await.unwrap();
     create(&store, NewRun { forked_from: Some(("a".to_owned(), 1)), ..new_run("b") }).await;
     closed(store).await;

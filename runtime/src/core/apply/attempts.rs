@@ -1,0 +1,227 @@
+//! How a node that has fired is tried, tried again, and ends.
+
+use std::time::SystemTime;
+
+use graphweft_graph::NodeIx;
+
+use crate::core::event::{Derived, Entered};
+use crate::core::impossible::{Applied, Impossible};
+use crate::core::program::Program;
+use crate::core::run_state::RunState;
+use crate::core::state_map::Writes;
+use crate::core::task::{Task, TaskState};
+use crate::core::task_id::{StopReason, TaskId};
+use crate::core::token::{Arrived, Emitted};
+use crate::fault::{Cause, Failure};
+
+impl<V> RunState<V> {
+    /// A node has fired.
+    pub(in crate::core) fn fire_task(
+        &mut self,
+        scope: usize,
+        frame: usize,
+        node: NodeIx,
+        state: TaskState<V>,
+        input: Option<Arrived<V>>,
+    ) -> Applied {
+        let at = self.scope_mut(scope)?;
+        let (listed, sees) = (at.tasks.len(), at.entry_state.clone());
+        let is_queued = matches!(state, TaskState::Queued);
+        let attempts = if is_queued { 0 } else { 1 };
+        let task = self.tasks.insert(Task {
+            scope,
+            frame,
+            node,
+            listed,
+            attempts,
+            state,
+            stopping: None,
+            input,
+            sees,
+            holds_place: false,
+        });
+        self.scope_mut(scope)?.tasks.push(task);
+        if let Some(fired) = &mut self.news.fired {
+            fired.push(task);
+        }
+        if is_queued {
+            self.news.queued.push(task)
+        } else {
+            self.news.changed.push_back(task)
+        }
+        Ok(())
+    }
+
+    /// An attempt begins.
+    pub(super) fn start(&mut self, program: &Program, task: TaskId, entered: Option<Entered<V>>) -> Applied {
+        let is_leaf = self.is_leaf(program, task)?;
+        if is_leaf && entered.is_some() {
+            return Err(Box::new(Impossible { event: "", found: "its node has no graph inside".to_owned() }));
+        }
+        self.take_place(program, task)?;
+        let snapshot = self.snapshot();
+        let at = self.tasks.expect_mut(task)?;
+        at.attempts += 1;
+        // An item that began in turn sees what all items see, the first time.
+        if at.sees.is_none() || at.attempts > 1 {
+            at.sees = Some(snapshot);
+        }
+        at.state = TaskState::Running;
+        self.running += usize::from(is_leaf);
+        self.news.changed.push_back(task);
+        match entered {
+            Some(entered) => self.enter(program, task, entered),
+            None => Ok(()),
+        }
+    }
+
+    /// A node is done: its tokens are put on their way.
+    pub(super) fn complete(&mut self, program: &Program, task: TaskId, emitted: Emitted<V>) -> Applied {
+        let at = self.end_task(program, task)?;
+        self.stop_what_only_feeds(program, at.scope, at.frame, at.node)?;
+        self.emit(program, at.scope, at.frame, at.node, emitted)?;
+        self.finish_node(program, at.scope, at.frame, at.node)
+    }
+
+    /// Takes over what an attempt has written to the run's state.
+    pub(super) fn fold(&mut self, task: TaskId, writes: &Writes) -> Applied {
+        let Some(set) = &writes.0 else { return Ok(()) };
+        let place = self.place_of(task);
+        self.shared.fold(&set.shared, || place.as_ref().map_or_else(String::new, |place| place.path())).map_err(misfit)
+    }
+
+    /// An attempt at a collecting node has ended without an output.
+    pub(super) fn collecting(&mut self, program: &Program, task: TaskId, writes: &Writes) -> Applied {
+        self.fold(task, writes)?;
+        if let Some(set) = &writes.0 {
+            self.fold_collector_writes(program, task, &set.local).map_err(misfit)?;
+        }
+        let at = self.end_task(program, task)?;
+        self.wait_for_arrival(program, at.scope, at.frame, at.node)
+    }
+
+    /// There is another attempt.
+    pub(super) fn back_off(&mut self, program: &Program, task: TaskId, until: SystemTime) -> Applied {
+        self.leave_state(program, task)?;
+        let at = self.tasks.expect_mut(task)?;
+        at.stopping = None;
+        at.state = TaskState::Backoff { until };
+        self.news.changed.push_back(task);
+        Ok(())
+    }
+
+    /// No attempt is left, and nothing takes the failure: the graph around the node fails.
+    pub(super) fn fail(&mut self, program: &Program, task: TaskId, cause: Cause) -> Applied {
+        let path = self.place_of(task).map_or_else(String::new, |place| place.path());
+        let mut at = self.end_task(program, task)?;
+        let failure = match &mut at.state {
+            TaskState::Inside(items) if at.stopping.is_none() => items.failed.take().map(|(_, failure)| failure),
+            _ => None,
+        };
+        let failure = failure.unwrap_or(Failure { path, attempts: at.attempts, cause });
+        self.fail_scope(program, at.scope, failure)
+    }
+
+    /// Stops a task before its time. What waits goes at once; what runs is told to, and goes when it has ended.
+    pub(in crate::core) fn stop(&mut self, program: &Program, task: TaskId, why: StopReason) -> Applied {
+        let at = self.tasks.expect_mut(task)?;
+        match (at.stopping, why) {
+            (None, _) => {}
+            (Some(StopReason::ScopeClosed), _) | (Some(_), StopReason::OutputUnneeded | StopReason::TimedOut) => {
+                return Ok(());
+            }
+            (Some(_), StopReason::ScopeClosed) => {
+                at.stopping = Some(why);
+                // One that is only left to be concluded has nothing more to wait for.
+                return match &at.state {
+                    TaskState::Inside(items) if items.open == 0 => self.stopped(program, task),
+                    _ => Ok(()),
+                };
+            }
+        }
+        at.stopping = Some(why);
+        match at.state {
+            TaskState::Queued | TaskState::Backoff { .. } | TaskState::Exhausted { .. } => self.stopped(program, task),
+            TaskState::Running => {
+                self.news.changed.push_back(task);
+                Ok(())
+            }
+            TaskState::Inside(_) => self.stop_items(program, task),
+        }
+    }
+
+    /// Nothing of a task that was stopped runs any more.
+    pub(in crate::core) fn stopped(&mut self, program: &Program, task: TaskId) -> Applied {
+        let at = self.tasks.expect(task)?;
+        if at.stopping == Some(StopReason::TimedOut) {
+            // It has failed, and a driver says so.
+            self.news.changed.push_back(task);
+            return Ok(());
+        }
+        let (scope, frame, node) = (at.scope, at.frame, at.node);
+        if !matches!(at.state, TaskState::Running) {
+            self.derive(scope, frame, node, Derived::Cancelled)?;
+        }
+        let at = self.end_task(program, task)?;
+        if at.stopping == Some(StopReason::ScopeClosed) {
+            return self.scope_stopped(program, scope);
+        }
+        self.stop_what_only_feeds(program, scope, frame, node)?;
+        self.emit_dead(program, scope, frame, node)?;
+        self.finish_node(program, scope, frame, node)
+    }
+
+    /// What an attempt took while it was under way is free again.
+    fn leave_state(&mut self, program: &Program, task: TaskId) -> Applied {
+        let is_leaf = self.is_leaf(program, task)?;
+        let is_running = matches!(self.tasks.expect(task)?.state, TaskState::Running);
+        if is_leaf && is_running {
+            self.running -= 1;
+        }
+        Ok(())
+    }
+
+    /// Takes a task out of every list.
+    pub(super) fn end_task(&mut self, program: &Program, task: TaskId) -> Applied<Task<V>> {
+        self.leave_state(program, task)?;
+        self.give_back_place(program, task)?;
+        let at = self.tasks.remove(task)?;
+        let scope = self.scope_mut(at.scope)?;
+        scope.tasks.swap_remove(at.listed);
+        let moved = scope.tasks.get(at.listed).copied();
+        if let Some(moved) = moved.and_then(|moved| self.tasks.get_mut(moved)) {
+            moved.listed = at.listed;
+        }
+        self.news.changed.push_back(task);
+        Ok(at)
+    }
+
+    /// Takes one of the node's `max_parallel` places, which it keeps until it is gone.
+    fn take_place(&mut self, program: &Program, task: TaskId) -> Applied {
+        if let Some((each, layout, node)) = self.place_key(program, task)
+            && !self.tasks.expect(task)?.holds_place
+        {
+            *self.items_mut(each)?.places.entry((layout, node)).or_default() += 1;
+            self.tasks.expect_mut(task)?.holds_place = true;
+        }
+        Ok(())
+    }
+
+    fn give_back_place(&mut self, program: &Program, task: TaskId) -> Applied {
+        if !self.tasks.expect(task)?.holds_place {
+            return Ok(());
+        }
+        if let Some(key @ (each, layout, node)) = self.place_key(program, task) {
+            if let Some(inside) = self.items_mut(each)?.places.get_mut(&(layout, node)) {
+                *inside -= 1;
+            }
+            self.news.freed.push(key);
+        }
+        Ok(())
+    }
+}
+
+/// A recorded write that does not fit what its key holds.
+fn misfit(fault: crate::fault::Fault) -> Box<Impossible> {
+    Box::new(Impossible { event: "", found: fault.to_string() })
+}

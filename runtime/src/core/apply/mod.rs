@@ -1,0 +1,124 @@
+//! Applying events: the only function that changes the state of a run, live and at resume.
+//!
+//! It reads no option, no limit and no clock: what was decided is in the event. What follows from an event (a node that is
+//! skipped, a turn that begins, a graph that closes) is done here and not recorded.
+
+mod attempts;
+mod items;
+mod scopes;
+
+use std::sync::Arc;
+
+use super::event::{Event, Then};
+use super::impossible::{Applied, Impossible};
+use super::path::ScopePath;
+use super::program::Program;
+use super::run_state::{RunState, Work};
+use super::task::{Task, TaskState};
+use super::task_id::{StopReason, TaskId};
+
+/// The transition table: which events a task allows in which state.
+fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
+    let is_free = task.stopping.is_none();
+    match (&task.state, event) {
+        (TaskState::Queued, Event::Started { .. }) => is_free,
+        (TaskState::Running, Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. }) => is_free,
+        (TaskState::Running, Event::Stopped { .. }) => !is_free,
+        (TaskState::Inside(items), Event::ItemStarted { item, .. }) => is_free && items.next_item() == Some(*item),
+        (TaskState::Inside(items), Event::Completed { .. }) => is_free && items.is_over(None) && items.failed.is_none(),
+        (TaskState::Inside(items), Event::Failed { .. }) => items.is_over(task.stopping),
+        (TaskState::Inside(_), Event::TimerFired { .. }) => is_free,
+        (TaskState::Backoff { .. }, Event::TimerFired { .. }) => true,
+        (TaskState::Exhausted { .. }, Event::Failed { .. }) => true,
+        _ => false,
+    }
+}
+
+impl<V> RunState<V> {
+    /// THE function that changes the state of a run.
+    ///
+    /// # Errors
+    /// Where the event cannot happen in this state, with the name of the event and the state of its task.
+    pub(super) fn apply(&mut self, program: &Program, root: &Arc<ScopePath>, event: Event<V>) -> Applied {
+        let name = event.name();
+        self.take(program, root, event).and_then(|()| self.drain_work(program)).map_err(|mut impossible| {
+            impossible.event = name;
+            impossible
+        })
+    }
+
+    fn take(&mut self, program: &Program, root: &Arc<ScopePath>, event: Event<V>) -> Applied {
+        self.check(&event)?;
+        match event {
+            Event::Begun(emitted) => {
+                self.has_begun = true;
+                self.open_scope(program, 0, Arc::clone(root), None, emitted)
+            }
+            Event::Started { task, entered } => self.start(program, task, entered.map(|entered| *entered)),
+            Event::ItemStarted { task, .. } => self.start_item(program, task),
+            Event::Completed { task, emitted, writes } => {
+                self.fold(task, &writes)?;
+                self.complete(program, task, emitted)
+            }
+            Event::Collecting { task, writes } => self.collecting(program, task, &writes),
+            Event::Failed { task, then: Then::RetryAt(until), .. } => self.back_off(program, task, until),
+            Event::Failed { task, then: Then::Routed(emitted), .. } => self.complete(program, task, emitted),
+            Event::Failed { task, cause, then: Then::Fails } => self.fail(program, task, *cause),
+            Event::TimerFired { task } => match self.tasks.expect(task)?.state {
+                TaskState::Backoff { .. } => self.queue(task),
+                _ => self.stop(program, task, StopReason::TimedOut),
+            },
+            Event::Stopped { task } => self.stopped(program, task),
+            Event::Cancelling => self.cancel_scope(program, 0),
+            Event::Retried { at } => {
+                self.restart_time_limits(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn check(&self, event: &Event<V>) -> Applied {
+        let task = match event {
+            Event::Begun(_) => return impossible_if(self.has_begun, "the run has begun"),
+            Event::Started { task, .. }
+            | Event::ItemStarted { task, .. }
+            | Event::Completed { task, .. }
+            | Event::Collecting { task, .. }
+            | Event::Failed { task, .. }
+            | Event::TimerFired { task }
+            | Event::Stopped { task } => *task,
+            Event::Retried { .. } => return impossible_if(!self.has_begun, "the run has not begun"),
+            Event::Cancelling => {
+                return impossible_if(
+                    self.scopes.first().is_none_or(Option::is_none),
+                    "nothing of the run is under way",
+                );
+            }
+        };
+        let at = self.tasks.expect(task)?;
+        if is_allowed(at, event) { Ok(()) } else { Err(Box::new(Impossible { event: "", found: at.in_words() })) }
+    }
+
+    /// Does what is left to do within one event.
+    fn drain_work(&mut self, program: &Program) -> Applied {
+        while let Some(work) = self.work.pop_front() {
+            match work {
+                Work::Token { scope, frame, edge, value } => self.token(program, scope, frame, edge, value)?,
+                Work::Close { scope, frame } => self.close_frame(program, scope, frame)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A task waits to be admitted.
+    pub(super) fn queue(&mut self, task: TaskId) -> Applied {
+        self.tasks.expect_mut(task)?.state = TaskState::Queued;
+        self.news.changed.push_back(task);
+        self.news.queued.push(task);
+        Ok(())
+    }
+}
+
+fn impossible_if(is_impossible: bool, found: &str) -> Applied {
+    if is_impossible { Err(Box::new(Impossible { event: "", found: found.to_owned() })) } else { Ok(()) }
+}

@@ -1,0 +1,151 @@
+//! How graphs begin, how they end, and how they are stopped.
+
+use std::sync::Arc;
+
+use graphweft_graph::START;
+
+use crate::core::event::RunEnd;
+use crate::core::frame::Frame;
+use crate::core::impossible::Applied;
+use crate::core::path::ScopePath;
+use crate::core::program::Program;
+use crate::core::run_state::{RunState, Work, scope_gone};
+use crate::core::scope::{Parent, Removed, Scope, ScopeExit, Spare};
+use crate::core::task_id::StopReason;
+use crate::core::token::Emitted;
+use crate::fault::{Cause, Failure, Fault};
+
+impl<V> RunState<V> {
+    /// Begins a graph with what its START has emitted.
+    pub(super) fn open_scope(
+        &mut self,
+        program: &Program,
+        layout: usize,
+        path: Arc<ScopePath>,
+        parent: Option<Parent>,
+        emitted: Emitted<V>,
+    ) -> Applied {
+        let Spare { mut root, tasks } =
+            self.spare.take().unwrap_or_else(|| Spare { root: Frame::new(), tasks: Vec::new() });
+        root.reset(0, &program.layouts[layout].frames[0], 0, 1);
+        let nothing_to_do = root.open == 0;
+        let (around, each, entry_state) = match parent {
+            Some(Parent { task, item, each, entry_state }) => (Some((task, item)), each, entry_state),
+            None => (None, None, None),
+        };
+        let is_in_turn = entry_state.is_some();
+        let scope = Scope {
+            layout,
+            path,
+            parent: around,
+            each,
+            frames: vec![root],
+            free_frames: Vec::new(),
+            tasks,
+            closing: None,
+            output: None,
+            entry_state,
+        };
+        let at = self.free_scopes.pop().unwrap_or_else(|| {
+            self.scopes.push(None);
+            self.scopes.len() - 1
+        });
+        self.scopes[at] = Some(scope);
+        if let Some((task, item)) = around {
+            self.items_mut(task)?.children[item] = Some(at);
+        }
+        self.emit(program, at, 0, START, emitted)?;
+        if nothing_to_do {
+            self.work.push_back(Work::Close { scope: at, frame: 0 });
+        }
+        if is_in_turn {
+            self.drain_work(program)?;
+            if let Ok(scope) = self.scope_mut(at) {
+                scope.entry_state = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_scope(&mut self, scope: usize) -> Applied<Removed<V>> {
+        let removed = self.scopes.get_mut(scope).and_then(Option::take).ok_or_else(scope_gone)?;
+        let Scope { path, parent, mut frames, mut tasks, closing, output, .. } = removed;
+        self.free_scopes.push(scope);
+        frames.truncate(1);
+        if let Some(mut root) = frames.pop() {
+            root.clear();
+            tasks.clear();
+            self.spare = Some(Spare { root, tasks });
+        }
+        Ok(Removed { path, parent, closing, output })
+    }
+
+    /// Nothing in the graph can move any more.
+    pub(in crate::core) fn scope_finished(&mut self, program: &Program, scope: usize) -> Applied {
+        let at = self.remove_scope(scope)?;
+        match (at.parent, at.output) {
+            (None, Some(output)) => self.run_over(RunEnd::Completed(output)),
+            (Some((task, item)), Some(output)) => self.item_finished(program, task, item, output),
+            (None, None) => self.run_over(RunEnd::Failed(without_output(&at.path))),
+            (Some((task, item)), None) => self.item_failed(program, task, item, without_output(&at.path)),
+        }
+    }
+
+    fn run_over(&mut self, end: RunEnd<V>) -> Applied {
+        self.end = Some(end);
+        Ok(())
+    }
+
+    /// A node of it has failed and nothing takes that up: its siblings are stopped, and then it has failed.
+    pub(super) fn fail_scope(&mut self, program: &Program, scope: usize, failure: Failure) -> Applied {
+        self.stop_scope(program, scope, ScopeExit::Failed(failure))
+    }
+
+    pub(super) fn cancel_scope(&mut self, program: &Program, scope: usize) -> Applied {
+        self.stop_scope(program, scope, ScopeExit::Cancelled)
+    }
+
+    fn stop_scope(&mut self, program: &Program, scope: usize, why: ScopeExit) -> Applied {
+        let at = self.scope_mut(scope)?;
+        if at.closing.is_some() {
+            return Ok(());
+        }
+        at.closing = Some(why);
+        let tasks = at.tasks.clone();
+        self.work.retain(|work| {
+            let (Work::Token { scope: of, .. } | Work::Close { scope: of, .. }) = work;
+            *of != scope
+        });
+        if tasks.is_empty() {
+            return self.scope_stopped(program, scope);
+        }
+        for task in tasks {
+            // One of them may have taken this one with it.
+            if self.tasks.get(task).is_some() {
+                self.stop(program, task, StopReason::ScopeClosed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// After each task of a closing scope that has ended: the last one ends the scope.
+    pub(super) fn scope_stopped(&mut self, program: &Program, scope: usize) -> Applied {
+        let at = self.scope(scope)?;
+        if at.closing.is_none() || !at.tasks.is_empty() {
+            return Ok(());
+        }
+        let at = self.remove_scope(scope)?;
+        match (at.parent, at.closing) {
+            (Some((task, item)), Some(ScopeExit::Failed(failure))) => self.item_failed(program, task, item, failure),
+            (Some((task, item)), _) => self.item_over(program, task, item),
+            (None, Some(ScopeExit::Failed(failure))) => self.run_over(RunEnd::Failed(failure)),
+            (None, _) => self.run_over(RunEnd::Cancelled),
+        }
+    }
+}
+
+/// No proven graph does this.
+fn without_output(path: &ScopePath) -> Failure {
+    let message = "nothing reached END; the graph was not proven".to_owned();
+    Failure { path: path.to_string(), attempts: 1, cause: Cause::from(Fault::Context { message }) }
+}

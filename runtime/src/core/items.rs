@@ -1,0 +1,62 @@
+//! The items of a node with a graph inside: one for a nested workflow, one for each of `[..]`.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, SystemTime};
+
+use super::state_map::Snapshot;
+use super::task_id::StopReason;
+use super::token::{Arrived, Emitted};
+use crate::core::ScopeKind;
+use crate::fault::Failure;
+
+/// How the items of `[..]` begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemPace {
+    /// All with the node.
+    AtOnce,
+    /// As many at once as the node's `max_parallel` allows; each beginning is an event.
+    Bounded,
+    /// One after the other, and all see the state that the first one sees: nobody can tell that from `AtOnce`, and what
+    /// items need is not allocated for all of them before the first is done.
+    InTurn,
+}
+
+/// How long a graph inside a node may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TimeLimit {
+    pub(crate) after: Duration,
+    pub(crate) until: SystemTime,
+}
+
+/// The items of a node with a graph inside; a nested workflow has one.
+pub(super) struct Items<V> {
+    pub(super) kind: ScopeKind,
+    pub(super) layout: usize,
+    pub(super) pace: ItemPace,
+    pub(super) limit: Option<TimeLimit>,
+    /// What has not begun, lowest index first.
+    pub(super) pending: VecDeque<(usize, Emitted<V>)>,
+    /// The scope of each item that is under way.
+    pub(super) children: Vec<Option<usize>>,
+    pub(super) ends: Vec<Option<Arrived<V>>>,
+    /// How many are under way.
+    pub(super) open: usize,
+    /// What items that begin in turn see of the run's state.
+    pub(super) entry_state: Option<Snapshot>,
+    /// The failed item of the lowest index.
+    pub(super) failed: Option<(usize, Failure)>,
+    /// How many items are in a node with `max_parallel`, by graph and node.
+    pub(super) places: HashMap<(usize, usize), usize>,
+}
+
+impl<V> Items<V> {
+    /// The item that may begin next, as far as the others are concerned.
+    pub(super) fn next_item(&self) -> Option<usize> {
+        self.pending.front().map(|(item, _)| *item)
+    }
+
+    /// Whether nothing of them is under way, and none begins any more.
+    pub(super) fn is_over(&self, stopping: Option<StopReason>) -> bool {
+        self.open == 0 && (self.pending.is_empty() || stopping.is_some())
+    }
+}

@@ -1,0 +1,369 @@
+//! What can be known of a graph before it runs, laid out so that a token costs a few array accesses.
+
+use std::sync::Arc;
+
+use graphweft_graph::{Arrival, END, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
+
+use crate::options::NodeOptions;
+
+/// Every graph that a run can enter: the workflow's own first, then those inside its nodes, each once.
+pub(crate) struct Program {
+    pub(crate) layouts: Vec<Arc<Layout>>,
+}
+
+impl Program {
+    /// How many edges of START of the graph inside a node go live under a choice.
+    pub(crate) fn edges_inside(&self, layout: &Layout, node: NodeIx, choice: usize) -> usize {
+        match layout.nodes.get(node).map(|node| node.kind) {
+            Some(NodeKind::Scope(_, inside)) => self.layouts[inside].edges_of(START, choice),
+            _ => 0,
+        }
+    }
+}
+
+/// One graph.
+pub(crate) struct Layout {
+    /// Its place in the program.
+    pub(crate) index: usize,
+    /// The name of the workflow.
+    pub(crate) name: String,
+    pub(crate) nodes: Vec<NodeLayout>,
+    pub(super) edges: Vec<EdgeLayout>,
+    /// First what stands outside loops, then each loop: loop `l` has frame kind `l + 1`.
+    pub(super) frames: Vec<FrameLayout>,
+    /// Whether any node collects, so that graphs without one pay nothing for it.
+    pub(super) collects: bool,
+}
+
+/// What the core is told about a node besides the graph.
+pub(crate) struct NodeSpec {
+    pub(crate) name: String,
+    pub(crate) kind: NodeKind,
+    pub(crate) options: NodeOptions,
+}
+
+/// How often a graph inside a node runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeKind {
+    /// A nested workflow: once.
+    Nested,
+    /// `[..]`: for each item, at once and in order.
+    Each,
+}
+
+/// How a node is executed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// By the driver.
+    Leaf,
+    /// By entering a graph: its place in [`Program::layouts`].
+    Scope(ScopeKind, usize),
+}
+
+pub(crate) struct NodeLayout {
+    pub(crate) name: String,
+    pub(super) kind: NodeKind,
+    pub(super) options: NodeOptions,
+    /// The kind of frame that it runs in, and its slot there.
+    pub(super) frame: usize,
+    pub(super) slot: usize,
+    pub(super) choices: Vec<ChoiceLayout>,
+    pub(super) out: Vec<EdgeIx>,
+    /// Whether it limits how many items of `[..]` are in it at once.
+    pub(super) has_places: bool,
+    /// Whether an attempt at it is one call, and nothing besides.
+    is_simple: bool,
+    /// For a collecting node, its slot among those of its frame, and what only feeds it.
+    pub(super) collector: Option<CollectorLayout>,
+}
+
+pub(super) struct CollectorLayout {
+    pub(super) slot: usize,
+    /// By node: whether all that it could still lead to is this collector, in this turn.
+    pub(super) only_feeds: Vec<bool>,
+}
+
+/// The edges of a node under one of its choices.
+pub(super) struct ChoiceLayout {
+    pub(super) live: Vec<EdgeIx>,
+    pub(super) dead: Vec<EdgeIx>,
+    /// Where it is a step of the short way.
+    pub(super) short: Option<ShortStep>,
+}
+
+/// A choice that leads to one node, and to nothing else before that is done.
+#[derive(Clone, Copy)]
+pub(super) struct ShortStep {
+    pub(super) to: NodeIx,
+    /// The slots of both nodes in their frame.
+    pub(super) slot: usize,
+    pub(super) to_slot: usize,
+    /// Whether it leads on to the next turn, and is the only way there.
+    pub(super) to_next_turn: bool,
+}
+
+/// Where the token of an edge is counted, and what it does there.
+pub(super) struct EdgeLayout {
+    pub(super) to: NodeIx,
+    /// The depth of the frame in which it arrives, after leaving the loops that it leaves.
+    pub(super) home: usize,
+    pub(super) role: Role,
+    pub(super) reach: Reach,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// To a node of the frame, by slot.
+    Node(usize),
+    /// Into a loop that is a vertex of the frame, by slot.
+    Enter(usize),
+    /// To a head of the frame's own loop: to its next turn.
+    Back,
+}
+
+/// By which way in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Plain,
+    /// A group of the frame, and a place of it.
+    Group(usize, usize),
+    Collect,
+}
+
+/// A kind of frame: what stands outside loops, or what stands in one loop and in no loop inside that one.
+#[derive(Default)]
+pub(super) struct FrameLayout {
+    pub(super) parent: Option<usize>,
+    pub(super) depth: usize,
+    /// As a vertex of its parent: the slot among the loops there.
+    pub(super) slot: usize,
+    pub(super) heads: Vec<NodeIx>,
+    /// The edges of each node's slot that end in this frame.
+    pub(super) node_edges: Vec<u32>,
+    pub(super) nodes: Vec<NodeIx>,
+    /// The loops that are vertices here, and how many edges enter each.
+    pub(super) loops: Vec<LoopIx>,
+    pub(super) loop_edges: Vec<u32>,
+    pub(super) groups: Vec<GroupLayout>,
+    pub(super) collectors: usize,
+    pub(super) back_edges: u32,
+    /// The edges that leave this loop, from wherever inside it.
+    pub(super) leaving: Vec<EdgeIx>,
+    /// Nodes and loops that have to be settled before the frame is.
+    pub(super) vertices: u32,
+}
+
+pub(super) struct GroupLayout {
+    pub(super) node: NodeIx,
+    pub(super) way: usize,
+    pub(super) edges: u32,
+    pub(super) places: usize,
+    /// Whether it hands over one value, its places never meeting in one run.
+    pub(super) delivers_one: bool,
+}
+
+impl Layout {
+    /// How many edges of a node go live under a choice.
+    pub(crate) fn edges_of(&self, node: NodeIx, choice: usize) -> usize {
+        self.nodes.get(node).and_then(|node| node.choices.get(choice)).map_or(0, |choice| choice.live.len())
+    }
+
+    /// Whether one node comes behind another: a way along edges leads there.
+    pub(crate) fn leads(&self, from: NodeIx, to: NodeIx) -> bool {
+        let mut seen = vec![false; self.nodes.len()];
+        let mut left = vec![from];
+        while let Some(node) = left.pop() {
+            for edge in &self.nodes[node].out {
+                let next = self.edges[*edge].to;
+                if next == to {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[next], true) {
+                    left.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    pub(crate) fn is_scope(&self, node: NodeIx) -> bool {
+        self.nodes.get(node).is_some_and(|node| node.kind != NodeKind::Leaf)
+    }
+
+    /// Lays out a proven graph. `index` is its place in the program; `specs` says of each node but START and END what it
+    /// is.
+    pub(crate) fn new<Id>(
+        index: usize,
+        name: impl Into<String>,
+        graph: &Graph<Id>,
+        plan: &Plan,
+        specs: Vec<NodeSpec>,
+    ) -> Self {
+        let mut frames = frame_kinds(plan);
+        let mut nodes = Vec::with_capacity(graph.nodes.len());
+        let edge_specs = [("START", NodeKind::Leaf), ("END", NodeKind::Leaf)];
+        let ends = edge_specs.map(|(name, kind)| NodeSpec { name: name.into(), kind, options: NodeOptions::default() });
+        for (at, spec) in ends.into_iter().chain(specs).enumerate().take(graph.nodes.len()) {
+            let frame = plan.node_loop[at].map_or(0, |around| around + 1);
+            let slot = frames[frame].nodes.len();
+            frames[frame].nodes.push(at);
+            frames[frame].node_edges.push(0);
+            let collector = graph.nodes[at].ways.iter().any(|way| matches!(way, Way::Any(_))).then(|| {
+                frames[frame].collectors += 1;
+                CollectorLayout { slot: frames[frame].collectors - 1, only_feeds: only_feeds(graph, plan, at) }
+            });
+            let out: Vec<EdgeIx> = (0..graph.edges.len()).filter(|edge| graph.edges[*edge].from == at).collect();
+            let choices = graph.nodes[at].choices.iter().map(|choice| choice_of(&choice.edges, &out)).collect();
+            let NodeSpec { name, kind, options } = spec;
+            let is_simple = kind == NodeKind::Leaf
+                && at != END
+                && collector.is_none()
+                && options.retry.max_attempts <= 1
+                && options.timeout.is_none()
+                && options.max_parallel.is_none();
+            // On `[..]` itself the option limits the items inside it, not itself.
+            let is_each = matches!(kind, NodeKind::Scope(ScopeKind::Each, _));
+            let has_places = options.max_parallel.is_some() && !is_each;
+            nodes.push(NodeLayout { name, kind, options, frame, slot, choices, out, has_places, is_simple, collector });
+        }
+        let edges = lay_edges(graph, plan, &nodes, &mut frames);
+        for (at, node) in nodes.iter().enumerate() {
+            let frame = &mut frames[node.frame];
+            if at != START && (frame.node_edges[node.slot] > 0 || frame.heads.contains(&at)) {
+                frame.vertices += 1;
+            }
+        }
+        let collects = nodes.iter().any(|node| node.collector.is_some());
+        let mut layout = Layout { index, name: name.into(), nodes, edges, frames, collects };
+        layout.find_short_steps();
+        layout
+    }
+
+    fn find_short_steps(&mut self) {
+        for node in 0..self.nodes.len() {
+            for choice in 0..self.nodes[node].choices.len() {
+                self.nodes[node].choices[choice].short = self.short_step(node, choice);
+            }
+        }
+    }
+
+    fn short_step(&self, node: NodeIx, choice: usize) -> Option<ShortStep> {
+        let from = &self.nodes[node];
+        let choice = &from.choices[choice];
+        let [edge] = choice.live[..] else { return None };
+        let edge = &self.edges[edge];
+        let (to, frame) = (&self.nodes[edge.to], &self.frames[from.frame]);
+        // The edges that it does not take lead out of a loop, and are only noted as long as that goes on.
+        let are_noted = choice.dead.iter().all(|edge| self.edges[*edge].home < frame.depth);
+        let is_alone = !self.collects && from.options.retry.max_attempts <= 1 && edge.reach == Reach::Plain;
+        let to_next_turn = match edge.role {
+            Role::Node(_) => false,
+            Role::Back if frame.back_edges == 1 && frame.heads.len() == 1 && frame.groups.is_empty() => true,
+            Role::Back | Role::Enter(_) => return None,
+        };
+        let stays = edge.home == frame.depth && to.frame == from.frame;
+        let is_short = is_alone && are_noted && stays && to.is_simple;
+        is_short.then_some(ShortStep { to: edge.to, slot: from.slot, to_slot: to.slot, to_next_turn })
+    }
+}
+
+fn frame_kinds(plan: &Plan) -> Vec<FrameLayout> {
+    let mut frames: Vec<FrameLayout> = vec![FrameLayout::default()];
+    for (at, around) in plan.loops.iter().enumerate() {
+        let parent = around.parent.map_or(0, |outer| outer + 1);
+        let (depth, slot) = (frames[parent].depth + 1, frames[parent].loops.len());
+        frames[parent].loops.push(at);
+        frames[parent].loop_edges.push(0);
+        frames[parent].vertices += 1;
+        let heads = around.heads.clone();
+        frames.push(FrameLayout { parent: Some(parent), depth, slot, heads, ..FrameLayout::default() });
+    }
+    frames
+}
+
+fn choice_of(live: &[EdgeIx], out: &[EdgeIx]) -> ChoiceLayout {
+    let dead = out.iter().copied().filter(|edge| !live.contains(edge)).collect();
+    ChoiceLayout { live: live.to_vec(), dead, short: None }
+}
+
+fn lay_edges<Id>(graph: &Graph<Id>, plan: &Plan, nodes: &[NodeLayout], frames: &mut [FrameLayout]) -> Vec<EdgeLayout> {
+    let mut edges: Vec<EdgeLayout> = Vec::with_capacity(graph.edges.len());
+    for (at, edge) in graph.edges.iter().enumerate() {
+        let (source, target) = (nodes[edge.from].frame, nodes[edge.to].frame);
+        let (home, role) = if let Some(around) = plan.back[at] {
+            frames[around + 1].back_edges += 1;
+            (around + 1, Role::Back)
+        } else if is_within(frames, source, target) {
+            let slot = nodes[edge.to].slot;
+            frames[target].node_edges[slot] += 1;
+            (target, Role::Node(slot))
+        } else {
+            let (parent, slot) = (frames[target].parent.unwrap_or(0), frames[target].slot);
+            frames[parent].loop_edges[slot] += 1;
+            (parent, Role::Enter(slot))
+        };
+        let mut leaves = source;
+        while leaves != home {
+            frames[leaves].leaving.push(at);
+            let Some(parent) = frames[leaves].parent else { break };
+            leaves = parent;
+        }
+        edges.push(EdgeLayout { to: edge.to, home: frames[home].depth, role, reach: Reach::Plain });
+        let reach = reach_of(graph, plan, at, home, frames);
+        edges[at].reach = reach;
+    }
+    edges
+}
+
+/// By which way in an edge arrives; the group's own entry in its frame is made by the first of its edges.
+fn reach_of<Id>(graph: &Graph<Id>, plan: &Plan, edge: EdgeIx, home: usize, frames: &mut [FrameLayout]) -> Reach {
+    let to = graph.edges[edge].to;
+    for (way_at, way) in graph.nodes[to].ways.iter().enumerate() {
+        match way {
+            Way::Plain(only) if *only == edge => return Reach::Plain,
+            Way::Any(all) if all.contains(&edge) => return Reach::Collect,
+            Way::All(places) => {
+                let Some(place) = places.iter().position(|place| place.contains(&edge)) else { continue };
+                let first = places.iter().flatten().copied().min();
+                if first == Some(edge) {
+                    let delivers_one = matches!(plan.arrivals[to].get(way_at), Some(Arrival::One));
+                    let edges = places.iter().map(Vec::len).sum::<usize>() as u32;
+                    let group = GroupLayout { node: to, way: way_at, edges, places: places.len(), delivers_one };
+                    frames[home].groups.push(group);
+                }
+                let known = frames[home].groups.iter().position(|group| group.node == to && group.way == way_at);
+                return Reach::Group(known.unwrap_or(0), place);
+            }
+            Way::Plain(_) | Way::Any(_) => {}
+        }
+    }
+    Reach::Plain
+}
+
+fn is_within(frames: &[FrameLayout], inner: usize, outer: usize) -> bool {
+    std::iter::successors(Some(inner), |at| frames[*at].parent).any(|at| at == outer)
+}
+
+/// The nodes whose output nothing needs once `collector` has its own: greatest fixpoint of "has a way on, and each leads to
+/// the collector in this same turn or to such a node". A terminal node is none: it runs for its effect.
+fn only_feeds<Id>(graph: &Graph<Id>, plan: &Plan, collector: NodeIx) -> Vec<bool> {
+    let around = plan.node_loop[collector];
+    let inside = |node: NodeIx| around.is_none() || plan.loops_around(node).any(|at| Some(at) == around);
+    let outer: Vec<LoopIx> = plan.loops_around(collector).collect();
+    let mut feeds: Vec<bool> = (0..graph.nodes.len())
+        .map(|node| node != collector && node > 1 && inside(node) && graph.edges.iter().any(|edge| edge.from == node))
+        .collect();
+    loop {
+        let mut changed = false;
+        for (at, edge) in graph.edges.iter().enumerate() {
+            let next_turn = plan.back[at].is_some_and(|back| outer.contains(&back));
+            if feeds[edge.from] && (next_turn || !(edge.to == collector || feeds[edge.to])) {
+                feeds[edge.from] = false;
+                changed = true;
+            }
+        }
+        if !changed {
+            return feeds;
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A run as its driver sees it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::admission::Admissions;
+use super::event::{Admission, Conclusion, Derived, Event, RunEnd};
+use super::impossible::Applied;
+use super::path::{Place, ScopePath};
+use super::program::Program;
+use super::run_state::RunState;
+use super::state_map::Writes;
+use super::task::{Task, TaskState, Wanted};
+use super::task_id::{StopReason, TaskId};
+use super::token::Arrived;
+use crate::fault::Fault;
+
+/// One run.
+pub(crate) struct Run<V> {
+    pub(super) program: Arc<Program>,
+    pub(super) root: Arc<ScopePath>,
+    pub(super) state: RunState<V>,
+    pub(super) admissions: Admissions,
+}
+
+/// What stands under the keys of a state.
+pub(crate) type Values = Arc<Map<String, Value>>;
+
+impl<V> Run<V> {
+    /// A run that has not begun. `is_watched`: whether anyone wants what is [`Derived`]; `max_concurrency`: how many
+    /// attempts at nodes may be under way at once, 0 for no limit; `prefix`: what stands before all paths, where that is
+    /// not the workflow's name.
+    pub(crate) fn new(
+        program: Arc<Program>,
+        max_concurrency: usize,
+        is_watched: bool,
+        state: Map<String, Value>,
+        prefix: Option<String>,
+    ) -> Self {
+        let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around: None, prefix, item: None });
+        let state = RunState::new(is_watched, state);
+        Run { program, root, state, admissions: Admissions::new(max_concurrency) }
+    }
+
+    /// The next task whose [`Wanted`] may be another.
+    pub(crate) fn next_changed(&mut self) -> Option<TaskId> {
+        self.state.news.changed.pop_front()
+    }
+
+    pub(crate) fn has_changes(&self) -> bool {
+        !self.state.news.changed.is_empty()
+    }
+
+    /// Whether more may follow from what has been applied: tasks to look at, or to admit.
+    pub(crate) fn has_more_to_begin(&self) -> bool {
+        let news = &self.state.news;
+        !(news.changed.is_empty() && news.queued.is_empty() && self.admissions.is_empty())
+    }
+
+    /// From here on, [`next_fired`](Self::next_fired) gives the tasks that are made.
+    pub(crate) fn index_fired(&mut self) {
+        self.state.news.fired = Some(Vec::new());
+    }
+
+    pub(crate) fn stop_indexing(&mut self) {
+        self.state.news.fired = None;
+    }
+
+    /// A task that the last events have made.
+    pub(crate) fn next_fired(&mut self) -> Option<TaskId> {
+        self.state.news.fired.as_mut()?.pop()
+    }
+
+    /// Something that follows from the last events and is not recorded, in no order.
+    pub(crate) fn next_derived(&mut self) -> Option<(Place, Derived)> {
+        self.state.news.derived.pop()
+    }
+
+    /// Whether a task is that of a node without a graph inside.
+    pub(crate) fn is_leaf(&self, task: TaskId) -> bool {
+        self.state.is_leaf(&self.program, task).unwrap_or(false)
+    }
+
+    /// The node that the graph of a task is inside of, and how many attempts that has begun.
+    pub(crate) fn parent_of(&self, task: TaskId) -> Option<(TaskId, u32)> {
+        let scope = self.state.scope(self.state.tasks.get(task)?.scope).ok()?;
+        let (parent, _) = scope.parent?;
+        Some((parent, self.attempts(parent)))
+    }
+
+    /// Why a task is being stopped.
+    pub(crate) fn stopping(&self, task: TaskId) -> Option<StopReason> {
+        self.state.tasks.get(task)?.stopping
+    }
+
+    /// What follows from the last events and is not recorded.
+    pub(crate) fn take_derived(&mut self) -> Vec<(Place, Derived)> {
+        std::mem::take(&mut self.state.news.derived)
+    }
+
+    pub(crate) fn has_derived(&self) -> bool {
+        !self.state.news.derived.is_empty()
+    }
+
+    /// What has to be under way for a task.
+    pub(crate) fn wanted(&self, task: TaskId) -> Wanted {
+        self.state.tasks.get(task).map_or(Wanted::Nothing, Task::wanted)
+    }
+
+    /// Whether a task is not done yet.
+    pub(crate) fn is_live(&self, task: TaskId) -> bool {
+        self.state.tasks.get(task).is_some()
+    }
+
+    /// Whether an attempt at a node without a graph inside is under way.
+    pub(crate) fn is_running(&self, task: TaskId) -> bool {
+        self.state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Running))
+    }
+
+    /// Whether graphs inside the node are under way.
+    pub(crate) fn is_inside(&self, task: TaskId) -> bool {
+        self.state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Inside(_)))
+    }
+
+    pub(crate) fn tasks(&self) -> Vec<TaskId> {
+        self.state.tasks.ids()
+    }
+
+    pub(crate) fn place_of(&self, task: TaskId) -> Option<Place> {
+        self.state.place_of(task)
+    }
+
+    /// How many attempts have begun.
+    pub(crate) fn attempts(&self, task: TaskId) -> u32 {
+        self.state.tasks.get(task).map_or(0, |at| at.attempts)
+    }
+
+    /// How many attempts a node may have.
+    pub(crate) fn max_attempts(&self, task: TaskId) -> u32 {
+        self.state.node(&self.program, task).map_or(1, |spec| spec.options.retry.max_attempts)
+    }
+
+    /// What fired a task, once.
+    pub(crate) fn take_input(&mut self, task: TaskId) -> Option<Arrived<V>> {
+        self.state.tasks.get_mut(task)?.input.take()
+    }
+
+    /// What an attempt sees of the run's state, and what a collecting node has kept from earlier arrivals.
+    pub(crate) fn sees(&self, task: TaskId) -> (Values, Option<Values>) {
+        let seen = self.state.tasks.get(task).and_then(|at| at.sees.as_ref());
+        let seen = seen.map_or(&self.state.shared.values, |sees| &sees.values);
+        (Arc::clone(seen), self.state.collector_state_of(&self.program, task))
+    }
+
+    /// Whether what an attempt has written can be folded.
+    ///
+    /// # Errors
+    /// Where that conflicts with what another has written since, or does not fit what is there.
+    pub(crate) fn check_writes(&self, task: TaskId, writes: &Writes) -> Result<(), Fault> {
+        let (Some(set), Some(at)) = (&writes.0, self.state.tasks.get(task)) else { return Ok(()) };
+        let writer = || self.state.place_of(task).map_or_else(String::new, |place| place.path());
+        self.state.check_collector_writes(&self.program, task, &set.local)?;
+        let seen = at.sees.as_ref().map_or(self.state.shared.version, |sees| sees.version);
+        self.state.shared.check(&set.shared, seen, writer)
+    }
+
+    /// What a task has come to whose attempt is not a call of the driver's.
+    pub(crate) fn take_conclusion(&mut self, task: TaskId) -> Option<Conclusion<V>> {
+        let at = self.state.tasks.get_mut(task)?;
+        match &mut at.state {
+            TaskState::Exhausted { arrivals } => Some(Conclusion::NothingCollected(*arrivals)),
+            TaskState::Inside(items) if at.stopping == Some(StopReason::TimedOut) => {
+                Some(Conclusion::TimedOut(items.limit.map_or_else(Default::default, |limit| limit.after)))
+            }
+            TaskState::Inside(items) => match &items.failed {
+                Some((_, failure)) => Some(Conclusion::Failed(failure.clone())),
+                None => Some(Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect())),
+            },
+            _ => None,
+        }
+    }
+
+    /// What the run has come to, once.
+    pub(crate) fn take_end(&mut self) -> Option<RunEnd<V>> {
+        self.state.end.take()
+    }
+
+    /// What stands before the paths of all its nodes: the name of the workflow, or the path of the child that it is.
+    pub(crate) fn path(&self) -> String {
+        self.root.to_string()
+    }
+
+    /// Whether it is to end, or has.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.state.scopes.first().is_none_or(|root| root.as_ref().is_none_or(|root| root.closing.is_some()))
+    }
+
+    /// The run's state, as a node that starts now sees it.
+    pub(crate) fn state(&self) -> &Arc<Map<String, Value>> {
+        &self.state.shared.values
+    }
+
+    /// What stands before all paths, where that is not the workflow's name.
+    #[cfg(test)]
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        self.root.prefix.as_deref()
+    }
+
+    /// What may begin now.
+    pub(crate) fn admit(&mut self, waiting: usize) -> Option<Admission<V>> {
+        self.admissions.next(&self.program, &mut self.state, waiting)
+    }
+
+    /// After the last record: all that waits is looked at, in the order in which it would have been let in.
+    pub(crate) fn resume(&mut self) {
+        self.admissions.resume(&mut self.state);
+    }
+
+    /// Applies one event.
+    ///
+    /// # Errors
+    /// Where it cannot happen in the state that the run is in; the run is of no use then.
+    pub(crate) fn apply(&mut self, event: Event<V>) -> Applied {
+        self.state.apply(&self.program, &self.root, event)
+    }
+}

@@ -1,0 +1,137 @@
+//! The state of a run: the fold of its events, and of nothing else.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use graphweft_graph::{EdgeIx, NodeIx};
+use serde_json::{Map, Value};
+
+use super::event::{Derived, RunEnd};
+use super::frame::turns_of;
+use super::impossible::{Applied, Impossible};
+use super::path::Place;
+use super::program::{Layout, NodeKind, NodeLayout, Program};
+use super::scope::{Scope, Spare};
+use super::state_map::{Snapshot, StateMap};
+use super::task::Tasks;
+use super::task_id::TaskId;
+
+/// All that changes while a run goes on: the fold of its events, and of nothing else. What it is folded under does not
+/// change, and is passed along as `&Program`.
+pub(super) struct RunState<V> {
+    pub(super) scopes: Vec<Option<Scope<V>>>,
+    pub(super) free_scopes: Vec<usize>,
+    /// What a scope that is over has allocated, for the next one.
+    pub(super) spare: Option<Spare<V>>,
+    pub(super) tasks: Tasks<V>,
+    /// What is left to do within one event; empty between two.
+    pub(super) work: VecDeque<Work<V>>,
+    /// How many attempts at nodes without a graph inside are under way.
+    pub(super) running: usize,
+    pub(super) shared: StateMap,
+    /// What the run has come to, once nothing of it can move.
+    pub(super) end: Option<RunEnd<V>>,
+    pub(super) has_begun: bool,
+    pub(super) news: News,
+}
+
+/// What the last events have changed, for those who act on that. No part of the state.
+#[derive(Default)]
+pub(super) struct News {
+    /// Tasks whose [`Wanted`] may be another.
+    pub(super) changed: VecDeque<TaskId>,
+    /// Tasks that wait to be admitted, or items of them.
+    pub(super) queued: Vec<TaskId>,
+    /// Places that became free in nodes with `max_parallel`.
+    pub(super) freed: Vec<PlaceKey>,
+    /// What follows and is not recorded, where somebody watches.
+    pub(super) derived: Vec<(Place, Derived)>,
+    pub(super) is_watched: bool,
+    /// Tasks that were made, where somebody finds them by their paths.
+    pub(super) fired: Option<Vec<TaskId>>,
+}
+
+/// Which node's places: the `[..]` around it, the graph, the node.
+pub(super) type PlaceKey = (TaskId, usize, NodeIx);
+
+/// What is left to do within one event. First in, first out: whatever a frame has yet to pass on is done before it is
+/// closed, and nothing recurses along a graph.
+pub(super) enum Work<V> {
+    /// An edge gets its token; `None` is a dead one. The frame is the one in which the token is now.
+    Token { scope: usize, frame: usize, edge: EdgeIx, value: Option<V> },
+    /// All of a frame is settled.
+    Close { scope: usize, frame: usize },
+}
+
+impl<V> RunState<V> {
+    pub(super) fn new(is_watched: bool, state: Map<String, Value>) -> Self {
+        RunState {
+            scopes: Vec::new(),
+            free_scopes: Vec::new(),
+            spare: None,
+            tasks: Tasks::new(),
+            work: VecDeque::new(),
+            running: 0,
+            shared: StateMap::new(state),
+            end: None,
+            has_begun: false,
+            news: News { is_watched, ..News::default() },
+        }
+    }
+
+    /// One that has to be there.
+    pub(super) fn scope(&self, scope: usize) -> Applied<&Scope<V>> {
+        self.scopes.get(scope).and_then(Option::as_ref).ok_or_else(scope_gone)
+    }
+
+    pub(super) fn scope_mut(&mut self, scope: usize) -> Applied<&mut Scope<V>> {
+        self.scopes.get_mut(scope).and_then(Option::as_mut).ok_or_else(scope_gone)
+    }
+
+    pub(super) fn layout<'p>(&self, program: &'p Program, scope: usize) -> Applied<&'p Layout> {
+        Ok(&program.layouts[self.scope(scope)?.layout])
+    }
+
+    pub(super) fn node<'p>(&self, program: &'p Program, task: TaskId) -> Applied<&'p NodeLayout> {
+        let at = self.tasks.expect(task)?;
+        Ok(&self.layout(program, at.scope)?.nodes[at.node])
+    }
+
+    pub(super) fn is_leaf(&self, program: &Program, task: TaskId) -> Applied<bool> {
+        Ok(self.node(program, task)?.kind == NodeKind::Leaf)
+    }
+
+    pub(super) fn place(&self, scope: usize, frame: usize, node: NodeIx) -> Applied<Place> {
+        let at = self.scope(scope)?;
+        Ok(Place { scope: Arc::clone(&at.path), node: node as u32, turns: turns_of(&at.frames, frame) })
+    }
+
+    pub(super) fn place_of(&self, task: TaskId) -> Option<Place> {
+        let task = self.tasks.get(task)?;
+        self.place(task.scope, task.frame, task.node).ok()
+    }
+
+    /// Whose places an attempt at this node takes one of, where it has any.
+    pub(super) fn place_key(&self, program: &Program, task: TaskId) -> Option<PlaceKey> {
+        let at = self.tasks.get(task)?;
+        let scope = self.scope(at.scope).ok()?;
+        program.layouts[scope.layout].nodes[at.node].has_places.then_some((scope.each?, scope.layout, at.node))
+    }
+
+    /// What follows from this event, for those who watch.
+    pub(super) fn derive(&mut self, scope: usize, frame: usize, node: NodeIx, what: Derived) -> Applied {
+        if self.news.is_watched {
+            let place = self.place(scope, frame, node)?;
+            self.news.derived.push((place, what));
+        }
+        Ok(())
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+}
+
+pub(super) fn scope_gone() -> Box<Impossible> {
+    Box::new(Impossible { event: "", found: "the graph around its task is over".to_owned() })
+}

@@ -1,0 +1,188 @@
+//! The state that the nodes of a run share: writes arrive with the completion of the node that made them, and are folded
+//! in the order of completions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+use crate::fault::Fault;
+
+/// How a write changes what stands under its key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Op {
+    /// Replaces it. Refused where another node has written the key since this attempt began.
+    Set(Value),
+    /// Takes the key away; refused where `Set` is.
+    Remove,
+    /// Adds to the end of an array.
+    Append(Vec<Value>),
+    /// Adds to the end of an array what is not in it.
+    Union(Vec<Value>),
+    /// Adds to a number.
+    Add(Number),
+    /// Keeps the smaller number.
+    Min(Number),
+    /// Keeps the greater number.
+    Max(Number),
+    /// Puts entries into an object; the later write of one entry stands.
+    Merge(Map<String, Value>),
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Write {
+    /// The key.
+    pub key: String,
+    /// What is done to it.
+    #[serde(flatten)]
+    pub op: Op,
+}
+
+/// What a node has written in one attempt. Most nodes write nothing, which costs nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Writes(pub(crate) Option<Box<WriteSet>>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct WriteSet {
+    /// To the run's state.
+    pub(crate) shared: Vec<Write>,
+    /// To what the node keeps for itself between arrivals.
+    pub(crate) local: Vec<Write>,
+}
+
+/// The state as an attempt sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) version: u64,
+    pub(crate) values: Arc<Map<String, Value>>,
+}
+
+/// The state as its readers see it, and for each key who wrote it last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StateMap {
+    pub(crate) values: Arc<Map<String, Value>>,
+    written: BTreeMap<String, (u64, String)>,
+    /// How many writes there were.
+    pub(super) version: u64,
+}
+
+impl StateMap {
+    pub(crate) fn new(values: Map<String, Value>) -> Self {
+        StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0 }
+    }
+
+    /// Whether the writes of a node can be folded whose attempt saw the state when it had this version.
+    ///
+    /// # Errors
+    /// Where another node has replaced a key since that this one wants to replace as well, and where a write does not fit
+    /// what its key holds.
+    pub(super) fn check(&self, writes: &[Write], seen: u64, writer: impl Fn() -> String) -> Result<(), Fault> {
+        for write in writes.iter().filter(|write| matches!(write.op, Op::Set(_) | Op::Remove)) {
+            if let Some((version, first)) = self.written.get(&write.key)
+                && *version > seen
+            {
+                let (key, first) = (write.key.as_str().into(), first.as_str().into());
+                return Err(Fault::StateConflict { key, first, second: writer().into() });
+            }
+        }
+        let touched = writes.iter().filter_map(|write| Some((write.key.clone(), self.values.get(&write.key)?.clone())));
+        fold_into(&mut touched.collect(), writes)
+    }
+
+    /// Folds the writes of a node that is done.
+    pub(super) fn fold(&mut self, writes: &[Write], writer: impl Fn() -> String) -> Result<(), Fault> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let writer = writer();
+        fold_into(Arc::make_mut(&mut self.values), writes)?;
+        for write in writes {
+            self.version += 1;
+            self.written.insert(write.key.clone(), (self.version, writer.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot { version: self.version, values: Arc::clone(&self.values) }
+    }
+}
+
+/// Applies writes one after another.
+pub(crate) fn fold_into(values: &mut Map<String, Value>, writes: &[Write]) -> Result<(), Fault> {
+    for write in writes {
+        apply(values, write)?;
+    }
+    Ok(())
+}
+
+fn apply(values: &mut Map<String, Value>, write: &Write) -> Result<(), Fault> {
+    let mismatch = |found: &Value, wanted: &str| Fault::Context {
+        message: format!("state key `{}` holds {found}, which is not {wanted}", write.key),
+    };
+    match &write.op {
+        Op::Set(value) => {
+            values.insert(write.key.clone(), value.clone());
+        }
+        Op::Remove => {
+            values.remove(&write.key);
+        }
+        Op::Append(more) | Op::Union(more) => {
+            let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Array(Vec::new()));
+            let Value::Array(all) = all else { return Err(mismatch(all, "a list")) };
+            for item in more {
+                if matches!(write.op, Op::Append(_)) || !all.contains(item) {
+                    all.push(item.clone());
+                }
+            }
+        }
+        Op::Add(more) | Op::Min(more) | Op::Max(more) => {
+            let Some(old) = values.get(&write.key) else {
+                values.insert(write.key.clone(), Value::Number(more.clone()));
+                return Ok(());
+            };
+            let Value::Number(number) = old else { return Err(mismatch(old, "a number")) };
+            let new = combine(&write.op, number, more).ok_or_else(|| Fault::Context {
+                message: format!("state key `{}`: {number} and {more} have no sum that a number can hold", write.key),
+            })?;
+            values.insert(write.key.clone(), Value::Number(new));
+        }
+        Op::Merge(more) => {
+            let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(all) = all else { return Err(mismatch(all, "a map")) };
+            for (key, value) in more {
+                all.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn combine(op: &Op, old: &Number, more: &Number) -> Option<Number> {
+    let whole = |number: &Number| number.as_i128();
+    let (new, either) = match (whole(old), whole(more)) {
+        (Some(a), Some(b)) => match op {
+            Op::Min(_) => (None, Some(a.min(b))),
+            Op::Max(_) => (None, Some(a.max(b))),
+            _ => (None, Some(a.checked_add(b)?)),
+        },
+        _ => {
+            let (a, b) = (old.as_f64()?, more.as_f64()?);
+            let new = match op {
+                Op::Min(_) => a.min(b),
+                Op::Max(_) => a.max(b),
+                _ => a + b,
+            };
+            (Some(new), None)
+        }
+    };
+    match (new, either) {
+        (Some(float), _) => Number::from_f64(float),
+        (None, Some(whole)) => Number::from_i128(whole),
+        (None, None) => None,
+    }
+}

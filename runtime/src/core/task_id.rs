@@ -1,0 +1,26 @@
+//! Names for tasks, and why one is stopped.
+
+/// A node that has fired. A slot is used again, so the serial tells a new task from an old one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TaskId {
+    pub(super) slot: u32,
+    pub(super) serial: u32,
+}
+
+impl TaskId {
+    /// A small number, which no other task has at the same time.
+    pub(crate) fn slot(self) -> usize {
+        self.slot as usize
+    }
+}
+
+/// Why a task is stopped before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StopReason {
+    /// The graph around it ends.
+    ScopeClosed,
+    /// All that it could still lead to is a collecting node that has its output.
+    OutputUnneeded,
+    /// The time limit of the graphs inside.
+    TimedOut,
+}

@@ -1,0 +1,493 @@
+//! Seeing to what a run wants: beginning attempts, entering and leaving graphs, setting timers, stopping. Each report is
+//! decided, recorded and applied in one place.
+
+use std::sync::Arc;
+use std::task::{Context as Waker, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use super::attempt::Running;
+use super::catch::caught;
+use super::desk::Desk;
+use super::event_codec::{Given, derived_record, encode};
+use super::lazy_value::RecordedInputs;
+use super::run::{Driver, UnderWay};
+use super::timers::Timer;
+use crate::attempt::{At, Attempt, Beat};
+use crate::context::Context;
+use crate::core::{
+    Admission, Chance, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, Then,
+    TimeLimit, Wanted, Writes, after, is_retryable,
+};
+use crate::fault::{Cause, Failure, Fault};
+use crate::halt::Halt;
+use crate::store::Record;
+use crate::table::{AnyNode, Arrived, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
+
+/// What another attempt at a node will run on.
+pub(super) enum RetainedInput {
+    /// One, or one for each item.
+    Values(Vec<BoxValue>),
+    /// From before this process.
+    Recorded(Arc<RecordedInputs>),
+}
+
+/// What goes by the arm `err` though it is no error of the node's own.
+enum Routable<'f> {
+    Fault(&'f Fault),
+    Failure(&'f Failure),
+}
+
+impl Driver {
+    /// Does all that the run wants, until nothing follows. Returns the end of the run, where it has come to one.
+    pub(super) fn carry_out(&mut self) -> Option<RunEnd<Token>> {
+        while (self.until_yield > 0 || !self.is_bare) && self.halt.is_none() {
+            if let Some(task) = self.run.next_changed() {
+                self.see_to(task);
+                continue;
+            }
+            match self.run.admit(self.waiting.as_ref().map_or(0, |waiting| waiting.count())) {
+                Some(Admission::Event(event)) => self.commit(event, None),
+                Some(Admission::Enter(task)) => self.enter(task),
+                None if self.run.has_changes() => {}
+                None => break,
+            }
+        }
+        self.run.take_end()
+    }
+
+    /// Has a task have under way what its state wants.
+    fn see_to(&mut self, task: TaskId) {
+        let wanted = self.run.wanted(task);
+        match wanted {
+            Wanted::Timer(until) | Wanted::Inside(Some(until)) => {
+                self.timers.set_at(Timer::Task(task), until, &self.shared.env.clock);
+            }
+            _ => self.timers.unset(Timer::Task(task)),
+        }
+        match wanted {
+            Wanted::Attempt => self.begin_attempt(task),
+            Wanted::Stop => self.stop_attempt(task),
+            Wanted::Conclude => self.conclude(task),
+            Wanted::Nothing if !self.retained.is_empty() && !self.run.is_live(task) => {
+                if let Some(retained) = self.retained.remove(&task) {
+                    // A user's destructor may panic; nothing depends on it.
+                    let _ = caught(|| drop(retained));
+                }
+            }
+            Wanted::Nothing | Wanted::Timer(_) | Wanted::Inside(_) => {}
+        }
+    }
+
+    /// Takes a report to the event that it comes to.
+    pub(super) fn report(&mut self, report: Report<Token>, given: Option<Given>) {
+        let (clock, random) = (&self.shared.env.clock, &mut self.random);
+        let chance = || Chance { now: clock.now(), random: random.next() };
+        if let Some(event) = self.run.decide(report, chance) {
+            self.commit(event, given);
+        }
+    }
+
+    /// Applies an event, and records it with what follows from it.
+    pub(super) fn commit(&mut self, event: Event<Token>, given: Option<Given>) {
+        self.gather(&event);
+        let settled = self.settles(&event);
+        let record = match &self.shared.journal {
+            Some(_) => encode(&self.run, (&self.executable, &self.definition), &event, given),
+            None => None,
+        };
+        if let Err(impossible) = self.run.apply(event) {
+            self.halt = Some(self.is_impossible(&impossible));
+            return;
+        }
+        if let (Some((path, of_requests)), Some(desk)) = (settled, self.shared.known_desk()) {
+            of_requests.settle(desk, &path);
+        }
+        let Some(journal) = &self.shared.journal else { return };
+        let derived = if self.run.has_derived() { self.run.take_derived() } else { Vec::new() };
+        let follows: Vec<Record> = derived.iter().map(|(place, what)| derived_record(place, *what)).collect();
+        for (record, (_, what)) in follows.iter().zip(&derived) {
+            if *what == Derived::Cancelled {
+                journal.desk.forget_below(&record.path);
+            }
+        }
+        journal.push_with(record, follows);
+    }
+
+    /// What becomes of the requests of the node that an event is of.
+    fn settles(&self, event: &Event<Token>) -> Option<(String, OfRequests)> {
+        self.shared.known_desk().filter(|desk| !desk.is_empty())?;
+        let (task, of_requests) = OfRequests::after(event)?;
+        Some((self.run.place_of(task)?.path(), of_requests))
+    }
+
+    /// A mistake in graphweft: nothing more is recorded of the run by this program.
+    fn is_impossible(&self, impossible: &Impossible) -> Halt {
+        let message = format!("{impossible}; this is a mistake in graphweft");
+        Halt::broken(&self.definition.name, &Fault::Context { message })
+    }
+
+    /// What the nodes inside a child write becomes the child's own.
+    pub(super) fn gather(&self, event: &Event<Token>) {
+        if let (Some(within), Event::Completed { writes, .. } | Event::Collecting { writes, .. }) =
+            (&self.within, event)
+        {
+            within.wrote(writes.0.as_ref().map_or(&[], |set| &set.shared));
+        }
+    }
+
+    /// A node with a graph inside is admitted: its inputs are made.
+    fn enter(&mut self, task: TaskId) {
+        let Some(place) = self.run.place_of(task) else { return };
+        let may_repeat = self.run.attempts(task) + 1 < self.run.max_attempts(task);
+        if let Some(desk) = self.shared.known_desk().filter(|desk| !desk.is_empty()) {
+            // A graph that is entered begins from its start.
+            desk.forget_below(&place.path());
+        }
+        let arrived = match self.run.take_input(task).map(|arrived| self.read(arrived)).transpose() {
+            Ok(arrived) => arrived,
+            Err(halt) => return self.halt = Some(halt),
+        };
+        let has_arrived = arrived.is_some();
+        match self.inputs(task, &place, may_repeat, arrived) {
+            Ok(inputs) => {
+                let entered = Box::new(Entered { inputs, pace: self.pace_of(&place), limit: self.limit_of(&place) });
+                self.report(Report::Entered { task, entered: Some(entered) }, None);
+            }
+            Err(Cut::Halt(halt)) => self.halt = Some(halt),
+            Err(Cut::Fault(fault)) => {
+                self.report(Report::Entered { task, entered: None }, None);
+                let is_lost = has_arrived && may_repeat && !self.retained.contains_key(&task);
+                self.fails(task, &place, fault, is_lost);
+            }
+        }
+    }
+
+    fn pace_of(&self, place: &Place) -> ItemPace {
+        let entry = self.executable.entry(&self.definition, place);
+        let is_each = entry.and_then(|entry| entry.scope.as_ref()).is_some_and(|scope| scope.kind() == ScopeKind::Each);
+        match entry.and_then(|entry| entry.options.max_parallel).filter(|_| is_each) {
+            Some(_) => ItemPace::Bounded,
+            None if is_each && self.is_bare => ItemPace::InTurn,
+            None => ItemPace::AtOnce,
+        }
+    }
+
+    fn limit_of(&self, place: &Place) -> Option<TimeLimit> {
+        let limit = self.executable.entry(&self.definition, place)?.options.timeout?;
+        Some(TimeLimit { after: limit, until: after(self.shared.env.clock.now(), limit) })
+    }
+
+    /// All that a node waited for is over: the graphs inside, or its arrivals.
+    fn conclude(&mut self, task: TaskId) {
+        let (Some(place), Some(conclusion)) = (self.run.place_of(task), self.run.take_conclusion(task)) else { return };
+        match conclusion {
+            Conclusion::Leave(ends) => match ends.into_iter().map(|end| self.read(end)).collect() {
+                Ok(ends) => {
+                    let finished = self.leave(&place, ends).unwrap_or_else(Finished::from);
+                    self.finished(task, &place, finished, Writes::default());
+                }
+                Err(halt) => self.halt = Some(halt),
+            },
+            Conclusion::Failed(failure) => {
+                // What was cut short in there may not be repeated, and all of it would be.
+                let retryable = !failure.is_interrupted();
+                self.fails_with(task, &place, failure.cause.clone(), retryable, &Routable::Failure(&failure));
+            }
+            Conclusion::TimedOut(after) => self.fails(task, &place, Fault::Timeout { after }, false),
+            Conclusion::NothingCollected(arrivals) => {
+                self.fails(task, &place, Fault::NothingCollected { arrivals }, false);
+            }
+        }
+    }
+
+    /// An attempt has failed by a fault. `is_lost`: its input is gone, and no other can follow.
+    pub(super) fn fails(&mut self, task: TaskId, place: &Place, fault: Fault, is_lost: bool) {
+        let retryable = is_retryable(&fault) && !is_lost;
+        // What fails with a graph inside fails with a `Failure`, whatever was the matter.
+        if place.is_scope() {
+            let cause = Cause::from(fault);
+            let failure = Failure { path: place.path(), attempts: self.run.attempts(task), cause: cause.clone() };
+            self.fails_with(task, place, cause, retryable, &Routable::Failure(&failure));
+        } else {
+            self.fails_with(task, place, Cause::from(fault.clone()), retryable, &Routable::Fault(&fault));
+        }
+    }
+
+    fn fails_with(&mut self, task: TaskId, place: &Place, cause: Cause, retryable: bool, error: &Routable<'_>) {
+        let has_attempts = retryable && self.run.attempts(task) < self.run.max_attempts(task);
+        let routed = if has_attempts { None } else { self.route(place, error) };
+        let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
+        self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+    }
+
+    fn begin_attempt(&mut self, task: TaskId) {
+        let Some(place) = self.run.place_of(task) else { return };
+        if place.is_scope() {
+            // Entering it had failed, and the process died before it recorded how.
+            let message = "interrupted while the inputs of the graph inside were made".to_owned();
+            return self.fails(task, &place, Fault::Context { message }, false);
+        }
+        let number = self.run.attempts(task);
+        let may_repeat = number < self.run.max_attempts(task);
+        let arrived = match self.run.take_input(task).map(|arrived| self.read(arrived)).transpose() {
+            Ok(arrived) => arrived,
+            Err(halt) => return self.halt = Some(halt),
+        };
+        let span = tracing::debug_span!("node", path = %place, attempt = number);
+        let Some((node, limit, once_only)) = self.body(&place) else {
+            let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
+            return self.fails(task, &place, Fault::Context { message }, false);
+        };
+        let attempt = self.attempt(task, place.clone(), number, once_only);
+        let context = Context(Arc::clone(&attempt));
+        let has_arrived = arrived.is_some();
+        let future = match (arrived, may_repeat) {
+            (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
+            (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
+        };
+        match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
+            Ok(running) => {
+                let beat = Beat::of(&attempt);
+                self.begin(UnderWay { task, running, attempt, beat });
+            }
+            // What an edge brings is used up by its conversion, so where that panics nothing is left to try again with.
+            Err(fault) => {
+                let is_lost = has_arrived && may_repeat && !self.retained.contains_key(&task);
+                self.fails(task, &place, fault, is_lost);
+            }
+        }
+    }
+
+    /// An attempt is polled once where it is, if it would have a task of its own and the runtime has one thread: a node that
+    /// is done by then needs no task, and one that computes keeps no other from running that a task would not keep as well.
+    fn begin(&mut self, mut under_way: UnderWay) {
+        let is_alone =
+            self.ready.is_empty() && self.alone.is_none() && self.spawned.is_empty() && !self.run.has_more_to_begin();
+        if is_alone || !self.is_bare || !self.has_one_thread {
+            return self.ready.push(under_way);
+        }
+        // One that does not end is polled again by the task that it gets.
+        let UnderWay { running, attempt, .. } = &mut under_way;
+        match running.poll(Some(attempt), &mut Waker::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(finished) => {
+                self.until_yield = self.until_yield.saturating_sub(1);
+                let UnderWay { task, attempt, running, beat } = under_way;
+                drop((running, beat));
+                self.ended(task, attempt, finished);
+            }
+            Poll::Pending => self.ready.push(under_way),
+        }
+    }
+
+    fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>, bool)> {
+        let entry = self.executable.entry(&self.definition, place)?;
+        Some((Arc::clone(entry.node.as_ref()?), entry.options.timeout, entry.options.at_most_once))
+    }
+
+    /// An attempt that another may follow runs on a copy of the input.
+    fn repeatable(
+        &mut self,
+        task: TaskId,
+        node: &Arc<dyn AnyNode>,
+        arrived: Option<Arrived>,
+        may_repeat: bool,
+        context: Context,
+    ) -> Result<BoxFuture<'static, Finished>, Fault> {
+        let input = match arrived {
+            Some(arrived) => Some(caught(|| node.prepare(arrived))??),
+            None => match self.retained.remove(&task) {
+                Some(RetainedInput::Values(mut values)) => values.pop(),
+                Some(RetainedInput::Recorded(_)) | None => None,
+            },
+        };
+        let input = input.ok_or_else(input_is_gone)?;
+        let input = if may_repeat {
+            let copy = caught(|| node.copy(&input));
+            self.retained.insert(task, RetainedInput::Values(vec![input]));
+            copy??
+        } else {
+            input
+        };
+        caught(|| Arc::clone(node).run(input, context))
+    }
+
+    fn attempt(&mut self, task: TaskId, place: Place, number: u32, once_only: bool) -> Arc<Attempt> {
+        let (state, local) = self.run.sees(task);
+        if let Some(mut spare) = self.spare.take()
+            && let Some(attempt) = Arc::get_mut(&mut spare)
+        {
+            attempt.renew(place, number, &state, local);
+            attempt.once_only = once_only;
+            return spare;
+        }
+        let mut attempt = Attempt::new(Arc::clone(&self.shared), At::Node(place), number, state, local);
+        attempt.once_only = once_only;
+        attempt.waiting.clone_from(&self.waiting);
+        Arc::new(attempt)
+    }
+
+    /// The inputs of the graphs inside a node, each as what START of its graph emits.
+    fn inputs(
+        &mut self,
+        task: TaskId,
+        place: &Place,
+        may_repeat: bool,
+        arrived: Option<Arrived>,
+    ) -> Result<Vec<Emitted>, Cut> {
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
+        let inputs: Vec<BoxValue> = match arrived {
+            Some(arrived) => caught(|| scope.enter(arrived))??,
+            None => match self.retained.remove(&task) {
+                Some(RetainedInput::Values(values)) => values,
+                Some(RetainedInput::Recorded(inside)) => {
+                    let inputs = self.inputs_of(&inside).map_err(Cut::Halt)?;
+                    self.retained.insert(task, RetainedInput::Recorded(inside));
+                    inputs
+                }
+                None => return Err(input_is_gone().into()),
+            },
+        };
+        let is_recorded = matches!(self.retained.get(&task), Some(RetainedInput::Recorded(_)));
+        let inputs = if may_repeat && !is_recorded {
+            let copies = caught(|| inputs.iter().map(|input| scope.copy(input)).collect::<Result<Vec<_>, _>>());
+            self.retained.insert(task, RetainedInput::Values(inputs));
+            copies??
+        } else {
+            inputs
+        };
+        let inside = scope.definition();
+        Ok(caught(|| inputs.into_iter().map(|input| (inside.start)(input)).collect())?)
+    }
+
+    fn leave(&self, place: &Place, ends: Vec<Arrived>) -> Result<Finished, Fault> {
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
+        let end = &scope.definition().end;
+        let records = self.shared.records();
+        caught(|| scope.leave(ends.into_iter().map(end).collect(), records))?
+    }
+
+    /// Whether an error that is not the node's own goes on by its arm `err`. A conversion that panics takes no arm: the
+    /// error that was to be converted says more.
+    fn route(&self, place: &Place, error: &Routable<'_>) -> Option<Routed> {
+        let entry = self.executable.entry(&self.definition, place)?;
+        let records = self.shared.records();
+        let routed = match (error, &entry.node, &entry.scope) {
+            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records)),
+            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records)),
+            _ => Ok(None),
+        };
+        routed.unwrap_or_default()
+    }
+
+    /// Tells a node that it is cancelled. One that listens has the grace period to end by itself.
+    fn stop_attempt(&mut self, task: TaskId) {
+        if let Some(at) = self.ready.iter().position(|ready| ready.task == task) {
+            self.ready.swap_remove(at);
+            return self.report(Report::Stopped { task }, None);
+        }
+        let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
+        let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) else {
+            // Nothing of it runs: it was told to stop before this process.
+            return self.report(Report::Stopped { task }, None);
+        };
+        let grace = self.shared.env.cancel_grace_period;
+        if attempt.cancel() && !grace.is_zero() {
+            self.timers.set(Timer::Grace(task), grace);
+        } else {
+            self.drop_attempt(task);
+        }
+    }
+
+    /// Drops a node at its `.await`.
+    pub(super) fn drop_attempt(&mut self, task: TaskId) {
+        if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
+            self.alone = None;
+            self.report(Report::Stopped { task }, None);
+        } else if let Some(spawned) = self.spawned.get_mut(task) {
+            spawned.is_dropped = true;
+            // The set of tasks says when it is gone.
+            spawned.handle.abort();
+        }
+    }
+
+    /// An attempt is over.
+    pub(super) fn ended(&mut self, task: TaskId, attempt: Arc<Attempt>, finished: Finished) {
+        self.timers.unset(Timer::Grace(task));
+        let writes = attempt.take_writes();
+        self.spare = Some(attempt);
+        let Some(place) = self.run.place_of(task) else { return };
+        match (writes, finished) {
+            (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, false),
+            (writes, finished) => self.finished(task, &place, finished, writes.unwrap_or_default()),
+        }
+    }
+
+    fn finished(&mut self, task: TaskId, place: &Place, finished: Finished, writes: Writes) {
+        if let Finished::Emitted { .. } | Finished::Waiting = finished
+            && let Err(fault) = self.run.check_writes(task, &writes)
+        {
+            return self.fails(task, place, fault, false);
+        }
+        match finished {
+            Finished::Emitted { emitted, output } => {
+                let given = Given::Output(output.map(|output| *output));
+                self.report(Report::Succeeded { task, emitted, writes }, Some(given));
+            }
+            Finished::Waiting => self.report(Report::Collecting { task, writes }, None),
+            Finished::Failed(error) => {
+                let Error { cause, retryable, routed } = *error;
+                let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
+                self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+            }
+            Finished::Fault(fault) => self.fails(task, place, *fault, false),
+        }
+    }
+}
+
+/// What becomes of what a node has asked its context for.
+#[derive(Clone, Copy)]
+pub(crate) enum OfRequests {
+    /// The node is done, and with it what it had asked for.
+    Forgotten,
+    /// What had failed for good is tried again by the node's next attempt.
+    Forgiven,
+}
+
+impl OfRequests {
+    /// After an event of a node.
+    pub(super) fn after<V>(event: &Event<V>) -> Option<(TaskId, OfRequests)> {
+        match event {
+            Event::Completed { task, .. } | Event::Collecting { task, .. } | Event::Stopped { task } => {
+                Some((*task, OfRequests::Forgotten))
+            }
+            Event::Failed { task, then: Then::RetryAt(_), .. } => Some((*task, OfRequests::Forgiven)),
+            Event::Failed { task, .. } => Some((*task, OfRequests::Forgotten)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn settle(self, desk: &Desk, path: &str) {
+        match self {
+            OfRequests::Forgotten => desk.forget_below(path),
+            OfRequests::Forgiven => desk.forgive_below(path),
+        }
+    }
+}
+
+/// Why the inputs of the graphs inside a node were not made.
+enum Cut {
+    Fault(Fault),
+    Halt(Halt),
+}
+
+impl From<Fault> for Cut {
+    fn from(fault: Fault) -> Self {
+        Cut::Fault(fault)
+    }
+}
+
+fn input_is_gone() -> Fault {
+    Fault::Context { message: "the node's input is gone; this is a mistake in graphweft".to_owned() }
+}

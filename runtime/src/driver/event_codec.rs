@@ -1,0 +1,376 @@
+//! Between the events of the core and the records of a run: paths for tasks, labels for choices, JSON for values.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use serde_json::Value;
+
+use super::effects::OfRequests;
+use crate::compile::Executable;
+use crate::core::{
+    Derived, Emitted, Entered, Event, Impossible, ItemPace, Place, Run, TaskId, Then, TimeLimit, WriteSet, Writes,
+};
+use crate::event::{self, AfterFailure, EventKind, Limit};
+use crate::fault::Cause;
+use crate::halt::Halt;
+use crate::state::StateWrite;
+use crate::store::{Record, Stored};
+use crate::table::{Definition, Unreadable};
+
+/// What a node gave, as JSON, where its run is recorded.
+pub(super) enum Given {
+    Output(Option<Value>),
+    Error(Option<Value>),
+}
+
+/// The record of an event that is about to be applied; `None` for what is recorded elsewhere.
+pub(super) fn encode<V>(
+    run: &Run<V>,
+    (executable, definition): (&Executable, &Arc<Definition>),
+    event: &Event<V>,
+    given: Option<Given>,
+) -> Option<Record> {
+    let (task, kind) = match event {
+        Event::Begun(_) | Event::Retried { .. } => return None,
+        Event::Cancelling => {
+            return Some(Record { path: run.path(), kind: EventKind::RunCancelling });
+        }
+        Event::Started { task, entered } => {
+            let inside = entered.as_ref().map(|entered| {
+                let labels = run.place_of(*task).map(|place| executable.labels_inside(definition, &place));
+                entered_of(entered, labels.unwrap_or_default())
+            });
+            (*task, EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None })
+        }
+        Event::ItemStarted { task, item } => (*task, EventKind::ItemStarted { item: *item as u64 }),
+        Event::Completed { task, emitted, writes } => {
+            let label = run.place_of(*task).and_then(|place| executable.label(definition, &place, emitted.choice));
+            let output = match given {
+                Some(Given::Output(output)) => output,
+                Some(Given::Error(_)) | None => None,
+            };
+            let (state, _) = split(writes);
+            (*task, EventKind::NodeCompleted { label: label.map(str::to_owned), output, state })
+        }
+        Event::Collecting { task, writes } => {
+            let (state, local) = split(writes);
+            (*task, EventKind::NodeCollecting { state, local })
+        }
+        Event::Failed { task, cause, then } => {
+            let then = match then {
+                Then::RetryAt(time) => AfterFailure::RetryAt { time: *time },
+                Then::Routed(emitted) => {
+                    let place = run.place_of(*task);
+                    let label = place.and_then(|place| executable.label(definition, &place, emitted.choice));
+                    let error = match given {
+                        Some(Given::Error(error)) => error,
+                        Some(Given::Output(_)) | None => None,
+                    };
+                    AfterFailure::Routed {
+                        label: label.unwrap_or_default().to_owned(),
+                        error: error.unwrap_or_default(),
+                    }
+                }
+                Then::Fails => AfterFailure::Fails,
+            };
+            let attempt = run.attempts(*task);
+            (*task, EventKind::NodeFailed { attempt, cause: Cause::clone(cause), then, error: None })
+        }
+        Event::TimerFired { task } => (*task, EventKind::TimerFired),
+        Event::Stopped { task } => (*task, EventKind::NodeCancelled),
+    };
+    Some(Record { path: run.place_of(task)?.path(), kind })
+}
+
+/// What follows from an event, as those who watch see it.
+pub(crate) fn derived_record(place: &Place, what: Derived) -> Record {
+    let kind = match what {
+        Derived::Skipped => EventKind::NodeSkipped,
+        Derived::Cancelled => EventKind::NodeCancelled,
+    };
+    Record { path: place.path(), kind }
+}
+
+fn entered_of<V>(entered: &Entered<V>, labels: &[&'static str]) -> event::Entered {
+    let label = |input: &Emitted<V>| labels.get(input.choice).map(|label| (*label).to_owned());
+    event::Entered {
+        items: entered.inputs.len() as u64,
+        labels: entered.inputs.iter().filter_map(label).collect(),
+        bounded: entered.pace == ItemPace::Bounded,
+        limit: entered.limit.map(|TimeLimit { after, until }| Limit { after, until }),
+    }
+}
+
+fn split(writes: &Writes) -> (Vec<StateWrite>, Vec<StateWrite>) {
+    writes.0.as_ref().map(|set| (set.shared.clone(), set.local.clone())).unwrap_or_default()
+}
+
+/// Makes the values of a run from its records: those that nodes take, or none, where only the state is wanted.
+pub(crate) trait Values<V> {
+    /// What a node emitted: its output, or the error that goes by the arm `err`.
+    fn emitted(&mut self, place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted<V>;
+
+    /// Whether so many items can have entered a node with a graph inside.
+    ///
+    /// # Errors
+    /// As with [`entered`](Self::entered).
+    fn are_items(&mut self, run: &mut Run<V>, task: TaskId, place: &Place, items: usize) -> Result<bool, Halt>;
+
+    /// What START emitted for each item of a node with a graph inside; the choices are those of the items.
+    ///
+    /// # Errors
+    /// Where what fired the node cannot be read.
+    fn entered(
+        &mut self,
+        run: &mut Run<V>,
+        task: TaskId,
+        place: &Place,
+        choices: Vec<usize>,
+    ) -> Result<Vec<Emitted<V>>, Halt>;
+}
+
+/// So many items are taken from a record without being counted; a damaged one must not fill the memory.
+const UNCOUNTED: usize = 1000;
+
+/// Nothing.
+pub(crate) struct NoValues(pub(crate) Arc<Executable>);
+
+impl Values<()> for NoValues {
+    fn emitted(&mut self, place: &Place, _: Value, _: bool, choice: usize) -> Emitted<()> {
+        empty(choice, place.edges(choice))
+    }
+
+    fn are_items(&mut self, _: &mut Run<()>, _: TaskId, _: &Place, items: usize) -> Result<bool, Halt> {
+        Ok(items < 1 << 24)
+    }
+
+    fn entered(
+        &mut self,
+        _: &mut Run<()>,
+        _: TaskId,
+        place: &Place,
+        choices: Vec<usize>,
+    ) -> Result<Vec<Emitted<()>>, Halt> {
+        Ok(choices.into_iter().map(|choice| empty(choice, place.edges_inside(&self.0.program, choice))).collect())
+    }
+}
+
+pub(crate) fn empty(choice: usize, edges: usize) -> Emitted<()> {
+    use crate::core::Tokens;
+    let tokens = match edges {
+        0 => Tokens::None,
+        1 => Tokens::One(()),
+        edges => Tokens::Many(vec![(); edges]),
+    };
+    Emitted { choice, tokens }
+}
+
+/// A run that is folded from its records.
+pub(crate) struct Replay<V> {
+    pub(crate) run: Run<V>,
+    executable: Arc<Executable>,
+    definition: Arc<Definition>,
+    /// The last task at each path.
+    tasks: HashMap<String, TaskId>,
+}
+
+/// What a record was.
+pub(crate) enum Taken {
+    /// An event of the graph, which was applied. For one of a node: the path, and what becomes of its requests.
+    Applied(Option<(String, Option<OfRequests>)>),
+    /// Something that a node has asked its context for.
+    Request {
+        task: TaskId,
+        /// How much of the record's path is that of the node.
+        node: usize,
+        stored: Box<Stored>,
+    },
+    /// It came too late to matter, or says nothing about the state.
+    Nothing,
+}
+
+impl<V> Replay<V> {
+    /// From the beginning: START has emitted this.
+    ///
+    /// # Errors
+    /// Where the run has begun.
+    pub(crate) fn new(
+        mut run: Run<V>,
+        executable: &Arc<Executable>,
+        definition: &Arc<Definition>,
+        started: Emitted<V>,
+    ) -> Result<Self, Halt> {
+        run.index_fired();
+        let (executable, owned) = (Arc::clone(executable), Arc::clone(definition));
+        let mut replay = Replay { run, executable, definition: owned, tasks: HashMap::default() };
+        replay.apply(&definition.name, Event::Begun(started))?;
+        Ok(replay)
+    }
+
+    /// The last task at a path, which may be gone.
+    pub(crate) fn task_at(&self, path: &str) -> Option<TaskId> {
+        self.tasks.get(path).copied()
+    }
+
+    /// Folds one record.
+    ///
+    /// # Errors
+    /// Where it does not fit the graph, or the state that the run is in.
+    pub(crate) fn take(&mut self, stored: Stored, values: &mut impl Values<V>) -> Result<Taken, Halt> {
+        let Stored { seq, time, record: Record { path, kind } } = stored;
+        let of_run = match &kind {
+            EventKind::RunStarted { .. }
+            | EventKind::RunResumed { .. }
+            | EventKind::GraphChanged { .. }
+            | EventKind::CancelRequested
+            | EventKind::Message { .. }
+            | EventKind::ResultReused
+            | EventKind::Progress { .. }
+            | EventKind::NodeSkipped
+            | EventKind::RunCompleted { .. }
+            | EventKind::RunFailed { .. }
+            | EventKind::RunCancelled => return Ok(Taken::Nothing),
+            EventKind::RunCancelling if path == self.run.path() => Some(Event::Cancelling),
+            EventKind::RunRetried { .. } => Some(Event::Retried { at: time }),
+            _ => None,
+        };
+        if let Some(event) = of_run {
+            self.apply(&path, event)?;
+            return Ok(Taken::Applied(None));
+        }
+        let Some(task) = self.tasks.get(path.as_str()).copied() else {
+            let Some((task, node)) = self.request(&path)? else { return Ok(Taken::Nothing) };
+            let stored = Box::new(Stored { seq, time, record: Record { path, kind } });
+            return Ok(Taken::Request { task, node, stored });
+        };
+        let Some(place) = self.run.place_of(task) else { return Ok(Taken::Nothing) };
+        let Some(event) = self.decode(task, &place, kind, values)? else { return Ok(Taken::Nothing) };
+        let of_requests = OfRequests::after(&event).map(|(_, of_requests)| of_requests);
+        self.apply(&path, event)?;
+        Ok(Taken::Applied(Some((path, of_requests))))
+    }
+
+    fn apply(&mut self, path: &str, event: Event<V>) -> Result<(), Halt> {
+        self.run.apply(event).map_err(|impossible| self.does_not_fit(path, &impossible))?;
+        while let Some(task) = self.run.next_fired() {
+            if let Some(place) = self.run.place_of(task) {
+                self.tasks.insert(place.path(), task);
+            }
+        }
+        Ok(())
+    }
+
+    /// The event of a node that a record says; `None` where it says nothing about the state.
+    fn decode(
+        &mut self,
+        task: TaskId,
+        place: &Place,
+        kind: EventKind,
+        values: &mut impl Values<V>,
+    ) -> Result<Option<Event<V>>, Halt> {
+        Ok(Some(match kind {
+            EventKind::NodeStarted { inside, .. } => {
+                let entered = match inside {
+                    Some(inside) => Some(Box::new(self.entered(task, place, &inside, values)?)),
+                    None => None,
+                };
+                Event::Started { task, entered }
+            }
+            EventKind::ItemStarted { item } => Event::ItemStarted { task, item: item as usize },
+            EventKind::NodeCompleted { label, output, state } => {
+                let choice = self.choice(place, label.as_deref())?;
+                let output = output.ok_or_else(|| no_output(place))?;
+                let emitted = values.emitted(place, output, false, choice);
+                Event::Completed { task, emitted, writes: writes(state, Vec::new()) }
+            }
+            EventKind::NodeCollecting { state, local } => Event::Collecting { task, writes: writes(state, local) },
+            EventKind::NodeFailed { cause, then, .. } => {
+                let then = match then {
+                    AfterFailure::RetryAt { time } => Then::RetryAt(time),
+                    AfterFailure::Routed { label, error } => {
+                        let choice = self.choice(place, Some(&label))?;
+                        Then::Routed(values.emitted(place, error, true, choice))
+                    }
+                    AfterFailure::Fails => Then::Fails,
+                };
+                Event::Failed { task, cause: Box::new(cause), then }
+            }
+            EventKind::TimerFired => Event::TimerFired { task },
+            EventKind::NodeCancelled => Event::Stopped { task },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Something that a node has asked its context for, or a node that the graph does not lead to.
+    /// The node, and how much of the path is its own; `None` where that is over.
+    fn request(&self, path: &str) -> Result<Option<(TaskId, usize)>, Halt> {
+        let mut above = path;
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            match self.tasks.get(above).copied() {
+                Some(task) if !self.run.is_live(task) => return Ok(None),
+                Some(task) if self.run.is_leaf(task) => return Ok(Some((task, above.len()))),
+                Some(_) => break,
+                None => {}
+            }
+        }
+        Err(self.does_not_fit(path, &Impossible { event: "", found: "nothing leads to it there".to_owned() }))
+    }
+
+    fn entered(
+        &mut self,
+        task: TaskId,
+        place: &Place,
+        inside: &event::Entered,
+        values: &mut impl Values<V>,
+    ) -> Result<Entered<V>, Halt> {
+        let is_too_much = || {
+            let message = format!("its record says that {} items entered, and there are not so many", inside.items);
+            super::lazy_value::unreadable(place, Unreadable::whole(message))
+        };
+        let items = usize::try_from(inside.items).map_err(|_| is_too_much())?;
+        if items > UNCOUNTED && !values.are_items(&mut self.run, task, place, items)? {
+            return Err(is_too_much());
+        }
+        let labels = self.executable.labels_inside(&self.definition, place);
+        let choice_of = |item: usize| match inside.labels.get(item) {
+            None => Some(0),
+            Some(label) => labels.iter().position(|known| known == label),
+        };
+        let Some(choices) = (0..items).map(choice_of).collect::<Option<Vec<usize>>>() else {
+            let found = "START inside has no such arm now".to_owned();
+            return Err(self.does_not_fit(&place.path(), &Impossible { event: "Started", found }));
+        };
+        let inputs = values.entered(&mut self.run, task, place, choices)?;
+        let pace = if inside.bounded { ItemPace::Bounded } else { ItemPace::AtOnce };
+        let limit = inside.limit.as_ref().map(|Limit { after, until }| TimeLimit { after: *after, until: *until });
+        Ok(Entered { inputs, pace, limit })
+    }
+
+    fn choice(&self, place: &Place, label: Option<&str>) -> Result<usize, Halt> {
+        self.executable.choice(&self.definition, place, label).ok_or_else(|| {
+            let found = format!("it has no arm `{}` now", label.unwrap_or("without a label"));
+            self.does_not_fit(&place.path(), &Impossible { event: "Completed", found })
+        })
+    }
+
+    fn does_not_fit(&self, path: &str, impossible: &Impossible) -> Halt {
+        let Impossible { event, found } = impossible;
+        let event = if event.is_empty() { String::new() } else { format!(" (`{event}`)") };
+        Halt::GraphChanged {
+            workflow: self.definition.name.clone(),
+            changes: vec![format!("the record of `{path}`{event} does not fit the graph as it is now: {found}")],
+        }
+    }
+}
+
+fn no_output(place: &Place) -> Halt {
+    super::lazy_value::unreadable(place, Unreadable::whole("its record holds no output"))
+}
+
+fn writes(shared: Vec<StateWrite>, local: Vec<StateWrite>) -> Writes {
+    if shared.is_empty() && local.is_empty() {
+        return Writes::default();
+    }
+    Writes(Some(Box::new(WriteSet { shared, local })))
+}

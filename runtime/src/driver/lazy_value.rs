@@ -1,0 +1,285 @@
+//! Recorded values, decoded only where a node needs them: most of what a run has recorded is behind it, and is never read
+//! again.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::catch::caught;
+use super::event_codec::Values;
+use super::run::Driver;
+use crate::core::{Place, Run, TaskId};
+use crate::halt::Halt;
+use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Token, Tokens, Unreadable};
+
+/// A token from a record.
+enum Recorded {
+    /// What a node gave, or the error that went on by its arm `err`.
+    Given { place: Place, json: Arc<Value>, is_error: bool, choice: usize, at: usize },
+    /// What START of a graph inside a node emitted.
+    Inside { inside: Arc<RecordedInputs>, item: usize, choice: usize, at: usize },
+}
+
+/// What entered a node with a graph inside, before and after it was converted.
+pub(super) struct RecordedInputs {
+    place: Place,
+    /// Whether another attempt may want the same inputs.
+    keep: bool,
+    state: Mutex<InputState>,
+}
+
+enum InputState {
+    Arrived(Option<Arrived>),
+    Converted(Vec<ItemInput>),
+}
+
+enum ItemInput {
+    Input(BoxValue),
+    Emitted(Vec<Option<Token>>),
+    Gone,
+}
+
+impl RecordedInputs {
+    pub(super) fn new(place: Place, keep: bool, arrived: Arrived) -> Self {
+        RecordedInputs { place, keep, state: Mutex::new(InputState::Arrived(Some(arrived))) }
+    }
+}
+
+/// One token for each live edge of a choice, none of which is read yet.
+fn emission(choice: usize, edges: usize, token: impl Fn(usize) -> Recorded) -> Emitted {
+    let token = |at| Token { value: Box::new(token(at)) as BoxValue, hand: never };
+    let tokens = match edges {
+        0 => Tokens::None,
+        1 => Tokens::One(token(0)),
+        edges => Tokens::Many((0..edges).map(token).collect()),
+    };
+    Emitted { choice, tokens }
+}
+
+/// A record is made a value before it is handed over.
+fn never(_: BoxValue, _: &mut dyn Any) {}
+
+/// What a node emitted, from its record.
+fn given(place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
+    let json = Arc::new(json);
+    emission(choice, place.edges(choice), |at| Recorded::Given {
+        place: place.clone(),
+        json: Arc::clone(&json),
+        is_error,
+        choice,
+        at,
+    })
+}
+
+/// What START of a graph inside emitted for an item, from the record that it was entered.
+fn entered(inside: &Arc<RecordedInputs>, item: usize, choice: usize, edges: usize) -> Emitted {
+    emission(choice, edges, |at| Recorded::Inside { inside: Arc::clone(inside), item, choice, at })
+}
+
+/// The values of a run from its records, none of which is decoded yet.
+#[derive(Default)]
+pub(super) struct RecordedValues {
+    /// What the nodes with a graph inside have entered that are under way, or may be tried again.
+    pub(super) inputs: HashMap<TaskId, Arc<RecordedInputs>>,
+}
+
+impl RecordedValues {
+    fn of(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place) -> Result<&Arc<RecordedInputs>, Halt> {
+        if let Some(arrived) = run.take_input(task) {
+            let keep = run.max_attempts(task) > 1;
+            self.inputs.insert(task, Arc::new(RecordedInputs::new(place.clone(), keep, arrived)));
+        }
+        self.inputs.get(&task).ok_or_else(|| unreadable(place, Unreadable::whole("its inputs were not recorded")))
+    }
+}
+
+/// The values of a run as a driver has them that counts the items of damaged records.
+pub(super) struct DriverValues<'d> {
+    pub(super) driver: &'d Driver,
+    pub(super) values: RecordedValues,
+}
+
+impl Values<Token> for DriverValues<'_> {
+    fn emitted(&mut self, place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
+        given(place, json, is_error, choice)
+    }
+
+    fn are_items(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place, items: usize) -> Result<bool, Halt> {
+        let inside = Arc::clone(self.values.of(run, task, place)?);
+        Ok(self.driver.items_of(&inside)? == items)
+    }
+
+    fn entered(
+        &mut self,
+        run: &mut Run<Token>,
+        task: TaskId,
+        place: &Place,
+        choices: Vec<usize>,
+    ) -> Result<Vec<Emitted>, Halt> {
+        let inside = self.values.of(run, task, place)?;
+        let program = &self.driver.executable.program;
+        let input = |(item, choice)| entered(inside, item, choice, place.edges_inside(program, choice));
+        Ok(choices.into_iter().enumerate().map(input).collect())
+    }
+}
+
+impl Driver {
+    /// What has arrived, with all that is only on record made into values.
+    pub(super) fn read(&self, arrived: Arrived) -> Result<Arrived, Halt> {
+        if !self.has_recorded_values {
+            return Ok(arrived);
+        }
+        match arrived {
+            Arrived::One(token) => Ok(Arrived::One(self.read_token(token)?)),
+            Arrived::Join { way, places } => {
+                let places = places.into_iter().map(|place| place.map(|token| self.read_token(token)).transpose());
+                Ok(Arrived::Join { way, places: places.collect::<Result<_, _>>()? })
+            }
+        }
+    }
+
+    fn read_token(&self, token: Token) -> Result<Token, Halt> {
+        let Token { value, hand } = token;
+        let recorded = match value.downcast::<Recorded>() {
+            Ok(recorded) => *recorded,
+            Err(value) => return Ok(Token { value, hand }),
+        };
+        match recorded {
+            Recorded::Given { place, json, is_error, choice, at } => {
+                let emitted = self.restore(&place, &json, is_error)?;
+                nth(emitted, choice, at).ok_or_else(|| unreadable(&place, routed_otherwise()))
+            }
+            Recorded::Inside { inside, item, choice, at } => self.read_item(&inside, item, choice, at),
+        }
+    }
+
+    fn restore(&self, place: &Place, json: &Value, is_error: bool) -> Result<Emitted, Halt> {
+        let entry = self.executable.entry(&self.definition, place);
+        let restored = caught(|| {
+            let entry = entry?;
+            Some(match (&entry.scope, &entry.node) {
+                (Some(scope), _) if place.is_scope() => restore_scope(scope.as_ref(), json, is_error),
+                (_, Some(node)) if is_error => node.restore_error(json),
+                (_, Some(node)) => node.restore(json),
+                (Some(scope), None) => restore_scope(scope.as_ref(), json, is_error),
+                (None, None) => return None,
+            })
+        });
+        match restored {
+            Ok(Some(restored)) => restored.map_err(|error| unreadable(place, error)),
+            Ok(None) => Err(unreadable(place, Unreadable::whole("there is no such node"))),
+            Err(fault) => Err(unreadable(place, Unreadable::whole(fault.to_string()))),
+        }
+    }
+
+    fn read_item(&self, inside: &RecordedInputs, item: usize, choice: usize, at: usize) -> Result<Token, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
+        let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = self.make(inside, scope.as_ref(), &mut state)?.get_mut(item).ok_or_else(gone)?;
+        if let ItemInput::Input(input) = made {
+            let start = &scope.definition().start;
+            let fault = |fault: crate::Fault| unreadable(place, Unreadable::whole(fault.to_string()));
+            let emitted = if inside.keep {
+                let copy = caught(|| scope.copy(input)).and_then(|copy| copy).map_err(fault)?;
+                caught(|| start(copy)).map_err(fault)?
+            } else {
+                let ItemInput::Input(input) = std::mem::replace(made, ItemInput::Gone) else { return Err(gone()) };
+                caught(|| start(input)).map_err(fault)?
+            };
+            if inside.keep {
+                return nth(emitted, choice, at).ok_or_else(|| unreadable(place, routed_otherwise()));
+            }
+            if emitted.choice != choice {
+                return Err(unreadable(place, routed_otherwise()));
+            }
+            *made = ItemInput::Emitted(into_tokens(emitted).into_iter().map(Some).collect());
+        }
+        let ItemInput::Emitted(tokens) = made else { return Err(gone()) };
+        tokens.get_mut(at).and_then(Option::take).ok_or_else(gone)
+    }
+
+    /// How many items entered.
+    fn items_of(&self, inside: &RecordedInputs) -> Result<usize, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
+        let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.make(inside, scope.as_ref(), &mut state).map(|made| made.len())
+    }
+
+    /// Makes inputs of what has arrived, where nobody has.
+    fn make<'s>(
+        &self,
+        inside: &RecordedInputs,
+        scope: &dyn AnyScope,
+        state: &'s mut InputState,
+    ) -> Result<&'s mut Vec<ItemInput>, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        if let InputState::Arrived(arrived) = state {
+            let arrived = self.read(arrived.take().ok_or_else(gone)?)?;
+            let inputs = caught(|| scope.enter(arrived))
+                .and_then(|made| made)
+                .map_err(|fault| unreadable(place, Unreadable::whole(fault.to_string())))?;
+            *state = InputState::Converted(inputs.into_iter().map(ItemInput::Input).collect());
+        }
+        match state {
+            InputState::Converted(made) => Ok(made),
+            InputState::Arrived(_) => Err(gone()),
+        }
+    }
+
+    /// The inputs themselves, for another attempt at the node.
+    pub(super) fn inputs_of(&self, inside: &RecordedInputs) -> Result<Vec<BoxValue>, Halt> {
+        let place = &inside.place;
+        let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
+        let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
+        let fault = |fault: crate::Fault| unreadable(place, Unreadable::whole(fault.to_string()));
+        let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *state {
+            InputState::Arrived(arrived) => {
+                let arrived = self.read(arrived.take().ok_or_else(gone)?)?;
+                let inputs = caught(|| scope.enter(arrived)).and_then(|made| made).map_err(fault)?;
+                let copies = caught(|| inputs.iter().map(|input| scope.copy(input)).collect::<Result<Vec<_>, _>>());
+                let copies = copies.and_then(|copies| copies).map_err(fault)?;
+                *state = InputState::Converted(inputs.into_iter().map(ItemInput::Input).collect());
+                Ok(copies)
+            }
+            InputState::Converted(made) => made
+                .iter()
+                .map(|made| match made {
+                    ItemInput::Input(input) => caught(|| scope.copy(input)).and_then(|copy| copy).map_err(fault),
+                    ItemInput::Emitted(_) | ItemInput::Gone => Err(gone()),
+                })
+                .collect(),
+        }
+    }
+}
+
+fn restore_scope(scope: &dyn AnyScope, json: &Value, is_error: bool) -> Result<Emitted, Unreadable> {
+    if is_error { scope.restore_error(json) } else { scope.restore(json) }
+}
+
+fn into_tokens(emitted: Emitted) -> Vec<Token> {
+    match emitted.tokens {
+        Tokens::None => Vec::new(),
+        Tokens::One(token) => vec![token],
+        Tokens::Many(tokens) => tokens,
+    }
+}
+
+fn nth(emitted: Emitted, choice: usize, at: usize) -> Option<Token> {
+    if emitted.choice != choice { None } else { into_tokens(emitted).into_iter().nth(at) }
+}
+
+fn routed_otherwise() -> Unreadable {
+    Unreadable::whole("the recorded value takes another arm now than the one that is on record")
+}
+
+pub(super) fn unreadable(place: &Place, error: Unreadable) -> Halt {
+    Halt::Unreadable { path: place.to_string(), field: error.field, message: error.message }
+}

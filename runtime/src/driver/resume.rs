@@ -1,0 +1,102 @@
+//! Resuming a run: its records are folded, and what was under way when the last of them was made begins again.
+
+use std::sync::Arc;
+
+use serde_json::Map;
+
+use super::effects::{OfRequests, RetainedInput};
+use super::event_codec::{Replay, Taken};
+use super::lazy_value::{DriverValues, RecordedValues};
+use super::run::Driver;
+use crate::core::{Derived, Event, Run};
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::halt::Halt;
+use crate::store::Stored;
+use crate::table::Emitted;
+
+impl Driver {
+    /// Folds the records of the run, from what START has emitted on. No code of a node runs.
+    pub(super) fn replay(&mut self, started: Emitted, history: Vec<Stored>) -> Result<RecordedValues, Halt> {
+        self.has_recorded_values = true;
+        let (executable, definition) = (self.executable.clone(), self.definition.clone());
+        let nothing = Run::new(Arc::clone(&executable.program), 0, false, Map::new(), None);
+        let run = std::mem::replace(&mut self.run, nothing);
+        let mut replay = Replay::new(run, &executable, &definition, started)?;
+        let mut values = DriverValues { driver: self, values: RecordedValues::default() };
+        let mut wants_cancel = false;
+        for stored in history {
+            wants_cancel |= matches!(stored.record.kind, EventKind::CancelRequested);
+            let writes = match &stored.record.kind {
+                EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. }
+                    if values.driver.within.is_some() =>
+                {
+                    state.clone()
+                }
+                _ => Vec::new(),
+            };
+            let driver = values.driver;
+            match replay.take(stored, &mut values)? {
+                Taken::Request { node, stored, .. } => driver.restore_request(node, *stored)?,
+                Taken::Applied(Some((path, of_requests))) => {
+                    if let Some(within) = &driver.within {
+                        within.wrote(&writes);
+                    }
+                    if let Some(of_requests) = of_requests {
+                        driver.settle_requests(&path, of_requests);
+                    }
+                }
+                Taken::Applied(None) | Taken::Nothing => {}
+            }
+            while let Some((place, what)) = replay.run.next_derived() {
+                if what == Derived::Cancelled {
+                    driver.settle_requests(&place.path(), OfRequests::Forgotten);
+                }
+            }
+        }
+        let values = values.values;
+        self.run = replay.run;
+        self.run.stop_indexing();
+        self.wants_cancel = wants_cancel && !self.run.is_ending();
+        if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
+            journal.desk.has_folded();
+        }
+        Ok(values)
+    }
+
+    fn settle_requests(&self, path: &str, what: OfRequests) {
+        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return };
+        what.settle(&journal.desk, path);
+    }
+
+    /// What was under way begins again, unless it may not.
+    pub(super) fn resume(&mut self, values: RecordedValues) {
+        self.run.resume();
+        for (task, inputs) in values.inputs {
+            if self.run.is_live(task) {
+                self.retained.insert(task, RetainedInput::Recorded(inputs));
+            }
+        }
+        if self.wants_cancel {
+            self.commit(Event::Cancelling, None);
+        }
+        for task in self.run.tasks() {
+            let Some(place) = self.run.place_of(task).filter(|_| self.run.is_running(task)) else { continue };
+            let once_only =
+                self.executable.entry(&self.definition, &place).is_some_and(|entry| entry.options.at_most_once);
+            if once_only && self.run.stopping(task).is_none() && !place.is_scope() {
+                self.fails(task, &place, Fault::Interrupted, false);
+            }
+        }
+    }
+
+    fn restore_request(&self, node: usize, stored: Stored) -> Result<(), Halt> {
+        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return Ok(()) };
+        if !journal.desk.can_restore(&stored.record, &stored.record.path[..node]) {
+            let changes = vec![format!("`{}` has run, and nothing around it had begun", stored.record.path)];
+            return Err(Halt::GraphChanged { workflow: self.definition.name.clone(), changes });
+        }
+        journal.desk.restore(stored);
+        Ok(())
+    }
+}

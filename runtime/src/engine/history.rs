@@ -1,0 +1,465 @@
+//! What the records of a run come to: the events that follow from them, and which of them count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Engine, Halt};
+use crate::compile::Executable;
+use crate::core::{Place, Run, StopReason, TaskId};
+use crate::driver::{NoValues, Replay, Taken, below, caught, derived_record, empty};
+use crate::event::{AfterFailure, Event, EventKind};
+use crate::fault::Fault;
+use crate::store::{RunHeader, Stored};
+use crate::table::Definition;
+
+/// The records that count: those that no retry has voided.
+pub(crate) fn effective(history: Vec<Stored>) -> Vec<Stored> {
+    let voided = voided(&history);
+    history.into_iter().filter(|stored| !voided.contains(&stored.seq)).collect()
+}
+
+fn voided(history: &[Stored]) -> BTreeSet<u64> {
+    let voids = history.iter().filter_map(|stored| match &stored.record.kind {
+        EventKind::RunRetried { voids, .. } => Some(voids),
+        _ => None,
+    });
+    voids.flatten().flat_map(Range::clone).collect()
+}
+
+/// The state of a run by its first record, without any values.
+fn begin(executable: &Arc<Executable>, definition: &Arc<Definition>, first: &Stored) -> Result<Replay<()>, Halt> {
+    let EventKind::RunStarted { input, state, .. } = &first.record.kind else {
+        return Err(unreadable(definition, ".", "its first record is not that of its start"));
+    };
+    let input = (definition.door.read_input)(input)
+        .map_err(|error| unreadable(definition, &error.path().to_string(), &error.inner().to_string()))?;
+    let started = caught(|| (definition.start)(input)).map_err(|fault| Halt::broken(&definition.name, &fault))?;
+    let run = Run::new(Arc::clone(&executable.program), 0, true, state.clone(), None);
+    let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
+    Replay::new(run, executable, definition, empty(started.choice, edges))
+}
+
+fn unreadable(definition: &Definition, field: &str, message: &str) -> Halt {
+    Halt::Unreadable { path: definition.name.clone(), field: field.to_owned(), message: message.to_owned() }
+}
+
+/// Gives the events of a run from its records, with what follows from them and is not recorded.
+pub(super) struct Deriver {
+    /// `None` where nothing can be derived: the workflow is not registered here, or its graph has changed.
+    graph: Option<(Arc<Executable>, Arc<Definition>)>,
+    replay: Option<Replay<()>>,
+    /// What was given so far, for a retry, which voids some of it.
+    before: Vec<Stored>,
+    seen: u64,
+}
+
+impl Deriver {
+    pub(super) fn of(engine: &Engine, header: &RunHeader) -> Deriver {
+        let definition = engine.definition_of(&header.workflow);
+        let definition = definition.filter(|definition| engine.graph_of(definition).0 == header.graph);
+        let graph = definition.map(|definition| (engine.0.env.executable(&definition), definition));
+        Deriver { graph, replay: None, before: Vec::new(), seen: 0 }
+    }
+
+    /// How many records it has had.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    /// The events of the next records.
+    pub(super) fn events(&mut self, run_id: &str, stored: Vec<Stored>) -> Vec<Event> {
+        let mut events = Vec::with_capacity(stored.len());
+        for stored in stored {
+            self.seen = stored.seq + 1;
+            let follows = if self.graph.is_some() { self.take(&stored) } else { Vec::new() };
+            let Stored { seq, time, record } = stored;
+            let (version, run_id) = (Event::VERSION, run_id.to_owned());
+            let event = |path, derived, kind| Event { version, run_id: run_id.clone(), seq, time, path, derived, kind };
+            events.push(event(record.path, false, record.kind));
+            events.extend(follows.into_iter().map(|record| event(record.path, true, record.kind)));
+        }
+        events
+    }
+
+    /// What follows from a record. From one that does not fit nothing does any more.
+    fn take(&mut self, stored: &Stored) -> Vec<crate::store::Record> {
+        let taken =
+            caught(|| self.fold(stored)).map_err(|fault| Halt::broken("history", &fault)).and_then(|taken| taken);
+        let Ok(derived) = taken else {
+            (self.graph, self.replay, self.before) = (None, None, Vec::new());
+            return Vec::new();
+        };
+        derived.iter().map(|(place, what)| derived_record(place, *what)).collect()
+    }
+
+    fn fold(&mut self, stored: &Stored) -> Result<Vec<(Place, crate::core::Derived)>, Halt> {
+        let Some((executable, definition)) = &self.graph else { return Ok(Vec::new()) };
+        self.before.push(stored.clone());
+        if let EventKind::RunRetried { .. } = stored.record.kind {
+            let mut again = None;
+            fold_all(executable, definition, effective(self.before.clone()), &mut again)?;
+            self.replay = again;
+            return Ok(Vec::new());
+        }
+        let Some(replay) = &mut self.replay else {
+            let mut replay = begin(executable, definition, stored)?;
+            let derived = replay.run.take_derived();
+            self.replay = Some(replay);
+            return Ok(derived);
+        };
+        replay.take(stored.clone(), &mut NoValues(Arc::clone(executable)))?;
+        replay.run.take_end();
+        Ok(replay.run.take_derived())
+    }
+}
+
+fn fold_all(
+    executable: &Arc<Executable>,
+    definition: &Arc<Definition>,
+    history: Vec<Stored>,
+    into: &mut Option<Replay<()>>,
+) -> Result<(), Halt> {
+    let mut history = history.into_iter();
+    let Some(first) = history.next() else { return Ok(()) };
+    let replay = into.insert(begin(executable, definition, &first)?);
+    for stored in history {
+        replay.take(stored, &mut NoValues(Arc::clone(executable)))?;
+    }
+    drop(replay.run.take_derived());
+    Ok(())
+}
+
+/// One record that counts, in the terms of the graph.
+struct Fact {
+    stored: Stored,
+    /// The node that it is of, or that had asked for what it is of.
+    task: Option<TaskId>,
+    is_request: bool,
+    stopping: Option<StopReason>,
+    /// Of a node whose graph is under way: the attempt.
+    inside: Option<u32>,
+}
+
+/// What is known of a node in the whole history.
+struct Node {
+    place: Place,
+    is_leaf: bool,
+    /// The node around it, and the attempt of that.
+    parent: Option<(TaskId, u32)>,
+    attempts: u32,
+    /// Whether the last of them has failed, and another was to follow.
+    backs_off: bool,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// None is recorded: it was stopped while it waited, or is under way.
+    None,
+    Completed,
+    Failed,
+    /// Since the graph around it ended.
+    Stopped,
+    /// Since nothing needed its output.
+    Unneeded,
+}
+
+impl Engine {
+    /// The records that do not count any more when a run is retried: those that led to its end, and those of what is to run
+    /// again. Computed once, from the history alone, and recorded.
+    ///
+    /// # Errors
+    /// Where the records do not fit the graph as it is now.
+    pub(super) async fn voids(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        mut history: Vec<Stored>,
+        from_nodes: &[String],
+        rerun: &[String],
+    ) -> Result<Vec<Range<u64>>, Halt> {
+        let paths: Vec<String> = history.iter().map(|stored| stored.record.path.clone()).collect();
+        self.adapt(header, definition, &mut history).await?;
+        // Nodes are named as they were recorded, and may be called otherwise now.
+        let now = |path: &String| {
+            let at = paths.iter().position(|recorded| recorded == path);
+            at.map_or_else(|| path.clone(), |at| history[at].record.path.clone())
+        };
+        let from_nodes: Vec<String> = from_nodes.iter().map(now).collect();
+        let rerun: Vec<String> = rerun.iter().map(now).collect();
+        let executable = self.0.env.executable(definition);
+        let voided = caught(|| voids_of(&executable, definition, effective(history), &from_nodes, &rerun));
+        let voided = voided.unwrap_or_else(|fault: Fault| Err(Halt::broken(&definition.name, &fault)))?;
+        Ok(ranges(&voided))
+    }
+}
+
+fn voids_of(
+    executable: &Arc<Executable>,
+    definition: &Arc<Definition>,
+    history: Vec<Stored>,
+    from_nodes: &[String],
+    rerun: &[String],
+) -> Result<BTreeSet<u64>, Halt> {
+    let past = Past::of(executable, definition, &history)?;
+    let mut voids = past.led_to_the_end();
+    let is_asked = !(from_nodes.is_empty() && rerun.is_empty());
+    for path in from_nodes {
+        past.void_node(path, true, &mut voids);
+    }
+    for path in rerun {
+        past.void_node(path, false, &mut voids);
+    }
+    if is_asked {
+        // What is left of what stood behind them has nothing any more that leads to it.
+        past.void_what_does_not_fit(executable, definition, &mut voids)?;
+    }
+    Ok(voids)
+}
+
+/// The history of a run, folded.
+struct Past {
+    first: Option<Stored>,
+    facts: Vec<Fact>,
+    nodes: BTreeMap<TaskId, Node>,
+}
+
+impl Past {
+    fn of(executable: &Arc<Executable>, definition: &Arc<Definition>, history: &[Stored]) -> Result<Past, Halt> {
+        let mut past = Past { first: history.first().cloned(), facts: Vec::new(), nodes: BTreeMap::new() };
+        let Some((first, rest)) = history.split_first() else { return Ok(past) };
+        let mut replay = begin(executable, definition, first)?;
+        for stored in rest {
+            let task = replay.task_at(&stored.record.path).filter(|task| replay.run.is_live(*task));
+            let stopping = task.and_then(|task| replay.run.stopping(task));
+            let inside = task.filter(|task| replay.run.is_inside(*task)).map(|task| replay.run.attempts(task));
+            if let Some(task) = task {
+                past.see(&replay.run, task, stored, stopping);
+            }
+            let taken = replay.take(stored.clone(), &mut NoValues(Arc::clone(executable)))?;
+            replay.run.take_end();
+            let (task, is_request) = match taken {
+                Taken::Request { task, .. } => (Some(task), true),
+                Taken::Applied(_) | Taken::Nothing => (task, false),
+            };
+            past.facts.push(Fact { stored: stored.clone(), task, is_request, stopping, inside });
+        }
+        Ok(past)
+    }
+
+    fn see(&mut self, run: &Run<()>, task: TaskId, stored: &Stored, stopping: Option<StopReason>) {
+        let Some(place) = run.place_of(task) else { return };
+        let (is_leaf, parent) = (run.is_leaf(task), run.parent_of(task));
+        let node = self.nodes.entry(task).or_insert(Node {
+            place,
+            is_leaf,
+            parent,
+            attempts: 0,
+            backs_off: false,
+            end: End::None,
+        });
+        match &stored.record.kind {
+            EventKind::NodeStarted { .. } => (node.attempts, node.backs_off) = (node.attempts + 1, false),
+            EventKind::NodeFailed { then: AfterFailure::RetryAt { .. }, .. } => node.backs_off = true,
+            EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } => node.end = End::Completed,
+            EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } => node.end = End::Completed,
+            EventKind::NodeFailed { then: AfterFailure::Fails, .. } => node.end = End::Failed,
+            EventKind::NodeCancelled if stopping == Some(StopReason::OutputUnneeded) => node.end = End::Unneeded,
+            EventKind::NodeCancelled => node.end = End::Stopped,
+            _ => {}
+        }
+    }
+
+    /// Whether the end of the graph inside of this node's attempt led to the end of the run.
+    fn leads_to_the_end(&self, parent: Option<(TaskId, u32)>) -> bool {
+        let Some((task, attempt)) = parent else { return true };
+        let Some(node) = self.nodes.get(&task) else { return false };
+        let has_ended_with_it = matches!(node.end, End::None | End::Failed | End::Stopped);
+        node.attempts == attempt && !node.backs_off && has_ended_with_it && self.leads_to_the_end(node.parent)
+    }
+
+    /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and waits
+    /// for its turn like any other; what it had asked its context for stays.
+    fn led_to_the_end(&self) -> BTreeSet<u64> {
+        let mut voids = BTreeSet::new();
+        let mut again = BTreeSet::new();
+        for (task, node) in &self.nodes {
+            let counts = matches!(node.end, End::Failed | End::Stopped) && self.leads_to_the_end(node.parent);
+            if counts && node.is_leaf {
+                again.insert(*task);
+            }
+        }
+        for fact in &self.facts {
+            let kind = &fact.stored.record.kind;
+            let counts = || {
+                let node = fact.task.and_then(|task| self.nodes.get(&task)).filter(|_| !fact.is_request);
+                node.is_some_and(|node| self.leads_to_the_end(node.parent))
+            };
+            let is_void = match kind {
+                kind if kind.is_terminal() => true,
+                EventKind::CancelRequested | EventKind::RunCancelling => !fact.is_request,
+                EventKind::NodeFailed { then: AfterFailure::Fails, .. } if !fact.is_request => counts(),
+                EventKind::NodeCancelled if !fact.is_request => {
+                    fact.stopping != Some(StopReason::OutputUnneeded) && counts()
+                }
+                EventKind::TimerFired if !fact.is_request => {
+                    let node = fact.task.and_then(|task| self.nodes.get(&task));
+                    let is_limit = |node: &Node| fact.inside == Some(node.attempts) && node.end == End::Failed;
+                    node.is_some_and(is_limit) && counts()
+                }
+                _ => false,
+            };
+            let is_tried_again = !fact.is_request
+                && fact.task.is_some_and(|task| again.contains(&task))
+                && matches!(kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. } | EventKind::TimerFired);
+            if is_void || is_tried_again {
+                voids.insert(fact.stored.seq);
+            }
+        }
+        self.retry_requests(&again, &mut voids);
+        voids
+    }
+
+    /// What had failed for good among what these nodes had asked for is tried again, and what was stopped in there was not.
+    fn retry_requests(&self, again: &BTreeSet<TaskId>, voids: &mut BTreeSet<u64>) {
+        let requests = || {
+            let of_them = |fact: &&Fact| fact.is_request && fact.task.is_some_and(|task| again.contains(&task));
+            self.facts.iter().filter(of_them)
+        };
+        let mut failed: BTreeSet<&str> = BTreeSet::new();
+        for fact in requests() {
+            let path = fact.stored.record.path.as_str();
+            match &fact.stored.record.kind {
+                // What was interrupted and may run at most once stays so.
+                EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. }
+                    if cause.fault != Some(Fault::Interrupted) =>
+                {
+                    failed.insert(path);
+                }
+                EventKind::NodeCompleted { .. } => _ = failed.remove(path),
+                EventKind::NodeCancelled | EventKind::RunCancelling => _ = voids.insert(fact.stored.seq),
+                _ => {}
+            }
+        }
+        for fact in requests() {
+            let path = fact.stored.record.path.as_str();
+            let is_attempt =
+                matches!(fact.stored.record.kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. });
+            if is_attempt && failed.contains(path) {
+                voids.insert(fact.stored.seq);
+            }
+        }
+    }
+
+    /// A node is to run again, and all behind it: `anew`, as if it had never started; otherwise what it had asked for is
+    /// given back to it. Of a request, the node that asked for it runs again.
+    fn void_node(&self, path: &str, anew: bool, voids: &mut BTreeSet<u64>) {
+        let at_path = |fact: &&Fact| fact.stored.record.path == path;
+        let Some(fact) = self.facts.iter().find(|fact| fact.task.is_some() && at_path(fact)) else { return };
+        let Some(task) = fact.task else { return };
+        for at in &self.facts {
+            let record = &at.stored.record.path;
+            let is_void = match at.task {
+                Some(of) if of == task && !fact.is_request && !at.is_request => true,
+                Some(of) if of == task && at.is_request && fact.is_request => {
+                    // Children above it are not done either.
+                    record == path || below(record, path) || (below(path, record) && is_end(&at.stored.record.kind))
+                }
+                Some(of) if of == task && !at.is_request => true,
+                Some(of) if of == task => anew,
+                Some(of) => (anew && self.is_inside(of, task)) || self.is_behind(of, task),
+                None => false,
+            };
+            if is_void && !(at.task == Some(task) && self.keeps(task, at, anew, fact.is_request)) {
+                voids.insert(at.stored.seq);
+            }
+        }
+        self.reopen_around(task, voids);
+    }
+
+    /// A node with a graph inside that is not to run anew is only not done: what happened in there stays.
+    fn keeps(&self, task: TaskId, at: &Fact, anew: bool, of_request: bool) -> bool {
+        let is_leaf = self.nodes.get(&task).is_none_or(|node| node.is_leaf);
+        !anew && !is_leaf && !of_request && !is_end(&at.stored.record.kind)
+    }
+
+    /// The nodes around it are not done either, and what is behind them runs again.
+    fn reopen_around(&self, task: TaskId, voids: &mut BTreeSet<u64>) {
+        let Some((around, _)) = self.nodes.get(&task).and_then(|node| node.parent) else { return };
+        for at in &self.facts {
+            let Some(of) = at.task else { continue };
+            let is_end_of_it = of == around && !at.is_request && is_end(&at.stored.record.kind);
+            if is_end_of_it || self.is_behind(of, around) {
+                voids.insert(at.stored.seq);
+            }
+        }
+        self.reopen_around(around, voids);
+    }
+
+    /// Whether a node stands in the graph inside another.
+    fn is_inside(&self, task: TaskId, around: TaskId) -> bool {
+        let parent = self.nodes.get(&task).and_then(|node| node.parent);
+        parent.is_some_and(|(parent, _)| parent == around || self.is_inside(parent, around))
+    }
+
+    /// Whether a node, or one around it, comes behind another: a way leads there, and not back to an earlier turn.
+    fn is_behind(&self, task: TaskId, of: TaskId) -> bool {
+        let (Some(at), Some(first)) = (self.nodes.get(&task), self.nodes.get(&of)) else { return false };
+        if at.parent == first.parent && Arc::ptr_eq(&at.place.scope, &first.place.scope) {
+            let (from, to) = (first.place.node as usize, at.place.node as usize);
+            let is_later = at.place.turns.numbers() >= common(&first.place.turns.numbers(), &at.place.turns.numbers());
+            let is_other = task != of && at.place.path() != first.place.path();
+            return is_other && is_later && at.place.scope.layout.leads(from, to);
+        }
+        at.parent.is_some_and(|(parent, _)| parent != of && self.is_behind(parent, of))
+    }
+
+    fn void_what_does_not_fit(
+        &self,
+        executable: &Arc<Executable>,
+        definition: &Arc<Definition>,
+        voids: &mut BTreeSet<u64>,
+    ) -> Result<(), Halt> {
+        let Some(first) = &self.first else { return Ok(()) };
+        let mut replay = begin(executable, definition, first)?;
+        for fact in &self.facts {
+            if voids.contains(&fact.stored.seq) {
+                continue;
+            }
+            let taken = replay.take(fact.stored.clone(), &mut NoValues(Arc::clone(executable)));
+            replay.run.take_end();
+            if taken.is_err() {
+                voids.insert(fact.stored.seq);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The turns of the loops that two nodes share.
+fn common(first: &[u64], other: &[u64]) -> Vec<u64> {
+    first[..first.len().min(other.len())].to_vec()
+}
+
+/// Whether a node, a child or a step is done with this, in whatever way.
+fn is_end(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::NodeCompleted { .. }
+            | EventKind::NodeCollecting { .. }
+            | EventKind::NodeCancelled
+            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
+    )
+}
+
+fn ranges(numbers: &BTreeSet<u64>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(last) if last.end == *number => last.end += 1,
+            _ => ranges.push(*number..*number + 1),
+        }
+    }
+    ranges
+}

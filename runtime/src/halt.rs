@@ -1,0 +1,72 @@
+//! Why a run goes no further in this process, though it has not ended.
+
+use crate::fault::Fault;
+use crate::store::StoreError;
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Halt {
+    /// Nothing can be recorded.
+    Store(StoreError),
+    /// Another process has taken it over.
+    Fenced,
+    /// It waits, and has left the memory.
+    Parked,
+    /// The tokio runtime is gone.
+    ShutDown,
+    /// Nodes want resources that this engine does not have.
+    MissingResources(MissingResources),
+    /// A record cannot be read.
+    Unreadable { path: String, field: String, message: String },
+    /// Its workflow is not registered here.
+    NotRegistered { workflow: String },
+    /// Its graph has changed under it.
+    GraphChanged { workflow: String, changes: Vec<String> },
+}
+
+impl Halt {
+    /// Whether the run cannot be resumed by this program, whoever asks for it: another program may.
+    pub(crate) fn is_of_program(&self) -> bool {
+        matches!(
+            self,
+            Halt::MissingResources(_)
+                | Halt::Unreadable { .. }
+                | Halt::NotRegistered { .. }
+                | Halt::GraphChanged { .. }
+        )
+    }
+
+    /// A mistake in graphweft, or a destructor of the user's that panics.
+    pub(crate) fn broken(workflow: &str, fault: &Fault) -> Self {
+        Halt::Unreadable { path: workflow.to_owned(), field: ".".to_owned(), message: fault.to_string() }
+    }
+}
+
+/// Resources that nodes need and the engine does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the engine lacks {}", described(.0))]
+pub struct MissingResources(
+    /// Each missing type once.
+    pub Vec<MissingResource>,
+);
+
+/// A resource that the engine does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingResource {
+    /// Its type.
+    pub type_name: &'static str,
+    /// The nodes that need it.
+    pub nodes: Vec<String>,
+}
+
+fn described(missing: &[MissingResource]) -> String {
+    let each = missing.iter().map(|resource| {
+        let nodes: Vec<String> = resource.nodes.iter().map(|node| format!("`{node}`")).collect();
+        format!("resource `{}`, which {} need{}", resource.type_name, nodes.join(", "), plural(nodes.len()))
+    });
+    format!("{}; add it with `Engine::builder().resource(..)`", each.collect::<Vec<_>>().join("; "))
+}
+
+fn plural(nodes: usize) -> &'static str {
+    if nodes == 1 { "s" } else { "" }
+}

@@ -1,0 +1,208 @@
+//! A request as its future holds it.
+
+use std::collections::hash_map::Entry;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::future::BoxFuture;
+
+use super::task::RequestTask;
+use super::{HeldState, Inner, IsRecorded};
+use crate::attempt::Attempt;
+use crate::driver::{Fits, Item};
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::store::Record;
+
+/// A request that the body holds, or a task that has its context. Dropped without [`take`](Held::take), it is withdrawn.
+pub(crate) struct Held {
+    attempt: Arc<Attempt>,
+    path: Arc<str>,
+    task: Option<RequestTask>,
+    /// Whether its result was recorded when it was asked for.
+    is_settled: bool,
+    is_taken: bool,
+}
+
+impl Held {
+    /// Holds a request. Returns what is recorded of it.
+    ///
+    /// # Errors
+    /// If the body holds one with the same identity, or has had its result, or has ended.
+    pub(crate) fn new(
+        attempt: &Arc<Attempt>,
+        path: String,
+        fits: Option<Fits>,
+    ) -> Result<(Held, Option<Box<Item>>), Fault> {
+        let requests = attempt.requests();
+        let mut inner = requests.inner();
+        let path: Arc<str> = path.into();
+        if inner.is_over {
+            let message = format!("`{path}` was asked for when its node had ended");
+            return Err(Fault::Context { message });
+        }
+        let is_polled = inner.is_polled;
+        let Inner { held, withdrawals, batch, dropped, flushes, .. } = &mut *inner;
+        let Entry::Vacant(place) = held.entry(Arc::clone(&path)) else {
+            let message = format!("duplicate request `{path}` in one node; give each call a unique `.key(..)`");
+            return Err(Fault::Context { message });
+        };
+        // Under the lock: what is recorded from here on is delivered.
+        let mut item = attempt.run.desk().hold(&path, attempt, fits);
+        let mut reopened = None;
+        if dropped.remove(&path) {
+            // What is dropped and asked for again in one poll was not dropped.
+            let is_other = |record: &Record| *record.path != *path || record.kind != EventKind::RequestWithdrawn;
+            withdrawals.retain(is_other);
+            batch.retain(is_other);
+            // The body has gone on since it dropped it, and need not come to rest first.
+            if let Some(item) = item.as_mut().filter(|item| item.withdrawn) {
+                (item.withdrawn, item.result) = (false, None);
+                reopened = Some(Record { path: path.to_string(), kind: EventKind::RequestReopened });
+            }
+        }
+        let is_recorded = item.as_ref().is_some_and(|item| item.is_recorded());
+        let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
+        let result = item.as_ref().and_then(|item| item.result).filter(|_| !is_withdrawn);
+        place.insert(HeldState {
+            recorded: if is_recorded { IsRecorded::Yes } else { IsRecorded::No },
+            result,
+            is_ready: false,
+            is_withdrawn,
+            waker: None,
+        });
+        if is_polled && let Some(record) = reopened.take() {
+            *flushes += 1;
+            batch.push(record);
+        }
+        inner.open_count += usize::from(!is_withdrawn);
+        inner.withdrawn_count += usize::from(is_withdrawn);
+        if let Some(number) = result {
+            inner.results.insert((number, Arc::clone(&path)));
+        }
+        drop(inner);
+        attempt.push_now(reopened.into_iter().collect());
+        if !is_polled {
+            requests.waker.wake_task();
+        }
+        let is_settled = result.is_some();
+        Ok((Held { attempt: Arc::clone(attempt), path, task: None, is_settled, is_taken: false }, item))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is recorded of it now.
+    pub(crate) fn item(&self) -> Option<Box<Item>> {
+        self.attempt.run.desk().item(&self.path)
+    }
+
+    /// Resolves when the recorded result is ready.
+    pub(crate) async fn result(&self) {
+        self.until(|held| held.is_ready).await;
+    }
+
+    /// Resolves when it is not withdrawn, or not any more.
+    pub(crate) async fn reopened(&self) {
+        self.until(|held| !held.is_withdrawn).await;
+    }
+
+    fn until(&self, is_so: impl Fn(&HeldState) -> bool) -> impl Future<Output = ()> {
+        poll_fn(move |waker| {
+            let requests = self.attempt.requests();
+            let mut inner = requests.inner();
+            let Some(held) = inner.held.get_mut(&self.path) else { return Poll::Pending };
+            if is_so(held) {
+                return Poll::Ready(());
+            }
+            held.waker = (!waker.waker().will_wake(&requests.own)).then(|| waker.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// Its result does not count: it waits for another.
+    pub(crate) fn again(&mut self, fits: Option<Fits>) {
+        self.is_settled = false;
+        self.attempt.run.desk().watch(&self.path, &self.attempt, fits);
+        self.attempt.requests().inner().change(&self.path, |held| held.is_ready = false);
+    }
+
+    /// Has something done for it outside of the body.
+    pub(crate) fn spawn(&mut self, work: BoxFuture<'static, ()>) {
+        let task = RequestTask::new(work);
+        self.task = Some(task.clone());
+        let requests = self.attempt.requests();
+        let is_polled = {
+            let mut inner = requests.inner();
+            if inner.is_over {
+                drop(inner);
+                return task.abort();
+            }
+            inner.tasks.push(task);
+            inner.is_polled
+        };
+        if !is_polled {
+            requests.waker.wake_task();
+        }
+    }
+
+    /// Its result is taken.
+    pub(crate) fn take(mut self) {
+        self.is_taken = true;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+        if !self.is_settled {
+            self.attempt.run.desk().release(&self.path, &self.attempt);
+        }
+        let requests = self.attempt.requests();
+        let mut inner = requests.inner();
+        let is_taken = self.is_taken || inner.is_over;
+        let taken = |held: &mut HeldState| {
+            if is_taken {
+                (held.is_ready, held.is_withdrawn) = (true, false);
+            }
+            (held.recorded, held.is_withdrawn)
+        };
+        let Some((recorded, is_withdrawn)) = inner.change(&self.path, taken) else { return };
+        if is_taken {
+            return;
+        }
+        inner.remove(&self.path);
+        self.attempt.forget_finished(&self.path);
+        let record = Record { path: self.path.to_string(), kind: EventKind::RequestWithdrawn };
+        // What this poll has begun of it, and not ended, is as if it had not been.
+        inner.batch.retain(|other| *other.path != *self.path || other.kind.is_result());
+        let is_in_batch = inner.batch.iter().any(|other| *other.path == *self.path);
+        match recorded {
+            _ if is_withdrawn => {}
+            // It is being stopped. Where its run is retried, it goes on with all that it had asked for.
+            _ if self.attempt.is_stopped() => {}
+            IsRecorded::No => {}
+            IsRecorded::InThisPoll if !is_in_batch => {}
+            // Behind what this poll records of it.
+            _ if is_in_batch => {
+                inner.dropped.insert(Arc::clone(&self.path));
+                inner.batch.push(record);
+                inner.flushes += 1;
+            }
+            _ if inner.is_polled => {
+                inner.dropped.insert(Arc::clone(&self.path));
+                inner.withdrawals.push(record);
+                inner.flushes += 1;
+            }
+            _ => {
+                inner.dropped.insert(Arc::clone(&self.path));
+                drop(inner);
+                self.attempt.push_now(vec![record]);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What is done for a request outside of the body.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures::future::BoxFuture;
+
+/// Work for a request that is done outside of the body: a child, a timer. It is dropped with the request.
+#[derive(Clone)]
+pub(crate) struct RequestTask(Arc<Mutex<Work>>);
+
+struct Work {
+    future: Option<BoxFuture<'static, ()>>,
+    waker: Option<Waker>,
+}
+
+impl RequestTask {
+    pub(super) fn new(work: BoxFuture<'static, ()>) -> Self {
+        RequestTask(Arc::new(Mutex::new(Work { future: Some(work), waker: None })))
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn abort(&self) {
+        let (future, waker) = {
+            let mut work = self.work();
+            (work.future.take(), work.waker.take())
+        };
+        drop(future);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Future for RequestTask {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<()> {
+        let mut work = self.work();
+        let Some(future) = &mut work.future else { return Poll::Ready(()) };
+        let polled = future.as_mut().poll(waker);
+        if polled.is_ready() {
+            work.future = None;
+        } else if !work.waker.as_ref().is_some_and(|known| known.will_wake(waker.waker())) {
+            work.waker = Some(waker.waker().clone());
+        }
+        polled
+    }
+}

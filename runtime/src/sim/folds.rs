@@ -1,0 +1,167 @@
+//! The records of a run, folded one by one as they are made, by the function that the engine uses: for the run itself, and
+//! for each child that is a workflow. What a live run holds has to be the same at every commit.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Map;
+
+use super::behaviour;
+use super::bodies::definition;
+use super::scenario::Scenario;
+use super::sites::Sites;
+use crate::compile::Executable;
+use crate::core::{Derived, Run};
+use crate::driver::{Desk, NoValues, Replay, Taken, derived_record, empty};
+use crate::engine::effective;
+use crate::event::EventKind;
+use crate::store::{Record, Stored};
+use crate::table::{BoxValue, Definition};
+
+/// Folds the records of one run.
+pub(super) struct Folds {
+    scenario: Scenario,
+    sites: Arc<Sites>,
+    root: Arc<Definition>,
+    jobs: Vec<Arc<Definition>>,
+    history: Vec<Stored>,
+    /// By the path of the child; that of the run itself is empty.
+    folds: BTreeMap<String, Replay<()>>,
+    /// The fold of the run that all records are shown to, as where a run is resumed; and what nodes have asked for.
+    whole: Option<(Replay<()>, Desk)>,
+}
+
+impl Folds {
+    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>) -> Folds {
+        Folds {
+            scenario: scenario.clone(),
+            sites: Arc::clone(sites),
+            root: definition(&scenario.flow),
+            jobs: scenario.jobs.iter().map(definition).collect(),
+            history: Vec::new(),
+            folds: BTreeMap::new(),
+            whole: None,
+        }
+    }
+
+    /// The fold of the run, or of a child of it.
+    pub(super) fn of(&self, child: Option<&str>) -> Option<&Run<()>> {
+        self.folds.get(child.unwrap_or_default()).map(|fold| &fold.run)
+    }
+
+    /// Takes the next record. Returns what follows from it and is not recorded.
+    ///
+    /// # Errors
+    /// Where it is impossible.
+    pub(super) fn take(&mut self, stored: &Stored) -> Result<Vec<Record>, String> {
+        self.history.push(stored.clone());
+        if let EventKind::RunRetried { .. } = stored.record.kind {
+            self.folds.clear();
+            self.whole = None;
+            for stored in effective(self.history.clone()) {
+                self.fold(&stored)?;
+            }
+            return Ok(Vec::new());
+        }
+        self.fold(stored)
+    }
+
+    /// What nodes have asked for, by path.
+    pub(super) fn requests(&self) -> Vec<(String, String)> {
+        self.whole.as_ref().map(|(_, desk)| desk.snapshot()).unwrap_or_default()
+    }
+
+    fn fold(&mut self, stored: &Stored) -> Result<Vec<Record>, String> {
+        self.fold_requests(stored)?;
+        let (path, kind) = (&stored.record.path, &stored.record.kind);
+        if let EventKind::RunStarted { input, state, .. } = kind {
+            let root = Arc::clone(&self.root);
+            return self.begin(String::new(), &root, Box::new(input.clone()), state.clone(), None);
+        }
+        let is_node = self.sites.is_node(path);
+        if let (EventKind::RunCancelling, Some(_)) = (kind, self.sites.which_job(path)) {
+            return self.take_in(path.clone(), stored);
+        }
+        let mut derived = match (self.sites.job(path), is_node) {
+            (Some(job), true) => self.take_in(job.to_owned(), stored)?,
+            // What is asked for in a job says nothing about the graph of the job.
+            (Some(_), false) => Vec::new(),
+            (None, _) => self.take_in(String::new(), stored)?,
+        };
+        if let (EventKind::NodeStarted { inside: Some(_), .. }, false) = (kind, is_node)
+            && let Some(which) = self.sites.which_job(path)
+        {
+            let job = Arc::clone(&self.jobs[which]);
+            let input = behaviour::job_gets(&self.scenario, path);
+            derived.extend(self.begin(path.clone(), &job, Box::new(input), Map::new(), Some(path.clone()))?);
+        }
+        Ok(derived)
+    }
+
+    /// As the driver does it where it resumes a run.
+    fn fold_requests(&mut self, stored: &Stored) -> Result<(), String> {
+        if let EventKind::RunStarted { input, state, .. } = &stored.record.kind {
+            let mut replay = started(&self.root, Box::new(input.clone()), state.clone(), None)?;
+            replay.run.take_derived();
+            self.whole = Some((replay, Desk::default()));
+            return Ok(());
+        }
+        let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
+        desk.restore_questions(std::slice::from_ref(stored));
+        let executable = Executable::of(&self.root);
+        let taken = replay.take(stored.clone(), &mut NoValues(executable));
+        match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {
+            Taken::Request { stored, .. } => desk.restore(*stored),
+            Taken::Applied(Some((path, Some(of_requests)))) => of_requests.settle(desk, &path),
+            Taken::Applied(_) | Taken::Nothing => {}
+        }
+        replay.run.take_end();
+        for (place, what) in replay.run.take_derived() {
+            if what == Derived::Cancelled {
+                desk.forget_below(&place.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        at: String,
+        definition: &Arc<Definition>,
+        input: BoxValue,
+        state: Map<String, serde_json::Value>,
+        prefix: Option<String>,
+    ) -> Result<Vec<Record>, String> {
+        let mut replay = started(definition, input, state, prefix)?;
+        let derived = take_derived(&mut replay);
+        self.folds.insert(at, replay);
+        Ok(derived)
+    }
+
+    fn take_in(&mut self, job: String, stored: &Stored) -> Result<Vec<Record>, String> {
+        let definition =
+            if job.is_empty() { &self.root } else { &self.jobs[self.sites.which_job(&job).ok_or("no job")?] };
+        let executable = Executable::of(definition);
+        let Some(replay) = self.folds.get_mut(&job) else { return Ok(Vec::new()) };
+        replay.take(stored.clone(), &mut NoValues(executable)).map_err(|halt| format!("is impossible: {halt:?}"))?;
+        Ok(take_derived(replay))
+    }
+}
+
+fn started(
+    definition: &Arc<Definition>,
+    input: BoxValue,
+    state: Map<String, serde_json::Value>,
+    prefix: Option<String>,
+) -> Result<Replay<()>, String> {
+    let executable = Executable::of(definition);
+    let started = (definition.start)(input);
+    let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
+    let run = Run::new(Arc::clone(&executable.program), 0, true, state, prefix);
+    let replay = Replay::new(run, &executable, definition, empty(started.choice, edges));
+    replay.map_err(|halt| format!("cannot begin: {halt:?}"))
+}
+
+fn take_derived(replay: &mut Replay<()>) -> Vec<Record> {
+    replay.run.take_derived().into_iter().map(|(place, what)| derived_record(&place, what)).collect()
+}
