@@ -264,7 +264,7 @@ impl Attempt {
         let listens = self.token.get().is_some();
         self.token().cancel();
         if let Some(requests) = self.requests.get() {
-            requests.own_waker().wake_by_ref();
+            requests.waker.wake_body();
         }
         listens
     }
@@ -275,7 +275,7 @@ impl Attempt {
         let mut cancelled = pin!(token.cancelled());
         poll_fn(|waker| {
             // Its driver wakes the body, which may leave the memory meanwhile. A child is told by its parent's token.
-            let is_body = self.requests.get().is_some_and(|own| waker.waker().will_wake(own.own_waker()));
+            let is_body = self.requests.get().is_some_and(|requests| requests.is_own(waker.waker()));
             match token.is_cancelled() {
                 true => Poll::Ready(()),
                 false if is_body && self.parent.is_none() => Poll::Pending,

@@ -52,6 +52,12 @@ use crate::state::{Part, State};
 /// A request whose future is dropped is withdrawn, and one that is made again is open again. A request is never ready when
 /// it is polled for the first time. What is not a request is not recorded: a `select!` between two sockets is decided anew
 /// by a node that starts again, so put each of them into a [`step`](Self::step).
+///
+/// # Tasks
+/// A clone can be moved into a task that the node spawns. What the task requests belongs to the node, under the same rules.
+/// When the node has ended, a step of such a task returns a [`Fault`], and every other request of it is pending for ever.
+/// Await the handles of such tasks: a run may be unloaded while a task works that its node does not wait for, and the node
+/// then spawns it again.
 pub struct Context(pub(crate) Arc<Attempt>);
 
 impl Clone for Context {
@@ -157,6 +163,10 @@ impl Context {
         let attempt = Arc::clone(&self.0);
         async move {
             attempt.draft().fault.get_or_insert(fault);
+            // It may be called by a task that the body has spawned.
+            if let Some(requests) = attempt.requests.get() {
+                requests.waker.wake_body();
+            }
             drop(attempt);
             std::future::pending().await
         }

@@ -204,10 +204,13 @@ impl Asked {
                 return given;
             }
         };
-        let (given, is_recorded) = {
+        let tried = {
             let _step = self.parent.step_begins();
             // Boxed: one whose result is on record is as small as it can be.
-            Box::pin(self.tried(work, item)).await
+            held.while_it_lasts(Box::pin(self.tried(work, item))).await
+        };
+        let Some((given, is_recorded)) = tried else {
+            return Err(self.fault("was under way when its node ended".to_owned()).into());
         };
         if is_recorded {
             held.result().await;

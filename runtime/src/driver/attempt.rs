@@ -253,11 +253,14 @@ impl<T: From<Fault>> Running<'_, T> {
                     return Poll::Pending;
                 }
                 may_poll = false;
-                requests.begin_poll();
-                let polled = match beside.has_own_waker {
-                    true => self.poll_body(&mut Waker::from_waker(requests.own_waker())),
-                    false => self.poll_body(waker),
+                let own = requests.begin_poll(beside.has_own_waker);
+                let polled = match &own {
+                    Some(own) => self.poll_body(&mut Waker::from_waker(own)),
+                    None => self.poll_body(waker),
                 };
+                if let Some(own) = own {
+                    requests.end_with_own(own);
+                }
                 if polled.is_ready() {
                     return polled;
                 }
@@ -274,12 +277,8 @@ impl<T: From<Fault>> Running<'_, T> {
                 requests.waker.works();
                 return Poll::Pending;
             }
-            if beside.has_own_waker && requests.is_idle() {
-                let records = requests.rest(|| attempt.run.desk().open_requests(&attempt.path()));
-                if !records.is_empty() {
-                    attempt.push_now(records);
-                    continue;
-                }
+            if attempt.reopen() || (beside.has_own_waker && requests.is_idle() && attempt.withdraw_left()) {
+                continue;
             }
             if !requests.has_open() {
                 requests.waker.works();

@@ -193,7 +193,7 @@ impl Desk {
         let holder = inner.holders.get(path).map(|holder| Arc::clone(&holder.attempt));
         drop(inner);
         if let Some(attempt) = holder {
-            attempt.requests().deliver(path, number);
+            attempt.requests().deliver(path, true);
         }
     }
 
@@ -242,6 +242,11 @@ impl Desk {
         if inner.holders.get(path).is_some_and(|holder| Arc::ptr_eq(&holder.attempt, attempt)) {
             inner.holders.remove(path);
         }
+    }
+
+    /// The number of the record with the result of a request, if that is recorded and was not withdrawn.
+    pub(crate) fn result(&self, path: &str) -> Option<u64> {
+        self.inner().items.get(path).filter(|item| item.is_settled()).and_then(|item| item.result)
     }
 
     /// The requests of the attempt at `path` that are open on record.

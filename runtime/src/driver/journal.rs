@@ -11,9 +11,11 @@ use std::time::SystemTime;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::closing::is_closing;
 use super::desk::Desk;
 use crate::clock::Clock;
 use crate::event::{Event, EventKind};
@@ -39,6 +41,8 @@ pub(crate) struct Journal {
     pub(crate) owner: Owner,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Clock,
+    /// The one in which its nodes run.
+    runtime: Option<Handle>,
     inner: Mutex<Inner>,
     watchers: AtomicUsize,
     progress: watch::Sender<Progress>,
@@ -49,7 +53,8 @@ pub(crate) struct Journal {
     /// Wakes the driver of the run.
     pub(crate) driver: AtomicWaker,
     stopped: AtomicBool,
-    /// Whether somebody has left an append halfway, which nobody else may be waiting for.
+    /// Whether its driver is to look after the journal: somebody has left an append halfway, which nobody else may be
+    /// waiting for, or the run was at rest and something was pushed.
     unfinished: AtomicBool,
 }
 
@@ -98,9 +103,10 @@ struct Derived {
 }
 
 impl Inner {
-    fn push(&mut self, record: Record) {
+    /// Whether the run was at rest, and is not any more.
+    fn push(&mut self, record: Record) -> bool {
         if self.ended {
-            return;
+            return false;
         }
         let kind = &record.kind;
         let status = match kind {
@@ -110,15 +116,23 @@ impl Inner {
             _ => None,
         };
         self.cancelled |= matches!(kind, EventKind::CancelRequested);
-        if self.rests.take().is_some() {
-            self.header.status = Some((RunStatus::Running, None));
-        }
+        let rested = self.moves();
         if let Some(status) = status {
             self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
             self.ended = true;
         }
         self.pushed += 1;
         self.pending.push(record);
+        rested
+    }
+
+    /// The run is not at rest any more. Whether it was.
+    fn moves(&mut self) -> bool {
+        let rested = self.rests.take().is_some();
+        if rested {
+            self.header.status = Some((RunStatus::Running, None));
+        }
+        rested
     }
 }
 
@@ -129,6 +143,7 @@ pub(crate) struct Watch {
 }
 
 impl Journal {
+    /// Of a run whose nodes run in the tokio runtime that this is called in.
     pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
         let inner = Inner {
             pending: Vec::new(),
@@ -153,6 +168,7 @@ impl Journal {
             owner,
             store,
             clock,
+            runtime: Handle::try_current().ok(),
             inner: Mutex::new(inner),
             watchers: AtomicUsize::new(0),
             progress,
@@ -171,7 +187,25 @@ impl Journal {
     /// Adds a record behind those that were pushed before. After the last one of the run there is none: what a node
     /// still says is dropped.
     pub(crate) fn push(&self, path: String, kind: EventKind) {
-        self.inner().push(Record { path, kind });
+        self.push_to(&mut self.inner(), Record { path, kind });
+    }
+
+    fn push_to(&self, inner: &mut Inner, record: Record) {
+        if inner.push(record) {
+            self.rests_no_more();
+        }
+    }
+
+    /// Nothing else need come of what has changed: its driver looks whether the run is at rest again.
+    fn rests_no_more(&self) {
+        self.unfinished.store(true, Ordering::Release);
+        self.driver.wake();
+    }
+
+    /// Whether the header says that the run rests, or nothing can be said any more.
+    pub(crate) fn rests(&self) -> bool {
+        let inner = self.inner();
+        inner.ended || inner.rests.is_some()
     }
 
     /// Adds what a node records of its requests, in one commit.
@@ -181,7 +215,7 @@ impl Journal {
         }
         let mut inner = self.inner();
         for record in records {
-            inner.push(record);
+            self.push_to(&mut inner, record);
         }
     }
 
@@ -193,7 +227,7 @@ impl Journal {
         if inner.ended || !self.desk.is_being_answered(&path) {
             return false;
         }
-        inner.push(Record { path, kind: EventKind::Answered { answer } });
+        self.push_to(&mut inner, Record { path, kind: EventKind::Answered { answer } });
         true
     }
 
@@ -202,7 +236,7 @@ impl Journal {
     pub(crate) fn push_with(&self, record: Option<Record>, derived: Vec<Record>) {
         let mut inner = self.inner();
         if let Some(record) = record {
-            inner.push(record);
+            self.push_to(&mut inner, record);
         }
         let behind = inner.pending.len();
         if behind > 0 || inner.in_flight.is_some() {
@@ -296,11 +330,28 @@ impl Journal {
                 }
                 match &inner.in_flight {
                     Some(in_flight) => in_flight.clone(),
+                    None if self.is_spoilt(&inner.pending) => {
+                        drop(inner);
+                        self.halt(Halt::ShutDown);
+                        return Err(Halt::ShutDown);
+                    }
                     None => self.begin(&mut inner),
                 }
             };
             in_flight.await;
         }
+    }
+
+    /// Whether records say that something has failed or was dropped because the runtime drops its tasks: those that a node
+    /// has spawned may be dropped before the run itself. Such a run goes on in the next process as after a crash.
+    fn is_spoilt(&self, records: &[Record]) -> bool {
+        let may_follow_from_it = |record: &Record| {
+            matches!(
+                record.kind,
+                EventKind::NodeFailed { .. } | EventKind::RunFailed { .. } | EventKind::RequestWithdrawn
+            )
+        };
+        records.iter().any(may_follow_from_it) && self.runtime.as_ref().is_some_and(is_closing)
     }
 
     /// Begins to append what is pending.
@@ -376,8 +427,8 @@ impl Journal {
             told.push(stored);
         }
         // It may have to move again, and says that it rests when it does.
-        if !told.is_empty() && inner.rests.take().is_some() {
-            inner.header.status = Some((RunStatus::Running, None));
+        if !told.is_empty() && inner.moves() {
+            self.rests_no_more();
         }
         let is_halted = inner.halted.is_some();
         for stored in &told {
@@ -396,7 +447,7 @@ impl Journal {
         self.driver.wake();
     }
 
-    /// Whether an append was left halfway.
+    /// Whether its driver is to look after it.
     pub(crate) fn take_unfinished(&self) -> bool {
         self.unfinished.load(Ordering::Relaxed) && self.unfinished.swap(false, Ordering::AcqRel)
     }

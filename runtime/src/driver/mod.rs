@@ -2,6 +2,7 @@
 
 mod attempt;
 mod catch;
+mod closing;
 mod desk;
 mod effects;
 mod event_codec;
@@ -20,9 +21,7 @@ mod tree;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
-#[cfg(test)]
-pub(crate) use desk::Desk;
-pub(crate) use desk::{Fits, Item, Misfit, below};
+pub(crate) use desk::{Desk, Fits, Item, Misfit, below};
 pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 pub(crate) use journal::{Journal, Progress};
 #[cfg(test)]

@@ -261,7 +261,7 @@ impl Driver {
                 if is_stopped {
                     break Ending::Halted(Halt::ShutDown);
                 }
-                if self.still_at == Some(self.shared.pulse.generation()) && journal.desk.has_open_questions() {
+                if self.shared.pulse.waits(self.still_at) && journal.desk.has_open_questions() {
                     self.says_that_it_waits = true;
                     journal.set_progress(Progress::Waiting);
                 } else if std::mem::take(&mut self.says_that_it_waits) {
@@ -293,8 +293,14 @@ impl Driver {
             }
             self.until_yield = self.until_yield.saturating_sub(1);
         };
+        let shared = self.is_whole.then(|| Arc::clone(&self.shared));
         // Whatever a destructor says now, the run has ended as it has.
         let _ended_already = caught(|| drop(self));
+        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
+        // elsewhere.
+        if let Some(shared) = shared {
+            shared.until_alone().await;
+        }
         ending
     }
 
@@ -397,7 +403,8 @@ impl Driver {
         for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
             let UnderWay { task, running, attempt, beat } = under_way;
             let polled = Arc::clone(&attempt);
-            let handle = tasks.spawn(async move { (task, running.until_over(Some(polled)).await) });
+            let running = async move { (task, running.until_over(Some(polled)).await) };
+            let handle = tasks.spawn(self.shared.track(running));
             self.spawned.insert(Spawned { task, handle, attempt, beat, is_dropped: false });
         }
     }
@@ -410,7 +417,8 @@ impl Driver {
                 journal.driver.register(waker.waker());
                 journal.is_stopped() || journal.take_unfinished()
             });
-            if has_to_look || self.shared.pulse.take_said() {
+            let has_moved = self.says_that_it_waits && self.still_at != Some(self.shared.pulse.generation());
+            if has_to_look || has_moved || self.shared.pulse.take_said() {
                 return Poll::Ready(Occurrence::Said);
             }
         }
@@ -489,6 +497,17 @@ impl Driver {
         match caught(|| self.timers.poll_next(waker)) {
             Ok(timer) => timer.map(Occurrence::Timer),
             Err(fault) => Poll::Ready(Occurrence::Broken(fault)),
+        }
+    }
+}
+
+/// What has a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.
+impl Drop for Driver {
+    fn drop(&mut self) {
+        for attempt in self.spawned.attempts() {
+            if let Some(requests) = attempt.requests.get() {
+                requests.over();
+            }
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
+use std::future::Future;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
 
 use super::desk::Desk;
 use super::journal::Journal;
@@ -128,6 +130,8 @@ pub(crate) struct Shared {
     /// What nodes have asked for where there is no journal; made by the first request.
     desk: OnceLock<Box<Desk>>,
     pub(crate) pulse: Pulse,
+    /// Attempts with a task of their own, in a run whose driver is awaited to its end.
+    under_way: OnceLock<TaskTracker>,
 }
 
 /// How much of a run moves, so that it can be told when nothing does.
@@ -144,6 +148,8 @@ pub(crate) struct Pulse {
     said: AtomicBool,
     /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
     unload: AtomicBool,
+    /// Whether the driver has said that the run waits.
+    says: AtomicBool,
     /// The driver of the run.
     pub(crate) waker: AtomicWaker,
 }
@@ -151,8 +157,20 @@ pub(crate) struct Pulse {
 impl Pulse {
     /// Something moves. It is counted first: whoever reads the new generation sees that something moves, or has.
     pub(crate) fn enter(&self) {
-        self.busy.fetch_add(1, Ordering::AcqRel);
-        self.generation.fetch_add(1, Ordering::AcqRel);
+        let was_busy = self.busy.fetch_add(1, Ordering::AcqRel);
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        if was_busy == 0 && self.says.load(Ordering::SeqCst) && self.says.swap(false, Ordering::SeqCst) {
+            self.waker.wake();
+        }
+    }
+
+    /// Whether the run waits since this generation. From then on its driver is woken when something moves.
+    pub(crate) fn waits(&self, since: Option<u64>) -> bool {
+        if since != Some(self.generation()) {
+            return false;
+        }
+        self.says.store(true, Ordering::SeqCst);
+        since == Some(self.generation.load(Ordering::SeqCst))
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -308,6 +326,7 @@ impl Shared {
             journal: None,
             desk: OnceLock::new(),
             pulse: Pulse::default(),
+            under_way: OnceLock::new(),
         }
     }
 
@@ -320,6 +339,7 @@ impl Shared {
             journal: Some(journal),
             desk: OnceLock::new(),
             pulse: Pulse::default(),
+            under_way: OnceLock::new(),
         }
     }
 
@@ -333,6 +353,7 @@ impl Shared {
             journal: None,
             desk: OnceLock::new(),
             pulse: Pulse::default(),
+            under_way: OnceLock::new(),
         }
     }
 
@@ -358,6 +379,23 @@ impl Shared {
 
     pub(crate) fn records(&self) -> bool {
         self.journal.is_some()
+    }
+
+    /// Counts an attempt with a task of its own until that is gone.
+    pub(crate) fn track<F: Future>(&self, attempt: F) -> impl Future<Output = F::Output> + use<F> {
+        let tracker = self.records().then(|| self.under_way.get_or_init(TaskTracker::new).token());
+        async move {
+            let _counted = tracker;
+            attempt.await
+        }
+    }
+
+    /// Resolves when all attempts with a task of their own are gone.
+    pub(crate) async fn until_alone(&self) {
+        if let Some(under_way) = self.under_way.get() {
+            under_way.close();
+            under_way.wait().await;
+        }
     }
 
     pub(crate) fn is_watched(&self) -> bool {

@@ -38,6 +38,10 @@ impl SpawnedTasks {
         self.count == 0
     }
 
+    pub(super) fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.places.iter().flatten().map(|spawned| &*spawned.attempt)
+    }
+
     pub(super) fn get(&self, task: TaskId) -> Option<&Spawned> {
         self.places.get(task.slot())?.as_ref().filter(|spawned| spawned.task == task)
     }

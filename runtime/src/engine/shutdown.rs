@@ -5,8 +5,9 @@ use crate::driver::Progress;
 
 impl Engine {
     /// Stops all runs and releases them, so another process can resume them immediately. Call it before the process
-    /// ends: dropping a tokio runtime takes timers and sockets away from running nodes, and the errors that they return
-    /// then would be recorded.
+    /// ends. A tokio runtime that is dropped first takes timers, sockets and spawned tasks away from running nodes. Nodes
+    /// that fail because of that are not recorded as failed; but a node that makes an output of such an error is recorded
+    /// with that output.
     ///
     /// Outputs that nodes have already returned are recorded. Running nodes are dropped at their `.await`, and start
     /// again when the run is resumed ([`recover`](Self::recover)); a node that does not await is waited for. Waiting

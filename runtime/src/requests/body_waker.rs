@@ -1,11 +1,11 @@
 //! What the body of an attempt is woken by.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-use crate::driver::{Shared, WaitingAttempts};
+use crate::driver::{Desk, Shared, WaitingAttempts};
 
 /// What the body of an attempt is woken by, and whether it waits.
 ///
@@ -26,19 +26,66 @@ struct Activity {
     is_over: bool,
 }
 
-impl Wake for BodyWaker {
+/// The body's waker as futures hold it.
+pub(super) struct LentWaker(Arc<BodyWaker>);
+
+impl Wake for LentWaker {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+        self.0.wake_body();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let mut activity = self.activity();
-        if !activity.is_over {
-            activity.is_woken = true;
-            self.set_waits(&mut activity, false);
+        self.0.wake_body();
+    }
+}
+
+/// The last of them is gone, on whatever thread: from here on only requests can wake the body.
+impl Drop for LentWaker {
+    fn drop(&mut self) {
+        self.0.look_again();
+    }
+}
+
+/// The waker that the body is polled with. Nothing of it is kept between polls while futures hold it, so that it is known
+/// when the last of them drops it.
+pub(super) enum OwnWaker {
+    Kept(Arc<LentWaker>, Waker),
+    Lent(Weak<LentWaker>),
+}
+
+impl OwnWaker {
+    pub(super) fn new(body: &Arc<BodyWaker>) -> Self {
+        let lent = Arc::new(LentWaker(Arc::clone(body)));
+        OwnWaker::Kept(Arc::clone(&lent), Waker::from(lent))
+    }
+
+    /// For a poll of the body.
+    pub(super) fn begin(&mut self, body: &Arc<BodyWaker>) -> Waker {
+        let lent = match self {
+            OwnWaker::Kept(_, waker) => return waker.clone(),
+            OwnWaker::Lent(lent) => lent.upgrade().unwrap_or_else(|| Arc::new(LentWaker(Arc::clone(body)))),
+        };
+        let waker = Waker::from(Arc::clone(&lent));
+        *self = OwnWaker::Kept(lent, waker.clone());
+        waker
+    }
+
+    /// After a poll of the body.
+    pub(super) fn end(&mut self) {
+        if self.is_unused() {
+            return;
         }
-        drop(activity);
-        self.task.wake();
+        if let OwnWaker::Kept(lent, _) = self {
+            *self = OwnWaker::Lent(Arc::downgrade(lent));
+        }
+    }
+
+    /// Whether no future holds it.
+    pub(super) fn is_unused(&self) -> bool {
+        match self {
+            OwnWaker::Kept(lent, _) => Arc::strong_count(lent) == 2,
+            OwnWaker::Lent(lent) => lent.strong_count() == 0,
+        }
     }
 }
 
@@ -72,8 +119,24 @@ impl BodyWaker {
         self.task.register(task);
     }
 
-    /// Has the task that polls the body look at its requests.
-    pub(super) fn wake_task(&self) {
+    pub(super) fn desk(&self) -> &Desk {
+        self.run.desk()
+    }
+
+    /// Has the body polled.
+    pub(crate) fn wake_body(&self) {
+        let mut activity = self.activity();
+        if !activity.is_over {
+            activity.is_woken = true;
+            self.set_waits(&mut activity, false);
+        }
+        drop(activity);
+        self.task.wake();
+    }
+
+    /// Has the task that polls the body look at its requests. Until it has, the body does not count as waiting.
+    pub(super) fn look_again(&self) {
+        self.works();
         self.task.wake();
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -43,48 +44,34 @@ impl Held {
             return Err(Fault::Context { message });
         }
         let is_polled = inner.is_polled;
-        let Inner { held, withdrawals, batch, dropped, flushes, .. } = &mut *inner;
+        let Inner { held, counts, withdrawals, batch, results, .. } = &mut *inner;
         let Entry::Vacant(place) = held.entry(Arc::clone(&path)) else {
             let message = format!("duplicate request `{path}` in one node; give each call a unique `.key(..)`");
             return Err(Fault::Context { message });
         };
+        // What is dropped and asked for again in one poll was not dropped.
+        let is_other = |record: &Record| *record.path != *path || record.kind != EventKind::RequestWithdrawn;
+        withdrawals.retain(is_other);
+        batch.retain(is_other);
         // Under the lock: what is recorded from here on is delivered.
-        let mut item = attempt.run.desk().hold(&path, attempt, fits);
-        let mut reopened = None;
-        if dropped.remove(&path) {
-            // What is dropped and asked for again in one poll was not dropped.
-            let is_other = |record: &Record| *record.path != *path || record.kind != EventKind::RequestWithdrawn;
-            withdrawals.retain(is_other);
-            batch.retain(is_other);
-            // The body has gone on since it dropped it, and need not come to rest first.
-            if let Some(item) = item.as_mut().filter(|item| item.withdrawn) {
-                (item.withdrawn, item.result) = (false, None);
-                reopened = Some(Record { path: path.to_string(), kind: EventKind::RequestReopened });
-            }
-        }
-        let is_recorded = item.as_ref().is_some_and(|item| item.is_recorded());
+        let item = attempt.run.desk().hold(&path, attempt, fits);
         let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
+        let is_recorded = item.as_ref().is_some_and(|item| item.is_recorded());
         let result = item.as_ref().and_then(|item| item.result).filter(|_| !is_withdrawn);
-        place.insert(HeldState {
+        let held = place.insert(HeldState {
             recorded: if is_recorded { IsRecorded::Yes } else { IsRecorded::No },
             result,
             is_ready: false,
             is_withdrawn,
             waker: None,
         });
-        if is_polled && let Some(record) = reopened.take() {
-            *flushes += 1;
-            batch.push(record);
-        }
-        inner.open_count += usize::from(!is_withdrawn);
-        inner.withdrawn_count += usize::from(is_withdrawn);
+        counts.add(held);
         if let Some(number) = result {
-            inner.results.insert((number, Arc::clone(&path)));
+            results.insert((number, Arc::clone(&path)));
         }
         drop(inner);
-        attempt.push_now(reopened.into_iter().collect());
         if !is_polled {
-            requests.waker.wake_task();
+            requests.changed();
         }
         let is_settled = result.is_some();
         Ok((Held { attempt: Arc::clone(attempt), path, task: None, is_settled, is_taken: false }, item))
@@ -113,11 +100,11 @@ impl Held {
         poll_fn(move |waker| {
             let requests = self.attempt.requests();
             let mut inner = requests.inner();
-            let Some(held) = inner.held.get_mut(&self.path) else { return Poll::Pending };
+            let Some(held) = inner.held.get(&self.path) else { return Poll::Pending };
             if is_so(held) {
                 return Poll::Ready(());
             }
-            held.waker = (!waker.waker().will_wake(&requests.own)).then(|| waker.waker().clone());
+            inner.waits_with(&self.path, waker.waker());
             Poll::Pending
         })
     }
@@ -144,8 +131,25 @@ impl Held {
             inner.is_polled
         };
         if !is_polled {
-            requests.waker.wake_task();
+            requests.changed();
         }
+    }
+
+    /// Resolves to `None` if the attempt ends before this is done.
+    pub(crate) async fn while_it_lasts<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        poll_fn(|waker| {
+            if let Poll::Ready(done) = work.as_mut().poll(waker) {
+                return Poll::Ready(Some(done));
+            }
+            let mut inner = self.attempt.requests().inner();
+            if inner.is_over {
+                return Poll::Ready(None);
+            }
+            inner.waits_with(&self.path, waker.waker());
+            Poll::Pending
+        })
+        .await
     }
 
     /// Its result is taken.
@@ -189,20 +193,14 @@ impl Drop for Held {
             IsRecorded::InThisPoll if !is_in_batch => {}
             // Behind what this poll records of it.
             _ if is_in_batch => {
-                inner.dropped.insert(Arc::clone(&self.path));
                 inner.batch.push(record);
                 inner.flushes += 1;
             }
             _ if inner.is_polled => {
-                inner.dropped.insert(Arc::clone(&self.path));
                 inner.withdrawals.push(record);
                 inner.flushes += 1;
             }
-            _ => {
-                inner.dropped.insert(Arc::clone(&self.path));
-                drop(inner);
-                self.attempt.push_now(vec![record]);
-            }
+            _ => self.attempt.push_all(inner, vec![record]),
         }
     }
 }

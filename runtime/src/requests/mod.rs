@@ -8,15 +8,14 @@
 //!    ready; the next one after the body has returned `Pending` again.
 //! 3. A request that is dropped before its result was taken is withdrawn. That is recorded in the same commit as what the
 //!    poll asks for, and before it. A body that asks for it again when it runs again waits.
-//! 4. When a body is at rest (nothing is ready, nothing of its own can wake it), what is open and not held is withdrawn,
-//!    and what is held and was withdrawn is reopened.
+//! 4. When a body has returned `Pending` and has seen all results that are recorded, what it holds and was withdrawn is
+//!    reopened. What is open and was never held is withdrawn when nothing of its own can wake the body, either.
 //!
-//! A body that drops a request and asks for it again without having been started anew has gone on since. In the same poll,
-//! that is as if it had not dropped it; in a later one it is reopened at once, whether the body rests or not: a question
-//! under a timer of the body's own would never be open again.
+//! What is dropped and asked for again in one poll was not dropped.
 //!
-//! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], [`Attempt::push_batch`] and
-//! [`Requests::rest`] between two polls.
+//! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], [`Attempt::push_batch`],
+//! [`Attempt::reopen`] and [`Attempt::withdraw_left`] between two polls. Tasks that the node has spawned hold and drop
+//! requests at any time. What is held changes together with what is pushed of it, under one lock.
 
 mod body_waker;
 mod held;
@@ -27,9 +26,10 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
 pub(crate) use body_waker::BodyWaker;
+use body_waker::OwnWaker;
 pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
@@ -41,25 +41,31 @@ use crate::store::Record;
 /// The requests of one attempt.
 pub(crate) struct Requests {
     pub(crate) waker: Arc<BodyWaker>,
-    /// The same as a waker.
-    own: Waker,
+    own: Mutex<OwnWaker>,
     inner: Mutex<Inner>,
+    /// What has got a result since this was last looked at. Filled under the lock of the journal, which is taken under that
+    /// of `inner`.
+    delivered: Mutex<Vec<Delivered>>,
+}
+
+/// A request that has got a result.
+struct Delivered {
+    path: String,
+    /// Whether the result is recorded: what is told to stop leaves none.
+    is_recorded: bool,
 }
 
 #[derive(Default)]
 struct Inner {
     /// By path: the requests that are held, and those whose result was taken.
     held: HashMap<Arc<str>, HeldState>,
-    /// How many of them the body waits for.
-    open_count: usize,
+    counts: Counts,
     /// Recorded results that are not ready yet, in the order of their record numbers.
     results: BTreeSet<(u64, Arc<str>)>,
-    /// What this run of the body has dropped without having taken its result.
-    dropped: HashSet<Arc<str>>,
-    /// How many of those that are held are withdrawn.
-    withdrawn_count: usize,
     /// Whether the body is being polled.
     is_polled: bool,
+    /// What it is being polled with.
+    own: Option<Waker>,
     /// Whether the body has ended, or is being dropped.
     is_over: bool,
     has_rested: bool,
@@ -92,20 +98,62 @@ impl HeldState {
     }
 }
 
+/// How many of the requests that are held are in a certain state.
+#[derive(Default)]
+struct Counts {
+    /// The body waits for them.
+    open: usize,
+    withdrawn: usize,
+    /// They have just been asked for, and nothing of them is pushed yet.
+    unrecorded: usize,
+}
+
+impl Counts {
+    fn add(&mut self, held: &HeldState) {
+        self.each(held, |count| *count += 1);
+    }
+
+    fn subtract(&mut self, held: &HeldState) {
+        self.each(held, |count| *count -= 1);
+    }
+
+    fn each(&mut self, held: &HeldState, change: impl Fn(&mut usize)) {
+        if held.is_open() {
+            change(&mut self.open);
+        }
+        if held.is_open() && held.recorded == IsRecorded::No {
+            change(&mut self.unrecorded);
+        }
+        if held.is_withdrawn {
+            change(&mut self.withdrawn);
+        }
+    }
+}
+
 impl Inner {
+    fn is_own(&self, waker: &Waker) -> bool {
+        self.own.as_ref().is_some_and(|own| own.will_wake(waker))
+    }
+
     fn change<T>(&mut self, path: &str, change: impl FnOnce(&mut HeldState) -> T) -> Option<T> {
         let held = self.held.get_mut(path)?;
-        let (was_open, was_withdrawn) = (held.is_open(), held.is_withdrawn);
+        self.counts.subtract(held);
         let changed = change(held);
-        self.open_count = self.open_count + usize::from(held.is_open()) - usize::from(was_open);
-        self.withdrawn_count = self.withdrawn_count + usize::from(held.is_withdrawn) - usize::from(was_withdrawn);
+        self.counts.add(held);
         Some(changed)
+    }
+
+    /// What polls the request is woken by its own waker where it is not the body.
+    fn waits_with(&mut self, path: &str, waker: &Waker) {
+        let is_own = self.is_own(waker);
+        if let Some(held) = self.held.get_mut(path) {
+            held.waker = (!is_own).then(|| waker.clone());
+        }
     }
 
     fn remove(&mut self, path: &str) {
         if let Some(held) = self.held.remove(path) {
-            self.open_count -= usize::from(held.is_open());
-            self.withdrawn_count -= usize::from(held.is_withdrawn);
+            self.counts.subtract(&held);
         }
     }
 }
@@ -122,45 +170,43 @@ impl Requests {
     /// Made by the body while it is polled.
     pub(crate) fn new(run: &Arc<Shared>, waiting: Option<Arc<WaitingAttempts>>) -> Self {
         let waker = Arc::new(BodyWaker::new(run, waiting));
-        let own = Waker::from(Arc::clone(&waker));
-        Requests { waker, own, inner: Mutex::new(Inner { is_polled: true, ..Inner::default() }) }
+        let own = Mutex::new(OwnWaker::new(&waker));
+        let inner = Mutex::new(Inner { is_polled: true, ..Inner::default() });
+        Requests { waker, own, inner, delivered: Mutex::default() }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the body is polled with.
-    pub(crate) fn own_waker(&self) -> &Waker {
-        &self.own
+    fn own(&self) -> MutexGuard<'_, OwnWaker> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this is what the body is being polled with.
+    pub(crate) fn is_own(&self, waker: &Waker) -> bool {
+        self.inner().is_own(waker)
     }
 
     /// Whether nothing but what the body has asked for can wake it: no socket, timer or channel of the user's has its waker.
     pub(crate) fn is_idle(&self) -> bool {
-        // The one in `waker` and the one in `own`.
-        Arc::strong_count(&self.waker) == 2
+        self.own().is_unused()
     }
 
-    pub(crate) fn begin_poll(&self) {
-        self.inner().is_polled = true;
-    }
-
-    /// After a poll that returned `Pending`: what it is to record, withdrawals first. To be called until there is nothing:
-    /// until then the poll is not over, so that nothing is recorded before it.
-    fn end_poll(&self) -> Vec<Record> {
+    /// The body is polled now, with its own waker if it is to be.
+    pub(crate) fn begin_poll(&self, has_own_waker: bool) -> Option<Waker> {
+        let own = has_own_waker.then(|| self.own().begin(&self.waker));
         let mut inner = self.inner();
-        if inner.withdrawals.is_empty() && inner.batch.is_empty() {
-            inner.is_polled = false;
-            return Vec::new();
-        }
-        let mut records = std::mem::take(&mut inner.withdrawals);
-        records.append(&mut inner.batch);
-        for record in &records {
-            if let Some(held) = inner.held.get_mut(record.path.as_str()) {
-                held.recorded = IsRecorded::Yes;
-            }
-        }
-        records
+        inner.is_polled = true;
+        inner.own.clone_from(&own);
+        own
+    }
+
+    /// It has been polled with its own waker.
+    pub(crate) fn end_with_own(&self, own: Waker) {
+        let in_poll = self.inner().own.take();
+        drop((own, in_poll));
+        self.own().end();
     }
 
     pub(crate) fn take_tasks(&self) -> Vec<RequestTask> {
@@ -170,19 +216,26 @@ impl Requests {
     /// The body has ended, or is dropped now: what it drops from here on is not withdrawn.
     pub(crate) fn over(&self) {
         self.waker.over();
-        let tasks = {
+        let (tasks, wakers) = {
             let mut inner = self.inner();
             inner.is_over = true;
+            inner.own = None;
             inner.withdrawals.clear();
             inner.batch.clear();
-            std::mem::take(&mut inner.tasks)
+            let recording = std::mem::take(&mut inner.recording).into_iter().filter_map(|(_, waker)| waker);
+            let wakers: Vec<Waker> =
+                recording.chain(inner.held.values_mut().filter_map(|held| held.waker.take())).collect();
+            (std::mem::take(&mut inner.tasks), wakers)
         };
         tasks.iter().for_each(RequestTask::abort);
+        // Tasks that the node has spawned.
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Makes the next result ready. Whether there was one.
     pub(crate) fn settle(&self) -> bool {
         let mut inner = self.inner();
+        self.take_delivered(&mut inner);
         while let Some((number, path)) = inner.results.pop_first() {
             let ready = |held: &mut HeldState| {
                 // It may have been dropped meanwhile, and be held again.
@@ -196,24 +249,32 @@ impl Requests {
                 waker.wake();
             }
             // Also where a spawned task takes it: the next one becomes ready after the next poll.
-            self.own.wake_by_ref();
+            self.waker.wake_body();
             return true;
         }
         false
     }
 
-    /// A result was recorded.
-    pub(crate) fn deliver(&self, path: &str, number: u64) {
-        let mut inner = self.inner();
-        let Some((path, held)) = inner.held.get_key_value(path) else { return };
-        if held.is_withdrawn || held.is_ready {
-            return;
+    /// A request has a result.
+    pub(crate) fn deliver(&self, path: &str, is_recorded: bool) {
+        let delivered = Delivered { path: path.to_owned(), is_recorded };
+        self.delivered.lock().unwrap_or_else(PoisonError::into_inner).push(delivered);
+        self.waker.wake_body();
+    }
+
+    fn take_delivered(&self, inner: &mut Inner) {
+        let delivered = std::mem::take(&mut *self.delivered.lock().unwrap_or_else(PoisonError::into_inner));
+        for Delivered { path, is_recorded } in delivered {
+            let Some((path, held)) = inner.held.get_key_value(path.as_str()) else { continue };
+            if held.is_withdrawn || held.is_ready {
+                continue;
+            }
+            let number = if is_recorded { self.waker.desk().result(path) } else { Some(u64::MAX) };
+            let Some(number) = number else { continue };
+            let path = Arc::clone(path);
+            inner.change(&path, |held| held.result = Some(number));
+            inner.results.insert((number, path));
         }
-        let path = Arc::clone(path);
-        inner.change(&path, |held| held.result = Some(number));
-        inner.results.insert((number, path));
-        drop(inner);
-        self.own.wake_by_ref();
     }
 
     /// The number up to which something is to be recorded, where something is to be.
@@ -231,44 +292,29 @@ impl Requests {
         inner.recording = waits;
         drop(inner);
         for (_, waker) in done {
-            waker.as_ref().unwrap_or(&self.own).wake_by_ref();
+            self.wake(waker);
         }
     }
 
-    /// Where the body is at rest: what it does not hold is withdrawn, what it holds is reopened. `open` are the requests of
-    /// the attempt that are recorded as open.
-    pub(crate) fn rest(&self, open: impl FnOnce() -> Vec<String>) -> Vec<Record> {
-        let mut inner = self.inner();
-        let mut records = Vec::new();
-        if !std::mem::replace(&mut inner.has_rested, true) {
-            let is_left = |path: &String| !inner.held.contains_key(path.as_str());
-            let left = open().into_iter().filter(is_left);
-            records.extend(left.map(|path| Record { path, kind: EventKind::RequestWithdrawn }));
+    /// Wakes what polls a request: the body, or something else.
+    fn wake(&self, waker: Option<Waker>) {
+        match waker {
+            Some(waker) => waker.wake(),
+            None => self.waker.wake_body(),
         }
-        if inner.withdrawn_count > 0 {
-            let withdrawn = inner.held.iter().filter(|(_, held)| held.is_withdrawn);
-            let mut reopened: Vec<Arc<str>> = withdrawn.map(|(path, _)| Arc::clone(path)).collect();
-            reopened.sort_unstable();
-            let mut wakers = Vec::new();
-            for path in reopened {
-                wakers.extend(inner.change(&path, |held| {
-                    held.is_withdrawn = false;
-                    held.waker.take()
-                }));
-                records.push(Record { path: path.to_string(), kind: EventKind::RequestReopened });
-            }
-            drop(inner);
-            for waker in wakers {
-                waker.as_ref().unwrap_or(&self.own).wake_by_ref();
-            }
-        }
-        records
+    }
+
+    /// Something has been asked for or pushed outside of a poll of the body, which has to be seen to: it does not wait.
+    fn changed(&self) {
+        self.waker.look_again();
     }
 
     /// Whether something is ready, recorded or executed that the body has not seen the end of.
     pub(crate) fn has_more(&self) -> bool {
-        let inner = self.inner();
-        !inner.results.is_empty() || inner.steps > 0 || inner.flushes > inner.flushed || !inner.tasks.is_empty()
+        let mut inner = self.inner();
+        self.take_delivered(&mut inner);
+        let is_pushing = inner.counts.unrecorded > 0 || inner.flushes > inner.flushed;
+        !inner.results.is_empty() || inner.steps > 0 || is_pushing || !inner.tasks.is_empty()
     }
 
     pub(crate) fn holds_any(&self) -> bool {
@@ -277,7 +323,7 @@ impl Requests {
 
     /// Whether the body waits for something that it has asked for.
     pub(crate) fn has_open(&self) -> bool {
-        self.inner().open_count > 0
+        self.inner().counts.open > 0
     }
 }
 
@@ -291,7 +337,7 @@ impl Drop for StepUnderWay<'_> {
         let is_polled = inner.is_polled;
         drop(inner);
         if !is_polled {
-            self.0.waker.wake_task();
+            self.0.changed();
         }
     }
 }
@@ -305,70 +351,98 @@ impl Attempt {
 
     /// Records something of a request: with all that the present poll of the body records, or at once if the body is not
     /// being polled.
-    pub(crate) fn push(self: &Arc<Self>, path: &str, kind: EventKind) {
-        let record = Record { path: path.to_owned(), kind };
+    pub(crate) fn push(&self, path: &str, kind: EventKind) {
         let requests = self.requests();
         let mut inner = requests.inner();
         if inner.is_over {
             return;
         }
+        let record = Record { path: path.to_owned(), kind };
         if !inner.is_polled {
-            drop(inner);
-            return self.push_now(vec![record]);
+            inner.change(path, |held| held.recorded = IsRecorded::Yes);
+            return self.push_all(inner, vec![record]);
         }
-        if let Some(held) = inner.held.get_mut(path)
-            && held.recorded == IsRecorded::No
-        {
-            held.recorded = IsRecorded::InThisPoll;
-        }
+        inner.change(path, |held| {
+            if held.recorded == IsRecorded::No {
+                held.recorded = IsRecorded::InThisPoll;
+            }
+        });
         inner.flushes += u64::from(is_urgent(&record.kind));
         inner.batch.push(record);
     }
 
-    /// Records something of its requests at once.
-    pub(crate) fn push_now(self: &Arc<Self>, records: Vec<Record>) {
+    /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
+    pub(crate) fn push_batch(&self) {
+        let mut inner = self.requests().inner();
+        inner.is_polled = false;
+        let mut records = std::mem::take(&mut inner.withdrawals);
+        records.append(&mut inner.batch);
+        for record in &records {
+            inner.change(&record.path, |held| held.recorded = IsRecorded::Yes);
+        }
+        self.push_all(inner, records);
+    }
+
+    /// Under the lock: what is held and what is recorded agree whenever somebody looks.
+    fn push_all(&self, mut inner: MutexGuard<'_, Inner>, records: Vec<Record>) {
         if records.is_empty() {
             return;
         }
-        let requests = self.requests();
         let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
-        {
-            let mut inner = requests.inner();
-            for record in &records {
-                if let Some(held) = inner.held.get_mut(record.path.as_str()) {
-                    held.recorded = IsRecorded::Yes;
-                }
-            }
-        }
         match &self.run.journal {
             Some(journal) => journal.push_requests(records),
             None => self.run.desk().keep(&records),
         }
+        inner.flushes += u64::from(is_urgent);
+        drop(inner);
         if is_urgent {
-            requests.inner().flushes += 1;
-            requests.waker.wake_task();
+            self.requests().changed();
         }
     }
 
-    /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
-    pub(crate) fn push_batch(self: &Arc<Self>) {
-        let requests = self.requests();
-        loop {
-            let records = requests.end_poll();
-            if records.is_empty() {
-                return;
-            }
-            self.push_now(records);
+    /// Reopens what is held and was withdrawn. To be called when the body has returned `Pending` and there is no result
+    /// that it has not seen. Whether there was anything.
+    pub(crate) fn reopen(&self) -> bool {
+        let mut inner = self.requests().inner();
+        if inner.counts.withdrawn == 0 {
+            return false;
         }
+        let withdrawn = inner.held.iter().filter(|(_, held)| held.is_withdrawn);
+        let mut paths: Vec<Arc<str>> = withdrawn.map(|(path, _)| Arc::clone(path)).collect();
+        paths.sort_unstable();
+        let reopened = |held: &mut HeldState| {
+            held.is_withdrawn = false;
+            held.waker.take()
+        };
+        let wakers: Vec<_> = paths.iter().filter_map(|path| inner.change(path, reopened)).collect();
+        let record = |path: &Arc<str>| Record { path: path.to_string(), kind: EventKind::RequestReopened };
+        self.push_all(inner, paths.iter().map(record).collect());
+        wakers.into_iter().for_each(|waker| self.requests().wake(waker));
+        true
+    }
+
+    /// Withdraws what an earlier run of the body has asked for and this one does not hold. To be called when nothing but
+    /// its requests can wake the body. Whether there was anything.
+    pub(crate) fn withdraw_left(&self) -> bool {
+        let mut inner = self.requests().inner();
+        if std::mem::replace(&mut inner.has_rested, true) {
+            return false;
+        }
+        let open = self.run.desk().open_requests(&self.path());
+        let left = open.into_iter().filter(|path| !inner.held.contains_key(path.as_str()));
+        let records: Vec<Record> = left.map(|path| Record { path, kind: EventKind::RequestWithdrawn }).collect();
+        let is_any = !records.is_empty();
+        self.push_all(inner, records);
+        is_any
     }
 
     /// Ends the request of a task that records no result, since the attempt is being stopped.
     pub(crate) fn end_without_result(&self, path: &str) {
-        self.requests().deliver(path, u64::MAX);
+        self.requests().deliver(path, false);
     }
 
-    /// Resolves when what was pushed before is recorded.
-    pub(crate) async fn recorded(self: &Arc<Self>) {
+    /// Resolves when what was pushed before is recorded. Never, if the attempt ends before that.
+    pub(crate) async fn recorded(&self) {
         let requests = self.requests();
         let up_to = {
             let mut inner = requests.inner();
@@ -376,14 +450,14 @@ impl Attempt {
             inner.flushes
         };
         if !requests.inner().is_polled {
-            requests.waker.wake_task();
+            requests.changed();
         }
         poll_fn(move |waker| {
             let mut inner = requests.inner();
             if inner.flushed >= up_to {
                 return Poll::Ready(());
             }
-            let waker = (!waker.waker().will_wake(&requests.own)).then(|| waker.waker().clone());
+            let waker = (!inner.is_own(waker.waker())).then(|| waker.waker().clone());
             inner.recording.push((up_to, waker));
             Poll::Pending
         })

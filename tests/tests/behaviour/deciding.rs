@@ -389,7 +389,7 @@ async fn a_mock_may_hand_its_context_to_a_task() {
     assert_eq!(run.result().await.unwrap(), 15);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = false)]
 async fn a_node_that_wakes_itself_lets_others_run() {
     #[node]
     async fn spins(ctx: &Context) -> u32 {

@@ -36,6 +36,7 @@ mod runtimes;
 mod shutting_down;
 mod signatures;
 mod sleeping;
+mod spawned_tasks;
 mod state;
 mod steps;
 mod store_failures;

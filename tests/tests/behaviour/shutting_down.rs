@@ -1,10 +1,10 @@
 //! An engine that is shut down in good order.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus, SqliteStore, Store};
-use graphweft::{Engine, EngineBuilder, RunError, StartError};
+use graphweft::{Engine, EngineBuilder, EventKind, RunError, StartError};
 use graphweft_tests::Journal;
 use tokio::sync::mpsc;
 
@@ -124,4 +124,51 @@ async fn a_file_keeps_no_trace_of_the_engine() {
     let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name());
     let owners: Vec<_> = files.filter(|name| name.to_string_lossy().contains("owner")).collect();
     assert!(owners.is_empty(), "{owners:?}");
+}
+
+#[test]
+fn what_a_dropped_runtime_does_to_the_tasks_of_a_node_is_not_recorded() {
+    const ROUNDS: usize = 100;
+    #[node]
+    async fn spawns(ctx: &Context) -> u32 {
+        let asks = |at: usize| {
+            let ctx = ctx.clone();
+            tokio::spawn(async move { ctx.ask::<u32>(format!("{at}"), "?").await })
+        };
+        let asked: Vec<_> = (0..20).map(asks).collect();
+        let mut answers = std::pin::pin!(async move {
+            let mut sum = 0;
+            for answer in asked.into_iter().rev() {
+                sum += answer.await.expect("nobody stops it");
+            }
+            sum
+        });
+        // Its run is being polled whenever the runtime stops.
+        poll_fn(|waker| {
+            waker.waker().wake_by_ref();
+            answers.as_mut().poll(waker)
+        })
+        .await
+    }
+    workflow! { spawning(()) -> u32 { START => spawns; } }
+    for round in 0..ROUNDS {
+        let store = MemoryStore::new();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let engine = Engine::builder().store(store.clone()).build().unwrap();
+            let run = engine.start::<spawning>(()).id("run").await.unwrap();
+            while run.questions().await.unwrap().len() < 20 {
+                tokio::task::yield_now().await;
+            }
+        });
+        drop(runtime);
+
+        let key = graphweft_tests::life(store.header("run")).unwrap().unwrap().key;
+        let records = graphweft_tests::life(store.read(key, 0, usize::MAX)).unwrap();
+        let of_the_end = |kind: &EventKind| {
+            matches!(kind, EventKind::NodeFailed { .. } | EventKind::RunFailed { .. } | EventKind::RequestWithdrawn)
+        };
+        let recorded: Vec<_> = records.iter().filter(|stored| of_the_end(&stored.record.kind)).collect();
+        assert!(recorded.is_empty(), "round {round}: {recorded:?}");
+    }
 }

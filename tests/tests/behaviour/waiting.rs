@@ -1,10 +1,11 @@
 //! What counts as waiting: for the limit of what runs at once, for who waits for a run, and for the memory.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 use graphweft::prelude::*;
-use graphweft::store::{MemoryStore, Store};
+use graphweft::store::{MemoryStore, RunStatus, Store};
 use graphweft::{ChildError, Failure, Never, Question, Run};
 use graphweft_tests::{Gauge, Journal};
 use tokio::sync::Notify;
@@ -139,11 +140,7 @@ async fn a_run_that_waits_names_all_of_its_questions() {
 #[tokio::test]
 async fn work_beside_a_question_is_not_cut_off() {
     #[node]
-    async fn works_beside(
-        ctx: &Context,
-        #[resource] journal: &Journal,
-        #[resource] may_end: &std::sync::Arc<Notify>,
-    ) -> u32 {
+    async fn works_beside(ctx: &Context, #[resource] journal: &Journal, #[resource] may_end: &Arc<Notify>) -> u32 {
         let work = async {
             journal.note("work begins");
             may_end.notified().await;
@@ -154,7 +151,7 @@ async fn work_beside_a_question_is_not_cut_off() {
         answer + worked
     }
     workflow! { working_beside(()) -> u32 { START => works_beside; } }
-    let (journal, may_end, store) = (Journal::default(), std::sync::Arc::new(Notify::new()), MemoryStore::new());
+    let (journal, may_end, store) = (Journal::default(), Arc::new(Notify::new()), MemoryStore::new());
     let engine = Engine::builder().store(store.clone()).resource(journal.clone()).resource(may_end.clone());
     let engine = engine.register::<working_beside>().max_resident_waiting(0).build().unwrap();
     let run = engine.start::<working_beside>(()).await.unwrap();
@@ -207,4 +204,133 @@ async fn a_node_that_listens_for_cancellation_leaves_the_memory_while_it_waits()
     run.cancel().await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Cancelled));
     assert_eq!(journal.lines(), ["cleans up"]);
+}
+
+#[tokio::test]
+async fn what_a_spawned_task_asks_for_while_its_run_waits_is_open_and_the_run_waits_again() {
+    #[node]
+    async fn asks_late(ctx: &Context) -> u32 {
+        let late = ctx.clone();
+        let late = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            late.ask::<u32>("late", "?").await
+        });
+        ctx.ask::<u32>("soon", "?").await + late.await.unwrap()
+    }
+    workflow! { asking_late(()) -> u32 { START => asks_late; } }
+    let store = MemoryStore::new();
+    let engine = Engine::builder().store(store.clone()).build().unwrap();
+    let run = engine.start::<asking_late>(()).id("run").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(open) if open.len() == 1));
+    while run.questions().await.unwrap().len() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let waits = async {
+        while store.header("run").await.unwrap().unwrap().status != RunStatus::Waiting {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("its header says that it waits");
+    run.answer("late", 1).await.unwrap();
+    run.answer("soon", 2).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_run_is_not_said_to_wait_while_another_of_its_nodes_works() {
+    #[node]
+    async fn works_later(
+        n: u32,
+        ctx: &Context,
+        #[resource] journal: &Journal,
+        #[resource] may_end: &Arc<Notify>,
+    ) -> u32 {
+        ctx.sleep(Duration::from_millis(50)).await;
+        journal.note("works");
+        may_end.notified().await;
+        n
+    }
+    #[node]
+    async fn add(a: u32, b: u32) -> u32 {
+        a + b
+    }
+    workflow! { waiting_and_working(u32) -> u32 { START => (asks, works_later) => add; } }
+    let (journal, may_end) = (Journal::default(), Arc::new(Notify::new()));
+    let engine = Engine::builder().resource(journal.clone()).resource(Arc::clone(&may_end)).build().unwrap();
+    let run = engine.start::<waiting_and_working>(1).await.unwrap();
+    assert_eq!(open(&run).await.len(), 1);
+    while journal.count("works") == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Its driver has seen that in a moment.
+    tokio::time::sleep(Duration::from_millis(20)).await;
+
+    let outcome = tokio::time::timeout(Duration::from_millis(50), run.outcome()).await;
+
+    assert!(outcome.is_err(), "it works: {outcome:?}");
+    may_end.notify_one();
+    assert_eq!(open(&run).await.len(), 1);
+    run.answer("amount", 5).await.unwrap();
+    assert_eq!(result(&run).await, 7);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
+    #[node]
+    async fn spawns(ctx: &Context, #[resource] may_speak: &Arc<Notify>) -> u32 {
+        let (own, may_speak) = (ctx.clone(), Arc::clone(may_speak));
+        tokio::spawn(async move {
+            may_speak.notified().await;
+            own.message("tick");
+        });
+        ctx.ask::<u32>("amount", "?").await
+    }
+    workflow! { speaking(()) -> u32 { START => spawns; } }
+    let (may_speak, store) = (Arc::new(Notify::new()), MemoryStore::new());
+    let engine = Engine::builder().store(store.clone()).resource(Arc::clone(&may_speak)).build().unwrap();
+    let run = engine.start::<speaking>(()).id("run").await.unwrap();
+    open(&run).await;
+    let records = store.header("run").await.unwrap().unwrap().records;
+
+    may_speak.notify_one();
+
+    let waits = async {
+        loop {
+            let header = store.header("run").await.unwrap().unwrap();
+            if header.records > records && header.status == RunStatus::Waiting {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("its header says that it waits");
+    assert_eq!(open(&run).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_run_waits_on_when_a_question_is_answered_that_no_node_waits_for() {
+    #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+    async fn asks_another(ctx: &Context) -> Result<u32, String> {
+        if ctx.attempt() == 1 {
+            let mut first = Box::pin(ctx.ask::<u32>("first", "?"));
+            let asked = tokio::time::timeout(Duration::from_millis(20), &mut first).await;
+            assert!(asked.is_err());
+            return Err("once".to_owned());
+        }
+        let second = tokio::time::timeout(Duration::from_secs(3600), ctx.ask::<u32>("second", "?"));
+        second.await.map_err(|error| error.to_string())
+    }
+    workflow! { asking_another(()) -> u32 { START => asks_another; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking_another>(()).await.unwrap();
+    while !open(&run).await.iter().any(|question| question.id.ends_with("second")) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // It is of the attempt before, and may have been withdrawn.
+    run.answer("first", 1).await.ok();
+
+    assert_eq!(open(&run).await.len(), 1);
+
+    run.answer("second", 2).await.unwrap();
+    assert_eq!(result(&run).await, 2);
 }

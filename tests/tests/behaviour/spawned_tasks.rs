@@ -1,0 +1,225 @@
+//! Tasks that a node spawns, with a context of their own: what they ask for at any moment, on any thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use graphweft::prelude::*;
+use graphweft::{ChildError, Failure, Fault, Never, RetryPolicy, Run, RunError};
+use graphweft_tests::{Death, Remains, life};
+use tokio::sync::Notify;
+
+/// For what has to come sooner or later.
+async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), what).await.expect("it comes")
+}
+
+#[tokio::test]
+async fn a_mistake_in_a_spawned_task_fails_the_node() {
+    #[node]
+    async fn spawns(ctx: &Context) -> u32 {
+        let own = ctx.clone();
+        tokio::spawn(async move { own.ask::<u32>("amount", "?").await }).await.unwrap()
+    }
+    workflow! { without_an_engine(()) -> u32 { START => spawns; } }
+
+    let failed = soon(without_an_engine(())).await.unwrap_err();
+
+    let RunError::Failed(Failure { cause, .. }) = failed else { panic!("it has failed") };
+    assert!(matches!(cause.fault, Some(Fault::Context { .. })), "{cause}");
+}
+
+#[tokio::test]
+async fn a_key_that_is_used_twice_in_a_spawned_task_fails_the_node() {
+    #[node]
+    async fn asks_twice(ctx: &Context) -> u32 {
+        let own = ctx.clone();
+        let task = tokio::spawn(async move {
+            let (a, b) = tokio::join!(own.ask::<u32>("amount", "?"), own.ask::<u32>("amount", "?"));
+            a + b
+        });
+        task.await.unwrap()
+    }
+    workflow! { asking_twice(()) -> u32 { START => asks_twice; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking_twice>(()).await.unwrap();
+
+    let Err(RunError::Failed(failure)) = soon(run.result()).await else { panic!("it has failed") };
+
+    assert!(failure.to_string().contains("duplicate request"), "{failure}");
+}
+
+/// Runs are resumed by an answer. Which of their questions has been asked again by then, and on which thread, is chance.
+#[test]
+fn questions_of_tasks_are_open_again_in_a_run_that_is_resumed() {
+    const RUNS: usize = 60;
+    #[node]
+    async fn spawns(ctx: &Context) -> u32 {
+        let asks = |name: &'static str| {
+            let own = ctx.clone();
+            tokio::spawn(async move { own.ask::<u32>(name, "?").await })
+        };
+        let (a, b, d) = (asks("a"), asks("b"), asks("d"));
+        let c = ctx.ask::<u32>("c", "?").await;
+        c + a.await.unwrap() + b.await.unwrap() + d.await.unwrap()
+    }
+    workflow! { four_questions(()) -> u32 { START => spawns; } }
+    async fn until_open(run: &Run<impl graphweft::Payload>, questions: usize) {
+        let open = async {
+            while !matches!(run.outcome().await.unwrap(), Outcome::Waiting(open) if open.len() == questions) {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(open).await;
+    }
+    let remains = Remains::default();
+    let several = || tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
+    several().block_on(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        for at in 0..RUNS {
+            let run = engine.start::<four_questions>(()).id(format!("{at}")).await.unwrap();
+            until_open(&run, 4).await;
+        }
+        engine.shutdown().await;
+    });
+    several().block_on(async {
+        let engine = remains.engine(&Death::default()).register::<four_questions>().build().unwrap();
+        for at in 0..RUNS {
+            engine.answer(&format!("{at}"), "d", 1).await.unwrap();
+        }
+        for at in 0..RUNS {
+            let run = engine.get_run(&format!("{at}")).await.unwrap().unwrap();
+            until_open(&run, 3).await;
+            for name in ["c", "a", "b"] {
+                run.answer(name, 10).await.unwrap();
+            }
+            assert_eq!(soon(run.result()).await.unwrap(), 31);
+        }
+    });
+}
+
+#[test]
+fn a_question_under_a_timer_of_the_nodes_own_is_open_after_a_restart_between_two_rounds() {
+    #[node]
+    async fn waits_a_while(ctx: &Context, #[resource] death: &Death) -> u32 {
+        loop {
+            if let Ok(answer) = tokio::time::timeout(Duration::from_millis(5), ctx.ask::<u32>("amount", "?")).await {
+                return answer;
+            }
+            let step = || async {
+                death.come("step").await;
+                Ok::<_, Never>(())
+            };
+            ctx.step("look", step).key(ctx.attempt()).await.ok();
+            tokio::time::timeout(Duration::from_secs(3600), ctx.ask::<u32>("amount", "?")).await.ok();
+        }
+    }
+    workflow! { waiting_a_while(()) -> u32 { START => waits_a_while; } }
+    let remains = Remains::default();
+    remains.dies_at::<waiting_a_while>((), "step");
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<waiting_a_while>().build().unwrap();
+        engine.recover().await.unwrap();
+        let answered = async {
+            while engine.answer("run", "amount", 7).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        soon(answered).await;
+    });
+}
+
+#[tokio::test]
+async fn a_step_of_a_task_ends_with_the_attempt() {
+    #[node]
+    async fn spawns(ctx: &Context, #[resource] ended: &Arc<Notify>) -> Result<u32, String> {
+        let (own, ended) = (ctx.clone(), Arc::clone(ended));
+        let task = tokio::spawn(async move {
+            let fails = || async { Err::<u32, String>("always".to_owned()) };
+            let failed = own
+                .step("fails", fails)
+                .retry(RetryPolicy::with_max_attempts(9).initial_delay(Duration::from_millis(20)))
+                .await;
+            ended.notify_one();
+            failed.is_err()
+        });
+        match tokio::time::timeout(Duration::from_millis(30), task).await {
+            Ok(_) => Ok(0),
+            Err(late) => Err(late.to_string()),
+        }
+    }
+    #[node]
+    async fn asks(_late: String, ctx: &Context) -> u32 {
+        ctx.ask("amount", "?").await
+    }
+    workflow! { timing_out(()) -> u32 { START => spawns => <ok: END, err: asks>; asks => END; } }
+    let ended = Arc::new(Notify::new());
+    let engine = Engine::builder().resource(Arc::clone(&ended)).build().unwrap();
+    let run = engine.start::<timing_out>(()).await.unwrap();
+
+    assert!(matches!(soon(run.outcome()).await.unwrap(), Outcome::Waiting(_)));
+
+    soon(ended.notified()).await;
+    run.answer("amount", 3).await.unwrap();
+    assert_eq!(soon(run.result()).await.unwrap(), 3);
+}
+
+/// Counts the bodies that are alive.
+#[derive(Clone, Default)]
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn one(&self) -> impl Drop + use<> {
+        struct One(Arc<AtomicUsize>);
+        impl Drop for One {
+            fn drop(&mut self) {
+                self.0.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+        self.0.fetch_add(1, Ordering::SeqCst);
+        One(Arc::clone(&self.0))
+    }
+}
+
+#[test]
+fn an_engine_that_is_shut_down_has_waited_for_nodes_at_every_depth() {
+    static IS_BUSY: AtomicBool = AtomicBool::new(false);
+    #[node]
+    async fn computes(#[resource] alive: &Alive) -> u32 {
+        let _alive = alive.one();
+        IS_BUSY.store(true, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(200));
+        tokio::task::yield_now().await;
+        1
+    }
+    #[node]
+    async fn beside() -> u32 {
+        std::future::pending().await
+    }
+    #[node]
+    async fn add(a: u32, b: u32) -> u32 {
+        a + b
+    }
+    workflow! { inner(()) -> u32 { START => (computes, beside) => add; } }
+    #[node]
+    async fn calls(ctx: &Context) -> Result<u32, ChildError<Failure>> {
+        ctx.call::<inner>(()).await
+    }
+    workflow! { outer(()) -> u32 { START => calls; } }
+    workflow! { outermost(()) -> u32 { START => (outer, beside) => add; } }
+    for start in ["inner", "outer", "outermost"] {
+        IS_BUSY.store(false, Ordering::SeqCst);
+        let alive = Alive::default();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
+        runtime.block_on(async {
+            let engine = Engine::builder().resource(alive.clone());
+            let engine = engine.register::<inner>().register::<outer>().register::<outermost>().build().unwrap();
+            engine.start_json(start, serde_json::Value::Null).await.unwrap();
+            while !IS_BUSY.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            engine.shutdown().await;
+            assert_eq!(alive.0.load(Ordering::SeqCst), 0, "{start}");
+        });
+    }
+}
