@@ -117,7 +117,7 @@ impl<'c, T: Payload> Request<'c, T> {
             )));
         };
         let payload = payload.map_err(|error| fault(format!("the payload of `{path}` is not JSON: {error}")))?;
-        let (mut held, item) = Held::new(attempt, path, Some(fits::<T>)).map_err(|fault| (context, fault))?;
+        let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>)).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();
         if !item.asked {

@@ -13,6 +13,7 @@ use crate::attempt::Attempt;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::node::Node;
+use crate::requests::ClonedContext;
 use crate::state::{Part, State};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
@@ -56,19 +57,24 @@ use crate::state::{Part, State};
 /// # Tasks
 /// A clone can be moved into a task that the node spawns. What the task requests belongs to the node, under the same rules.
 /// When the node has ended, a step of such a task returns a [`Fault`], and every other request of it is pending for ever.
-/// Await the handles of such tasks: a run may be unloaded while a task works that its node does not wait for, and the node
-/// then spawns it again.
-pub struct Context(pub(crate) Arc<Attempt>);
+/// A run is not unloaded while there is a clone of the context of one of its nodes.
+pub struct Context(
+    pub(crate) Arc<Attempt>,
+    #[expect(dead_code, reason = "counted while it lives")] Option<ClonedContext>,
+);
 
 impl Clone for Context {
     fn clone(&self) -> Self {
         // A task that has the clone can make requests while the body is not polled: whoever polls that has to know.
-        self.0.requests();
-        Context(Arc::clone(&self.0))
+        Context(Arc::clone(&self.0), Some(ClonedContext::of(&self.0)))
     }
 }
 
 impl Context {
+    pub(crate) fn new(attempt: &Arc<Attempt>) -> Self {
+        Context(Arc::clone(attempt), None)
+    }
+
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.0.number

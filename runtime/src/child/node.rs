@@ -55,7 +55,7 @@ where
         match inside {
             Some(inside) => {
                 MissingResources::check(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
-                let (held, item) = Held::new(parent, path, None)?;
+                let (held, item) = Held::ask(parent, path, None).await?;
                 asked.child(held, item, GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
             }
             None => {
@@ -68,7 +68,7 @@ where
                 {
                     return Err(missing_resource(need.type_name).into());
                 }
-                let (held, item) = Held::new(parent, path, None)?;
+                let (held, item) = Held::ask(parent, path, None).await?;
                 asked.child(held, item, NodeWork { node, input: Kept::new(input) }).await
             }
         }
@@ -130,7 +130,7 @@ where
         let beat = Beat::of(&attempt);
         drop(moving);
         let NodeWork { node, input } = self;
-        let context = Context(Arc::clone(&attempt));
+        let context = Context::new(&attempt);
         let body = async move {
             match input.take(may_repeat) {
                 Ok(input) => attempted(node, input, &context, seen).await,

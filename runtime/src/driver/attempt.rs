@@ -277,10 +277,12 @@ impl<T: From<Fault>> Running<'_, T> {
                 requests.waker.works();
                 return Poll::Pending;
             }
-            if attempt.reopen() || (beside.has_own_waker && requests.is_idle() && attempt.withdraw_left()) {
+            let is_in_step = requests.is_in_step();
+            let is_idle = || beside.has_own_waker && !is_in_step && requests.is_idle();
+            if attempt.reopen() || (is_idle() && attempt.withdraw_left()) {
                 continue;
             }
-            if !requests.has_open() {
+            if is_in_step || !requests.has_open() {
                 requests.waker.works();
                 return Poll::Pending;
             }
@@ -315,6 +317,11 @@ impl Requesting {
                 self.recording = None;
                 requests.flushed(up_to);
             }
+            if requests.wants_flush().is_none() {
+                return false;
+            }
+            // What tasks that the node has spawned have dropped.
+            attempt.push_batch();
             let Some(up_to) = requests.wants_flush() else { return false };
             let Some(journal) = &attempt.run.journal else {
                 requests.flushed(up_to);

@@ -84,6 +84,8 @@ pub(crate) struct Item {
     pub(crate) result: Option<u64>,
     /// Whether its node has dropped it without having taken the result.
     pub(crate) withdrawn: bool,
+    /// How often it has.
+    pub(crate) withdrawals: u32,
 }
 
 impl Item {
@@ -177,6 +179,12 @@ impl Desk {
         let mut inner = self.inner();
         let path = record.path.as_str();
         inner.questions.apply(path, &record.kind);
+        // Its node may have dropped it, or have ended, while that was on its way.
+        if matches!(record.kind, EventKind::QuestionAsked { .. } | EventKind::RequestReopened)
+            && inner.items.get(path).is_none_or(|item| item.withdrawn)
+        {
+            inner.questions.apply(path, &EventKind::RequestWithdrawn);
+        }
         if let EventKind::Answered { answer } = &record.kind {
             if let Some(early) = &mut inner.early {
                 early.push((path.to_owned(), answer.clone(), number));
@@ -277,7 +285,10 @@ impl Desk {
     pub(crate) fn forget_below(&self, path: &str) {
         let mut inner = self.inner();
         inner.forget_below(path);
-        inner.questions.withdraw(Some(path));
+        // What is folded is from before: the questions, which are folded first, are further than that.
+        if inner.early.is_none() {
+            inner.questions.withdraw(Some(path));
+        }
     }
 
     /// An attempt at a node has failed: what has failed for good in it may be tried again by the next one.
@@ -420,7 +431,9 @@ impl Inner {
                 (item.answer, item.result) = (None, None);
             }
             EventKind::RequestWithdrawn => {
-                self.items.get_or_insert(path).withdrawn = true;
+                let item = self.items.get_or_insert(path);
+                item.withdrawn = true;
+                item.withdrawals += 1;
                 self.forget_below(path);
             }
             EventKind::RequestReopened => {

@@ -241,7 +241,7 @@ impl Driver {
             return self.fails(task, &place, Fault::Context { message }, false);
         };
         let attempt = self.attempt(task, place.clone(), number, once_only);
-        let context = Context(Arc::clone(&attempt));
+        let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
         let future = match (arrived, may_repeat) {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),

@@ -34,7 +34,7 @@ impl Driver {
                 format!("`{}` has no body; the table of its workflow was not made by `workflow!`", used.place);
             return Err(Finished::from(Fault::Context { message }));
         };
-        let context = Context(Arc::clone(attempt));
+        let context = Context::new(attempt);
         let future = caught(|| Arc::clone(node).run_once(Arrived::One(next.value), context));
         running.go_on_as(future.map_err(Finished::from)?);
         Ok(())

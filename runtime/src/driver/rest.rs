@@ -42,10 +42,11 @@ impl Driver {
         if is_unwanted {
             pulse.take_unwanted();
         }
+        let is_new = self.still_at != Some(generation);
         self.still_at = Some(generation);
         self.leaves = leaves;
         // One that has to stay would be told to go again and again.
-        if may_leave && !leaves {
+        if is_new && may_leave && !leaves {
             self.shared.env.rests(&self.shared, generation);
         }
     }

@@ -505,9 +505,7 @@ impl Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         for attempt in self.spawned.attempts() {
-            if let Some(requests) = attempt.requests.get() {
-                requests.over();
-            }
+            attempt.requests().silence();
         }
     }
 }

@@ -27,6 +27,18 @@ pub(crate) struct Held {
 }
 
 impl Held {
+    /// Holds a request, as [`new`](Self::new). Pending if the body is about to be dropped.
+    pub(crate) async fn ask(
+        attempt: &Arc<Attempt>,
+        path: String,
+        fits: Option<Fits>,
+    ) -> Result<(Held, Option<Box<Item>>), Fault> {
+        if attempt.requests().is_silent() {
+            std::future::pending::<()>().await;
+        }
+        Held::new(attempt, path, fits)
+    }
+
     /// Holds a request. Returns what is recorded of it.
     ///
     /// # Errors
@@ -44,7 +56,8 @@ impl Held {
             return Err(Fault::Context { message });
         }
         let is_polled = inner.is_polled;
-        let Inner { held, counts, withdrawals, batch, results, .. } = &mut *inner;
+        let Inner { held, counts, withdrawals, batch, results, withdrawn_before, repeated, has_caught_up, .. } =
+            &mut *inner;
         let Entry::Vacant(place) = held.entry(Arc::clone(&path)) else {
             let message = format!("duplicate request `{path}` in one node; give each call a unique `.key(..)`");
             return Err(Fault::Context { message });
@@ -53,9 +66,16 @@ impl Held {
         let is_other = |record: &Record| *record.path != *path || record.kind != EventKind::RequestWithdrawn;
         withdrawals.retain(is_other);
         batch.retain(is_other);
+        if let Some(at) = repeated.iter().position(|repeated| *repeated == path) {
+            repeated.swap_remove(at);
+            *withdrawn_before.entry(Arc::clone(&path)).or_default() += 1;
+        }
         // Under the lock: what is recorded from here on is delivered.
         let item = attempt.run.desk().hold(&path, attempt, fits);
         let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
+        if !*has_caught_up && let Some(item) = item.as_ref().filter(|item| item.withdrawals > 0) {
+            withdrawn_before.entry(Arc::clone(&path)).or_insert(item.withdrawals);
+        }
         let is_recorded = item.as_ref().is_some_and(|item| item.is_recorded());
         let result = item.as_ref().and_then(|item| item.result).filter(|_| !is_withdrawn);
         let held = place.insert(HeldState {
@@ -143,7 +163,7 @@ impl Held {
                 return Poll::Ready(Some(done));
             }
             let mut inner = self.attempt.requests().inner();
-            if inner.is_over {
+            if inner.is_over && !inner.is_silent {
                 return Poll::Ready(None);
             }
             inner.waits_with(&self.path, waker.waker());
@@ -181,6 +201,12 @@ impl Drop for Held {
         }
         inner.remove(&self.path);
         self.attempt.forget_finished(&self.path);
+        // The body runs again, and drops what it dropped then. That it did is on record.
+        if let Some(before) = inner.withdrawn_before.get_mut(&self.path).filter(|before| **before > 0) {
+            *before -= 1;
+            inner.repeated.push(Arc::clone(&self.path));
+            return;
+        }
         let record = Record { path: self.path.to_string(), kind: EventKind::RequestWithdrawn };
         // What this poll has begun of it, and not ended, is as if it had not been.
         inner.batch.retain(|other| *other.path != *self.path || other.kind.is_result());
@@ -196,11 +222,16 @@ impl Drop for Held {
                 inner.batch.push(record);
                 inner.flushes += 1;
             }
-            _ if inner.is_polled => {
+            // A task that the node has spawned may ask for it again at once, as the body may in the same poll.
+            _ => {
                 inner.withdrawals.push(record);
                 inner.flushes += 1;
+                let is_polled = inner.is_polled;
+                drop(inner);
+                if !is_polled {
+                    requests.changed();
+                }
             }
-            _ => self.attempt.push_all(inner, vec![record]),
         }
     }
 }

@@ -11,7 +11,9 @@
 //! 4. When a body has returned `Pending` and has seen all results that are recorded, what it holds and was withdrawn is
 //!    reopened. What is open and was never held is withdrawn when nothing of its own can wake the body, either.
 //!
-//! What is dropped and asked for again in one poll was not dropped.
+//! What is dropped and asked for again in one poll was not dropped. A body that runs again drops again what it had
+//! dropped: until it has seen all that is on record, that is not recorded once more, and what it holds next has the result
+//! that it had then.
 //!
 //! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], [`Attempt::push_batch`],
 //! [`Attempt::reopen`] and [`Attempt::withdraw_left`] between two polls. Tasks that the node has spawned hold and drop
@@ -23,6 +25,7 @@ mod task;
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -46,6 +49,8 @@ pub(crate) struct Requests {
     /// What has got a result since this was last looked at. Filled under the lock of the journal, which is taken under that
     /// of `inner`.
     delivered: Mutex<Vec<Delivered>>,
+    /// How many clones of the context there are.
+    clones: AtomicUsize,
 }
 
 /// A request that has got a result.
@@ -66,9 +71,18 @@ struct Inner {
     is_polled: bool,
     /// What it is being polled with.
     own: Option<Waker>,
-    /// Whether the body has ended, or is being dropped.
+    /// Whether the body has ended, or is being dropped: nothing is recorded of it any more.
     is_over: bool,
+    /// Whether it is about to be dropped, and may be in the middle of a poll: it is not told.
+    is_silent: bool,
+    /// Whether what is left from an earlier run of the body is withdrawn.
     has_rested: bool,
+    /// Of what this run of the body has held: how many withdrawals are on record that it has not come to yet.
+    withdrawn_before: HashMap<Arc<str>, u32>,
+    /// Those that this poll has come to.
+    repeated: Vec<Arc<str>>,
+    /// Whether the body has seen all that is on record from before.
+    has_caught_up: bool,
     /// What this poll has withdrawn, and what it records after that.
     withdrawals: Vec<Record>,
     batch: Vec<Record>,
@@ -172,7 +186,7 @@ impl Requests {
         let waker = Arc::new(BodyWaker::new(run, waiting));
         let own = Mutex::new(OwnWaker::new(&waker));
         let inner = Mutex::new(Inner { is_polled: true, ..Inner::default() });
-        Requests { waker, own, inner, delivered: Mutex::default() }
+        Requests { waker, own, inner, delivered: Mutex::default(), clones: AtomicUsize::new(0) }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -188,9 +202,10 @@ impl Requests {
         self.inner().is_own(waker)
     }
 
-    /// Whether nothing but what the body has asked for can wake it: no socket, timer or channel of the user's has its waker.
+    /// Whether nothing but what the body has asked for can wake it: no socket, timer or channel of the user's has its waker,
+    /// and no task its context.
     pub(crate) fn is_idle(&self) -> bool {
-        self.own().is_unused()
+        self.clones.load(Ordering::Acquire) == 0 && self.own().is_unused()
     }
 
     /// The body is polled now, with its own waker if it is to be.
@@ -213,12 +228,27 @@ impl Requests {
         std::mem::take(&mut self.inner().tasks)
     }
 
+    /// The body is about to be dropped, and may be in the middle of a poll on another thread. It records nothing more, and
+    /// whatever it asks for is pending.
+    pub(crate) fn silence(&self) {
+        let tasks = {
+            let mut inner = self.inner();
+            (inner.is_silent, inner.is_over) = (!inner.is_over, true);
+            std::mem::take(&mut inner.tasks)
+        };
+        tasks.iter().for_each(RequestTask::abort);
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.inner().is_silent
+    }
+
     /// The body has ended, or is dropped now: what it drops from here on is not withdrawn.
     pub(crate) fn over(&self) {
         self.waker.over();
         let (tasks, wakers) = {
             let mut inner = self.inner();
-            inner.is_over = true;
+            (inner.is_silent, inner.is_over) = (false, true);
             inner.own = None;
             inner.withdrawals.clear();
             inner.batch.clear();
@@ -309,12 +339,17 @@ impl Requests {
         self.waker.look_again();
     }
 
-    /// Whether something is ready, recorded or executed that the body has not seen the end of.
+    /// Whether a step is executed as a part of the body.
+    pub(crate) fn is_in_step(&self) -> bool {
+        self.inner().steps > 0
+    }
+
+    /// Whether something is on its way into the record, or recorded, that the body has not seen.
     pub(crate) fn has_more(&self) -> bool {
         let mut inner = self.inner();
         self.take_delivered(&mut inner);
         let is_pushing = inner.counts.unrecorded > 0 || inner.flushes > inner.flushed;
-        !inner.results.is_empty() || inner.steps > 0 || is_pushing || !inner.tasks.is_empty()
+        !inner.results.is_empty() || is_pushing || !inner.tasks.is_empty()
     }
 
     pub(crate) fn holds_any(&self) -> bool {
@@ -324,6 +359,25 @@ impl Requests {
     /// Whether the body waits for something that it has asked for.
     pub(crate) fn has_open(&self) -> bool {
         self.inner().counts.open > 0
+    }
+}
+
+/// A clone of the context that is alive.
+pub(crate) struct ClonedContext(Arc<Requests>);
+
+impl ClonedContext {
+    pub(crate) fn of(attempt: &Attempt) -> Self {
+        let requests = Arc::clone(attempt.requests());
+        requests.clones.fetch_add(1, Ordering::AcqRel);
+        ClonedContext(requests)
+    }
+}
+
+impl Drop for ClonedContext {
+    fn drop(&mut self) {
+        if self.0.clones.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.changed();
+        }
     }
 }
 
@@ -375,6 +429,7 @@ impl Attempt {
     pub(crate) fn push_batch(&self) {
         let mut inner = self.requests().inner();
         inner.is_polled = false;
+        inner.repeated.clear();
         let mut records = std::mem::take(&mut inner.withdrawals);
         records.append(&mut inner.batch);
         for record in &records {
@@ -385,7 +440,7 @@ impl Attempt {
 
     /// Under the lock: what is held and what is recorded agree whenever somebody looks.
     fn push_all(&self, mut inner: MutexGuard<'_, Inner>, records: Vec<Record>) {
-        if records.is_empty() {
+        if records.is_empty() || inner.is_over {
             return;
         }
         let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
@@ -404,6 +459,8 @@ impl Attempt {
     /// that it has not seen. Whether there was anything.
     pub(crate) fn reopen(&self) -> bool {
         let mut inner = self.requests().inner();
+        inner.has_caught_up = true;
+        inner.withdrawn_before.clear();
         if inner.counts.withdrawn == 0 {
             return false;
         }

@@ -93,8 +93,24 @@ fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
         Doing::Step { .. } => step_gives(scenario, &format!("{path}/step:{at}")),
         Doing::Child { .. } => child_gives(scenario, &format!("{path}/child:{at}")),
         Doing::Ask => answer(&format!("{path}/question:{at}")),
+        Doing::Remind { .. } => answer(&format!("{path}/reminder:{at}")),
+        Doing::Spawn { tasks, asks } => {
+            let of_tasks = (0..tasks).map(|task| answer(&format!("{path}/task:{}", of_task(at, task))));
+            let of_node = asks.then(|| answer(&format!("{path}/beside:{at}")));
+            of_tasks.chain(of_node).fold(0, and_then)
+        }
         Doing::Sleep { .. } | Doing::Race { .. } | Doing::Say | Doing::Job { .. } => 0,
     }
+}
+
+/// By what a task of a node is told from others.
+pub(super) fn of_task(at: usize, task: u64) -> String {
+    format!("{at}.{task}")
+}
+
+/// After how many milliseconds a task of a node asks.
+pub(super) fn task_takes(scenario: &Scenario, path: &str, of_task: &str, process: u32) -> u64 {
+    drawn(scenario.chance, path, &format!("task {of_task} {process}")).below(12) as u64
 }
 
 pub(super) fn step_gives(scenario: &Scenario, path: &str) -> u64 {

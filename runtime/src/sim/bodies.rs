@@ -10,6 +10,7 @@ use futures::FutureExt;
 use futures::future::select_all;
 use graphweft_graph::{START, Way};
 use serde_json::Value;
+use tokio::task::JoinHandle;
 
 use super::behaviour::{self, Routing};
 use super::jobs::{Job, world};
@@ -235,12 +236,51 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
             world.ledger.decides(path, at, first);
             0
         }
+        Doing::Remind { millis } => {
+            // Longer and longer: an answer takes some commits.
+            for round in 0.. {
+                let question = context.ask::<u64>("reminder", "How much?").key(at);
+                let limit = Duration::from_millis(millis << round);
+                if let Ok(answer) = tokio::time::timeout(limit, question).await {
+                    return answer;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            unreachable!("somebody answers")
+        }
+        Doing::Spawn { tasks, asks } => {
+            let spawned: Vec<_> =
+                (0..tasks).map(|task| spawn(world, path, context, &behaviour::of_task(at, task))).collect();
+            let question = async {
+                match asks {
+                    true => Some(context.ask::<u64>("beside", "How much?").key(at).await),
+                    false => None,
+                }
+            };
+            // It looks at its tasks when it has its own answer: until then nothing but that wakes it.
+            let answer = question.await;
+            let mut sum = 0;
+            for task in spawned {
+                sum = behaviour::and_then(sum, task.await.unwrap_or(0));
+            }
+            answer.map_or(sum, |answer| behaviour::and_then(sum, answer))
+        }
         Doing::Say => {
             context.message("on the way");
             context.progress(at);
             0
         }
     }
+}
+
+/// A task of a node that asks something.
+fn spawn(world: &World, path: &str, context: &Context, task: &str) -> JoinHandle<u64> {
+    let takes = behaviour::task_takes(world.ledger.scenario(), path, task, world.ledger.process());
+    let (context, key) = (context.clone(), task.to_owned());
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(takes)).await;
+        context.ask::<u64>("task", "How much?").key(key).await
+    })
 }
 
 /// A child with a step of its own.

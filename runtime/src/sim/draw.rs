@@ -212,12 +212,14 @@ fn leaf(random: &mut Random, choices: usize, jobs: usize) -> Special {
 }
 
 fn doing(random: &mut Random) -> Doing {
-    match random.below(8) {
+    match random.below(10) {
         0..2 => Doing::Step { fails: random.below(3) as u32 },
         2 => Doing::Child { fails: random.below(2) as u32 },
         3 => Doing::Sleep { millis: random.below(400) as u64 },
         4..6 => Doing::Ask,
         6 => Doing::Race { millis: random.below(60) as u64 },
+        7 => Doing::Remind { millis: 1 + random.below(40) as u64 },
+        8 => Doing::Spawn { tasks: 1 + random.below(3) as u64, asks: random.in_percent(60) },
         _ => Doing::Say,
     }
 }

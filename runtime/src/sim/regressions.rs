@@ -285,3 +285,24 @@ fn a_question_takes_no_answer_once_its_node_is_cancelled() {
             "faults": [{"at": 18, "carried_out": false, "how": "Busy"}]}"#,
     );
 }
+
+/// It was dropped while the record that it had been asked was on its way, and was open when that had come.
+#[test]
+fn a_question_that_was_dropped_before_it_was_on_record_takes_no_answer() {
+    holds(
+        r#"{"flow": {"graph": "n2 => END; START => n2", "nodes": {"n2": {"does": [{"Remind": {"millis": 1}}]}}},
+            "commit_takes": 4}"#,
+    );
+}
+
+/// The same node had failed before the retry, and what that closes was closed again when the records were read.
+#[test]
+fn a_question_of_a_retried_run_is_open_after_a_crash() {
+    for at in 0..24 {
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n2 => END; START => n2", "nodes": {{"n2": {{"attempts": 2, "inside": {{"Nested":
+                {{"graph": "n2i2 => END; START => n2i2", "nodes": {{"n2i2": {{"fails": 1, "does": ["Ask"]}}}}}}}}}}}}}},
+                "faults": [{{"at": {at}, "carried_out": true, "how": "Dies"}}], "retries": true}}"#
+        ));
+    }
+}

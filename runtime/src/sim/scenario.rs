@@ -147,6 +147,15 @@ pub(super) enum Doing {
     Race {
         millis: u64,
     },
+    /// A question that it drops and asks again by a timer of its own, which is not recorded.
+    Remind {
+        millis: u64,
+    },
+    /// Tasks of its own that ask, each when it gets to it, and maybe a question of the node beside them.
+    Spawn {
+        tasks: u64,
+        asks: bool,
+    },
     Say,
 }
 

@@ -340,6 +340,62 @@ async fn a_question_under_a_timer_of_the_nodes_own_is_open_in_every_round() {
     assert!(sum > 12, "{sum}");
 }
 
+/// The question is dropped for a reminder and asked again. That it was answered before the work was done is still so when
+/// the node starts again.
+#[test]
+fn a_question_that_was_asked_again_wins_in_every_process() {
+    #[node]
+    async fn works(ctx: &Context, #[resource] journal: &Journal) -> String {
+        let slow = ctx.step("slow", || async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Ok::<u32, Never>(0)
+        });
+        let mut slow = std::pin::pin!(slow);
+        let mut round = 0;
+        let first = loop {
+            round += 1;
+            tokio::select! {
+                yes = ctx.ask::<bool>("approve", "?") => break format!("answered {yes} in round {round}"),
+                _ = &mut slow => break "work is done".to_owned(),
+                () = ctx.sleep(SOON).key(round), if round < 2 => {
+                    ctx.step("remind", || std::future::ready(Ok::<u32, Never>(0))).key(round).await.ok();
+                    journal.note("reminded");
+                }
+            }
+        };
+        // Until here it has decided; the work ends in the meantime.
+        slow.await.ok();
+        journal.note(first.clone());
+        ctx.ask::<String>("second", "?").await;
+        first
+    }
+    workflow! { working(()) -> String { START => works; } }
+    let remains = Remains::default();
+    life(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        let run = engine.start::<working>(()).id("run").await.unwrap();
+        while remains.journal.lines().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        while run.answer("approve", true).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        while !matches!(run.outcome().await.unwrap(), Outcome::Waiting(open) if open[0].name == "second") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<working>().build().unwrap();
+        engine.answer("run", "second", "go on").await.unwrap();
+    });
+    let (output, events) = remains.goes_on::<working>();
+    assert_eq!(output.unwrap(), "answered true in round 2");
+    // What is on record is not withdrawn once more.
+    let withdrawn = events.iter().filter(|event| event.kind == EventKind::RequestWithdrawn);
+    let approved = withdrawn.filter(|event| event.path.ends_with("approve")).count();
+    assert_eq!(approved, 1, "{events:#?}");
+}
+
 #[test]
 fn answers_that_were_recorded_before_reach_the_tasks_that_a_node_has_spawned() {
     #[node]

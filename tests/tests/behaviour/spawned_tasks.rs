@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use graphweft::prelude::*;
-use graphweft::{ChildError, Failure, Fault, Never, RetryPolicy, Run, RunError};
+use graphweft::{ChildError, EventKind, Failure, Fault, Never, RetryPolicy, Run, RunError};
 use graphweft_tests::{Death, Remains, life};
 use tokio::sync::Notify;
 
@@ -222,4 +222,130 @@ fn an_engine_that_is_shut_down_has_waited_for_nodes_at_every_depth() {
             assert_eq!(alive.0.load(Ordering::SeqCst), 0, "{start}");
         });
     }
+}
+
+/// A child that a task awaits goes on where it stood, though its node holds nothing of it when it starts again.
+#[test]
+fn a_child_that_a_task_awaits_is_not_begun_anew_when_its_run_is_resumed() {
+    #[node]
+    async fn counts(#[resource] alive: &Alive) -> u32 {
+        alive.0.fetch_add(1, Ordering::SeqCst) as u32
+    }
+    #[node]
+    async fn asks(_n: u32, ctx: &Context) -> u32 {
+        ctx.ask("inside", "?").await
+    }
+    workflow! { inner(()) -> u32 { START => counts => asks; } }
+    #[node]
+    async fn calls(ctx: &Context) -> Result<u32, ChildError<Failure>> {
+        let own = ctx.clone();
+        let task = tokio::spawn(async move { own.call::<inner>(()).await });
+        let beside = ctx.ask::<u32>("beside", "?").await;
+        Ok(task.await.expect("nobody stops it")? + beside)
+    }
+    workflow! { outer(()) -> u32 { START => calls; } }
+    let alive = Alive::default();
+    let remains = Remains::default();
+    let process = || remains.engine(&Death::default()).resource(alive.clone()).register::<outer>().build().unwrap();
+    life(async {
+        let engine = process();
+        let run = engine.start::<outer>(()).id("run").await.unwrap();
+        let open = async {
+            while !matches!(run.outcome().await.unwrap(), Outcome::Waiting(open) if open.len() == 2) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        soon(open).await;
+    });
+    life(async {
+        let engine = process();
+        engine.answer("run", "inside", 3).await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let _ = run.outcome().await.unwrap();
+        run.answer("beside", 4).await.unwrap();
+        assert_eq!(soon(run.result()).await.unwrap(), 7);
+    });
+    assert_eq!(alive.0.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_question_that_a_task_asks_again_and_again_is_asked_once() {
+    #[node]
+    async fn spawns(ctx: &Context) -> u32 {
+        let own = ctx.clone();
+        let task = tokio::spawn(async move {
+            for _ in 0..20 {
+                tokio::select! {
+                    answer = own.ask::<u32>("amount", "?") => return answer,
+                    () = tokio::time::sleep(Duration::from_millis(2)) => {}
+                }
+            }
+            0
+        });
+        task.await.unwrap()
+    }
+    workflow! { asking_on(()) -> u32 { START => spawns; } }
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking_on>(()).id("run").await.unwrap();
+    let ended = async {
+        while matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    soon(ended).await;
+    assert_eq!(run.result().await.unwrap(), 0);
+
+    let events = engine.history("run").await.unwrap().unwrap();
+
+    // Once when it is asked, and once when nobody asks any more.
+    let withdrawn = events.iter().filter(|event| event.kind == EventKind::RequestWithdrawn).count();
+    assert!(withdrawn <= 1, "{events:#?}");
+    assert!(!events.iter().any(|event| event.kind == EventKind::RequestReopened), "{events:#?}");
+}
+
+/// `x` is in the middle of a poll when the graph around it is dropped. What it asks for then is not recorded.
+#[test]
+fn a_node_of_a_child_that_is_dropped_in_the_middle_of_a_poll_asks_for_nothing_more() {
+    static IS_BUSY: AtomicBool = AtomicBool::new(false);
+    #[node]
+    async fn x(ctx: &Context) -> u32 {
+        IS_BUSY.store(true, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(300));
+        ctx.step("save", || async { Ok::<u32, Never>(1) }).await.unwrap_or(0)
+    }
+    #[node]
+    async fn y() -> u32 {
+        std::future::pending().await
+    }
+    #[node]
+    async fn z(x: u32, y: u32) -> u32 {
+        x + y
+    }
+    workflow! { inner(()) -> u32 { START => (x, y) => z; } }
+    #[node]
+    async fn calls(ctx: &Context) -> u32 {
+        tokio::select! {
+            ended = ctx.call::<inner>(()) => ended.unwrap_or(0),
+            stop = ctx.ask::<u32>("stop", "?") => stop + ctx.ask::<u32>("more", "?").await,
+        }
+    }
+    workflow! { outer(()) -> u32 { START => calls; } }
+    let several = || tokio::runtime::Builder::new_multi_thread().worker_threads(3).enable_all().build().unwrap();
+    let remains = Remains::default();
+    several().block_on(async {
+        let engine = remains.engine(&Death::default()).build().unwrap();
+        let run = engine.start::<outer>(()).id("run").await.unwrap();
+        while !IS_BUSY.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        run.answer("stop", 3).await.unwrap();
+        assert!(matches!(soon(run.outcome()).await.unwrap(), Outcome::Waiting(open) if open.len() == 1));
+        engine.shutdown().await;
+    });
+    several().block_on(async {
+        let engine = remains.engine(&Death::default()).register::<outer>().build().unwrap();
+        engine.answer("run", "more", 4).await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        assert_eq!(soon(run.result()).await.unwrap(), 7);
+    });
 }

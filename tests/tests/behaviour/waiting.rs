@@ -287,7 +287,8 @@ async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     }
     workflow! { speaking(()) -> u32 { START => spawns; } }
     let (may_speak, store) = (Arc::new(Notify::new()), MemoryStore::new());
-    let engine = Engine::builder().store(store.clone()).resource(Arc::clone(&may_speak)).build().unwrap();
+    let engine = Engine::builder().store(store.clone()).resource(Arc::clone(&may_speak));
+    let engine = engine.max_resident_waiting(1).build().unwrap();
     let run = engine.start::<speaking>(()).id("run").await.unwrap();
     open(&run).await;
     let records = store.header("run").await.unwrap().unwrap().records;
@@ -305,6 +306,8 @@ async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     };
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("its header says that it waits");
     assert_eq!(open(&run).await.len(), 1);
+    // It is the only one that waits, and one may stay.
+    assert!(store.header("run").await.unwrap().unwrap().owner.is_some(), "it has left the memory");
 }
 
 #[tokio::test]

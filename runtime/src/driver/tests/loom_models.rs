@@ -119,12 +119,12 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let beat = Beat::of(&attempt).expect("somebody asks how much moves");
     let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(|_: &Value| Ok(()))).expect("its first");
     let asked = EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true) };
-    attempt.push_now(vec![Record { path: "flow/a/ask".to_owned(), kind: asked }]);
+    // As whoever polls the body does it.
+    attempt.push("flow/a/ask", asked);
+    attempt.push_batch();
     let journal = run.journal.as_ref().expect("it records");
     block_on(journal.flush()).expect("it is recorded");
-    // As whoever polls the body does it.
     let requests = attempt.requests();
-    attempt.push_batch();
     requests.waker.take_woken();
     assert!(requests.waker.waits(), "nothing has woken it");
     (store, run, beat, held)
