@@ -19,6 +19,8 @@ pub(super) struct Asked {
     until: Option<SystemTime>,
     has_fired: bool,
     is_withdrawn: bool,
+    /// Whether the attempt of its node that it belonged to has ended.
+    is_cut_short: bool,
 }
 
 fn require(holds: bool, what: &str) -> Result<(), String> {
@@ -38,6 +40,11 @@ impl Asked {
 
     pub(super) fn is_under_way(&self) -> bool {
         self.is_under_way && !self.is_withdrawn
+    }
+
+    /// The attempt of its node is over: what was under way is begun again by the next.
+    pub(super) fn cut_short(&mut self) {
+        self.is_cut_short = true;
     }
 
     /// Takes the next record of it.
@@ -64,7 +71,8 @@ impl Asked {
                 let again = self.is_under_way && *attempt == self.attempt;
                 let is_next = !self.is_under_way && *attempt == self.attempt + 1;
                 require(again || is_next, "leaves an attempt out, or makes one twice")?;
-                require(!again || resumed > self.resumed, "begins an attempt anew, and nobody has cut it short")?;
+                let was_cut_short = std::mem::take(&mut self.is_cut_short) || resumed > self.resumed;
+                require(!again || was_cut_short, "begins an attempt anew, and nobody has cut it short")?;
                 let is_due = self.delayed.take().is_none_or(|until| stored.time + late >= until);
                 require(is_due, "is tried again before its time")?;
                 (self.attempt, self.is_under_way, self.resumed) = (*attempt, true, resumed);

@@ -126,6 +126,10 @@ impl Happened {
         self.skipped.retain(stays);
         self.conflicted.retain(stays);
         self.failed.retain(stays);
+        self.interrupted.retain(stays);
+        if let Some(failed) = &mut self.gone_on_from {
+            failed.retain(stays);
+        }
     }
 }
 

@@ -225,6 +225,9 @@ impl Follower {
             }
             _ => {}
         }
+        if let EventKind::NodeFailed { .. } = kind {
+            self.asked.iter_mut().filter(|(at, _)| is_below(at, path)).for_each(|(_, asked)| asked.cut_short());
+        }
         if lets_go(kind) {
             self.asked.retain(|at, _| !is_below(at, path));
             self.wrote.retain(|at, _| !is_below(at, path));
@@ -302,7 +305,10 @@ impl Follower {
     fn below(&mut self, stored: &Stored) -> Result<(), String> {
         let path = &stored.record.path;
         let node = self.nodes.range(..=path.clone()).rev().find(|(at, _)| is_below(path, at));
-        if !node.is_some_and(|(_, node)| node.is_under_way()) {
+        // Between two attempts its questions stay open, and the next one has the answer.
+        let is_answer = matches!(stored.record.kind, EventKind::Answered { .. });
+        let may_ask = |node: &Progress| node.is_under_way() || (is_answer && (node.is_delayed() || node.is_due()));
+        if !node.is_some_and(|(_, node)| may_ask(node)) {
             return Err("is below no node that is under way".to_owned());
         }
         self.asked.entry(path.clone()).or_default().follow(stored, self.resumed, self.late)?;
