@@ -48,7 +48,7 @@ pub(super) fn child_workflows(seed: u64) -> Scenario {
 /// A scenario in which some nodes have no attempt that works before the run is retried.
 pub(super) fn retried(seed: u64) -> Scenario {
     let mut random = Random::new(seed.rotate_left(32));
-    let mut flow = flow(&mut random, "n", Drawing { most: 12, collects: false, jobs: 0 }, 2);
+    let mut flow = flow(&mut random, "n", Drawing { most: 12, collects: true, jobs: 0 }, 2);
     failing(&mut random, &mut flow);
     let cancel_at = random.in_percent(30).then(|| random.below(150) as u64);
     Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, ..scenario(seed) }
@@ -109,7 +109,7 @@ struct Drawing {
 }
 
 /// What those of jobs are made of.
-const OF_JOB: Drawing = Drawing { most: 6, collects: false, jobs: 0 };
+const OF_JOB: Drawing = Drawing { most: 6, collects: true, jobs: 0 };
 
 /// A proven graph, with graphs of so many levels inside.
 fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> Flow {
