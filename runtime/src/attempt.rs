@@ -62,7 +62,7 @@ impl fmt::Display for At {
 pub(crate) struct Beat(Arc<Attempt>);
 
 impl Beat {
-    /// `None` where nobody asks how much of the run works.
+    /// `None` if nothing of the run is recorded.
     pub(crate) fn of(attempt: &Arc<Attempt>) -> Option<Beat> {
         attempt.run.journal.as_ref()?;
         if attempt.once_only {
@@ -269,12 +269,12 @@ impl Attempt {
         listens
     }
 
-    /// Resolves when it was told to end.
+    /// Resolves when it is cancelled.
     pub(crate) async fn cancelled(&self) {
         let token = self.token();
         let mut cancelled = pin!(token.cancelled());
         poll_fn(|waker| {
-            // Its driver wakes the body, which may leave the memory meanwhile. A child is told by its parent's token.
+            // Its driver wakes the body, so that its run may be unloaded meanwhile. A child is cancelled by its parent's token.
             let is_body = self.requests.get().is_some_and(|requests| requests.is_own(waker.waker()));
             match token.is_cancelled() {
                 true => Poll::Ready(()),
@@ -285,7 +285,7 @@ impl Attempt {
         .await;
     }
 
-    /// Whether it was told to end. Does not count as listening.
+    /// Whether it was cancelled. Does not count as listening.
     pub(crate) fn is_stopped(&self) -> bool {
         match (self.token.get(), &self.parent) {
             (Some(token), _) => token.is_cancelled(),

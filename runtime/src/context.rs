@@ -65,7 +65,7 @@ pub struct Context(
 
 impl Clone for Context {
     fn clone(&self) -> Self {
-        // A task that has the clone can make requests while the body is not polled: whoever polls that has to know.
+        // A task that has the clone can make requests while the body is not polled, and `Running` has to look at them then.
         Context(Arc::clone(&self.0), Some(ClonedContext::of(&self.0)))
     }
 }

@@ -139,7 +139,7 @@ pub(super) struct Asked {
 /// How a child or a step has ended.
 type Given<W> = Result<<W as Work>::Output, ChildError<<W as Work>::Error>>;
 
-/// How it has ended, and whether that is recorded: what is told to stop leaves no result.
+/// How it has ended, and whether that is recorded: a cancelled one leaves no result.
 type Tried<W> = (Given<W>, bool);
 
 impl Asked {
@@ -161,7 +161,7 @@ impl Asked {
         }
     }
 
-    /// What is on record, if nothing is to be done any more.
+    /// The recorded result, if there is one.
     fn given_back<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
         let given = match (&item.output, &item.failed) {
             (Some((output, writes)), _) => self.output_back(output, writes),
@@ -206,7 +206,7 @@ impl Asked {
         };
         let tried = {
             let _step = self.parent.step_begins();
-            // Boxed: one whose result is on record is as small as it can be.
+            // Boxed: one whose result is recorded is as small as it can be.
             held.while_it_lasts(Box::pin(self.tried(work, item))).await
         };
         let Some((given, is_recorded)) = tried else {
@@ -251,7 +251,7 @@ impl Asked {
         end.try_recv().unwrap_or_else(|_| Err(gone().into()))
     }
 
-    /// Waits until it is to be executed; `Err` with what it gives, where that is on record.
+    /// Waits until it is to be executed; `Err` with what it gives, if that is recorded.
     async fn until_needed<T: Payload, E: Payload>(
         &self,
         held: &Held,

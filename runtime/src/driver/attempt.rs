@@ -274,7 +274,7 @@ impl<T: From<Fault>> Running<'_, T> {
                 if requests.wants_flush().is_some() {
                     continue;
                 }
-                requests.waker.works();
+                requests.waker.end_waiting();
                 return Poll::Pending;
             }
             let is_in_step = requests.is_in_step();
@@ -283,10 +283,10 @@ impl<T: From<Fault>> Running<'_, T> {
                 continue;
             }
             if is_in_step || !requests.has_open() {
-                requests.waker.works();
+                requests.waker.end_waiting();
                 return Poll::Pending;
             }
-            if requests.waker.waits() {
+            if requests.waker.begin_waiting() {
                 self.turn = Turn::Returned;
                 return Poll::Pending;
             }

@@ -84,7 +84,7 @@ pub(crate) struct Item {
     pub(crate) result: Option<u64>,
     /// Whether its node has dropped it without having taken the result.
     pub(crate) withdrawn: bool,
-    /// How often it has.
+    /// How often its node has withdrawn it.
     pub(crate) withdrawals: u32,
 }
 
@@ -215,7 +215,7 @@ impl Desk {
         inner.apply(path, kind);
     }
 
-    /// An attempt holds a request. Returns what is on record of it. One that is [settled](Item::is_settled) needs no
+    /// An attempt holds a request. Returns what is recorded of it. One that is [settled](Item::is_settled) needs no
     /// [`release`](Self::release).
     pub(crate) fn hold(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) -> Option<Box<Item>> {
         let mut inner = self.used();
@@ -226,7 +226,7 @@ impl Desk {
         item
     }
 
-    /// An attempt waits for another result than the one that is on record.
+    /// An attempt waits for another result than the recorded one.
     pub(crate) fn watch(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) {
         self.used().holders.insert(Arc::clone(path), Holder { attempt: Arc::clone(attempt), fits });
     }
@@ -257,7 +257,7 @@ impl Desk {
         self.inner().items.get(path).filter(|item| item.is_settled()).and_then(|item| item.result)
     }
 
-    /// The requests of the attempt at `path` that are open on record.
+    /// The requests of the attempt at `path` that are recorded as open.
     pub(crate) fn open_requests(&self, path: &str) -> Vec<String> {
         let inner = self.inner();
         let is_open = |item: &Item| item.is_recorded() && !item.is_done() && !item.withdrawn;
@@ -285,7 +285,7 @@ impl Desk {
     pub(crate) fn forget_below(&self, path: &str) {
         let mut inner = self.inner();
         inner.forget_below(path);
-        // What is folded is from before: the questions, which are folded first, are further than that.
+        // While old records are folded, the questions stay as they are: all of their records were folded before.
         if inner.early.is_none() {
             inner.questions.withdraw(Some(path));
         }

@@ -55,7 +55,7 @@ pub(crate) struct Journal {
     stopped: AtomicBool,
     /// Whether its driver is to look after the journal: somebody has left an append halfway, which nobody else may be
     /// waiting for, or the run was at rest and something was pushed.
-    unfinished: AtomicBool,
+    needs_driver: AtomicBool,
 }
 
 /// Where somebody stops waiting for an append, the driver waits for it instead: answers are given once it is done.
@@ -67,8 +67,7 @@ struct LeftToDriver<'j> {
 impl Drop for LeftToDriver<'_> {
     fn drop(&mut self) {
         if self.is_left {
-            self.journal.unfinished.store(true, Ordering::Release);
-            self.journal.driver.wake();
+            self.journal.wake_driver();
         }
     }
 }
@@ -103,7 +102,7 @@ struct Derived {
 }
 
 impl Inner {
-    /// Whether the run was at rest, and is not any more.
+    /// Adds a record. Whether the run was at rest before it.
     fn push(&mut self, record: Record) -> bool {
         if self.ended {
             return false;
@@ -116,7 +115,7 @@ impl Inner {
             _ => None,
         };
         self.cancelled |= matches!(kind, EventKind::CancelRequested);
-        let rested = self.moves();
+        let rested = self.leave_rest();
         if let Some(status) = status {
             self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
             self.ended = true;
@@ -126,8 +125,8 @@ impl Inner {
         rested
     }
 
-    /// The run is not at rest any more. Whether it was.
-    fn moves(&mut self) -> bool {
+    /// From here on the run is not at rest. Whether it was.
+    fn leave_rest(&mut self) -> bool {
         let rested = self.rests.take().is_some();
         if rested {
             self.header.status = Some((RunStatus::Running, None));
@@ -176,7 +175,7 @@ impl Journal {
             desk: Desk::default(),
             driver: AtomicWaker::new(),
             stopped: AtomicBool::new(false),
-            unfinished: AtomicBool::new(false),
+            needs_driver: AtomicBool::new(false),
         }
     }
 
@@ -192,18 +191,18 @@ impl Journal {
 
     fn push_to(&self, inner: &mut Inner, record: Record) {
         if inner.push(record) {
-            self.rests_no_more();
+            self.wake_driver();
         }
     }
 
-    /// Nothing else need come of what has changed: its driver looks whether the run is at rest again.
-    fn rests_no_more(&self) {
-        self.unfinished.store(true, Ordering::Release);
+    /// Has its driver look after it. What was pushed may have woken no node, and the run may be at rest again.
+    fn wake_driver(&self) {
+        self.needs_driver.store(true, Ordering::Release);
         self.driver.wake();
     }
 
     /// Whether the header says that the run rests, or nothing can be said any more.
-    pub(crate) fn rests(&self) -> bool {
+    pub(crate) fn is_at_rest(&self) -> bool {
         let inner = self.inner();
         inner.ended || inner.rests.is_some()
     }
@@ -330,7 +329,7 @@ impl Journal {
                 }
                 match &inner.in_flight {
                     Some(in_flight) => in_flight.clone(),
-                    None if self.is_spoilt(&inner.pending) => {
+                    None if self.may_follow_from_shutdown(&inner.pending) => {
                         drop(inner);
                         self.halt(Halt::ShutDown);
                         return Err(Halt::ShutDown);
@@ -344,14 +343,14 @@ impl Journal {
 
     /// Whether records say that something has failed or was dropped because the runtime drops its tasks: those that a node
     /// has spawned may be dropped before the run itself. Such a run goes on in the next process as after a crash.
-    fn is_spoilt(&self, records: &[Record]) -> bool {
-        let may_follow_from_it = |record: &Record| {
+    fn may_follow_from_shutdown(&self, records: &[Record]) -> bool {
+        let is_failure = |record: &Record| {
             matches!(
                 record.kind,
                 EventKind::NodeFailed { .. } | EventKind::RunFailed { .. } | EventKind::RequestWithdrawn
             )
         };
-        records.iter().any(may_follow_from_it) && self.runtime.as_ref().is_some_and(is_closing)
+        records.iter().any(is_failure) && self.runtime.as_ref().is_some_and(is_closing)
     }
 
     /// Begins to append what is pending.
@@ -427,8 +426,8 @@ impl Journal {
             told.push(stored);
         }
         // It may have to move again, and says that it rests when it does.
-        if !told.is_empty() && inner.moves() {
-            self.rests_no_more();
+        if !told.is_empty() && inner.leave_rest() {
+            self.wake_driver();
         }
         let is_halted = inner.halted.is_some();
         for stored in &told {
@@ -448,8 +447,8 @@ impl Journal {
     }
 
     /// Whether its driver is to look after it.
-    pub(crate) fn take_unfinished(&self) -> bool {
-        self.unfinished.load(Ordering::Relaxed) && self.unfinished.swap(false, Ordering::AcqRel)
+    pub(crate) fn take_needs_driver(&self) -> bool {
+        self.needs_driver.load(Ordering::Relaxed) && self.needs_driver.swap(false, Ordering::AcqRel)
     }
 
     /// Whether its driver is to stop, since nothing more can be recorded.

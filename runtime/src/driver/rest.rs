@@ -24,7 +24,7 @@ impl Driver {
         let journal = self.shared.journal.as_ref().filter(|_| self.is_whole)?;
         let pulse = &self.shared.pulse;
         let generation = pulse.still()?;
-        let is_news = self.still_at != Some(generation) || pulse.is_unwanted() || !journal.rests();
+        let is_news = self.still_at != Some(generation) || pulse.is_unwanted() || !journal.is_at_rest();
         (is_news && journal.halted().is_none() && self.timers.is_empty()).then_some(generation)
     }
 

@@ -261,7 +261,7 @@ impl Driver {
                 if is_stopped {
                     break Ending::Halted(Halt::ShutDown);
                 }
-                if self.shared.pulse.waits(self.still_at) && journal.desk.has_open_questions() {
+                if self.shared.pulse.is_still_since(self.still_at) && journal.desk.has_open_questions() {
                     self.says_that_it_waits = true;
                     journal.set_progress(Progress::Waiting);
                 } else if std::mem::take(&mut self.says_that_it_waits) {
@@ -415,7 +415,7 @@ impl Driver {
             let journal = self.shared.journal.as_ref();
             let has_to_look = journal.is_some_and(|journal| {
                 journal.driver.register(waker.waker());
-                journal.is_stopped() || journal.take_unfinished()
+                journal.is_stopped() || journal.take_needs_driver()
             });
             let has_moved = self.says_that_it_waits && self.still_at != Some(self.shared.pulse.generation());
             if has_to_look || has_moved || self.shared.pulse.take_said() {

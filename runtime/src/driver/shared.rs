@@ -148,8 +148,8 @@ pub(crate) struct Pulse {
     said: AtomicBool,
     /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
     unload: AtomicBool,
-    /// Whether the driver has said that the run waits.
-    says: AtomicBool,
+    /// Whether the driver says that the run waits, and is to be woken when something moves.
+    is_watching: AtomicBool,
     /// The driver of the run.
     pub(crate) waker: AtomicWaker,
 }
@@ -159,17 +159,17 @@ impl Pulse {
     pub(crate) fn enter(&self) {
         let was_busy = self.busy.fetch_add(1, Ordering::AcqRel);
         self.generation.fetch_add(1, Ordering::SeqCst);
-        if was_busy == 0 && self.says.load(Ordering::SeqCst) && self.says.swap(false, Ordering::SeqCst) {
+        if was_busy == 0 && self.is_watching.load(Ordering::SeqCst) && self.is_watching.swap(false, Ordering::SeqCst) {
             self.waker.wake();
         }
     }
 
-    /// Whether the run waits since this generation. From then on its driver is woken when something moves.
-    pub(crate) fn waits(&self, since: Option<u64>) -> bool {
+    /// Whether nothing has begun to move since this generation. From then on the driver is woken when something does.
+    pub(crate) fn is_still_since(&self, since: Option<u64>) -> bool {
         if since != Some(self.generation()) {
             return false;
         }
-        self.says.store(true, Ordering::SeqCst);
+        self.is_watching.store(true, Ordering::SeqCst);
         since == Some(self.generation.load(Ordering::SeqCst))
     }
 

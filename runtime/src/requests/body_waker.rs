@@ -22,7 +22,7 @@ pub(crate) struct BodyWaker {
 #[derive(Default)]
 struct Activity {
     is_woken: bool,
-    waits: bool,
+    is_waiting: bool,
     is_over: bool,
 }
 
@@ -100,10 +100,10 @@ impl BodyWaker {
 
     /// The only place where an attempt begins or ceases to wait.
     fn set_waits(&self, activity: &mut Activity, waits: bool) {
-        if activity.waits == waits {
+        if activity.is_waiting == waits {
             return;
         }
-        activity.waits = waits;
+        activity.is_waiting = waits;
         if let Some(waiting) = &self.waiting {
             waiting.changes(waits);
         }
@@ -134,9 +134,10 @@ impl BodyWaker {
         self.task.wake();
     }
 
-    /// Has the task that polls the body look at its requests. Until it has, the body does not count as waiting.
+    /// Has the task that polls the body look at its requests, since something has changed outside of a poll of the body.
+    /// Until it has looked, the body does not count as waiting.
     pub(super) fn look_again(&self) {
-        self.works();
+        self.end_waiting();
         self.task.wake();
     }
 
@@ -150,8 +151,8 @@ impl BodyWaker {
         self.activity().is_woken = true;
     }
 
-    /// The body waits, unless it was woken.
-    pub(crate) fn waits(&self) -> bool {
+    /// The body waits from here on, unless it was woken. Whether it does.
+    pub(crate) fn begin_waiting(&self) -> bool {
         let mut activity = self.activity();
         if activity.is_woken {
             return false;
@@ -163,7 +164,7 @@ impl BodyWaker {
     }
 
     /// The body does not wait for a request any more.
-    pub(crate) fn works(&self) {
+    pub(crate) fn end_waiting(&self) {
         let mut activity = self.activity();
         self.set_waits(&mut activity, false);
     }

@@ -91,7 +91,7 @@ impl Held {
         }
         drop(inner);
         if !is_polled {
-            requests.changed();
+            requests.waker.look_again();
         }
         let is_settled = result.is_some();
         Ok((Held { attempt: Arc::clone(attempt), path, task: None, is_settled, is_taken: false }, item))
@@ -151,7 +151,7 @@ impl Held {
             inner.is_polled
         };
         if !is_polled {
-            requests.changed();
+            requests.waker.look_again();
         }
     }
 
@@ -229,7 +229,7 @@ impl Drop for Held {
                 let is_polled = inner.is_polled;
                 drop(inner);
                 if !is_polled {
-                    requests.changed();
+                    requests.waker.look_again();
                 }
             }
         }

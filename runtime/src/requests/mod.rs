@@ -11,34 +11,34 @@
 //! 4. When a body has returned `Pending` and has seen all results that are recorded, what it holds and was withdrawn is
 //!    reopened. What is open and was never held is withdrawn when nothing of its own can wake the body, either.
 //!
-//! What is dropped and asked for again in one poll was not dropped. A body that runs again drops again what it had
-//! dropped: until it has seen all that is on record, that is not recorded once more, and what it holds next has the result
-//! that it had then.
+//! What is dropped and asked for again in one poll counts as never dropped. A body that runs again repeats its drops. Until
+//! it has seen all recorded results, a drop that is recorded already is not recorded again: the request that it makes next
+//! under the same path has the result that it had then.
 //!
-//! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], [`Attempt::push_batch`],
-//! [`Attempt::reopen`] and [`Attempt::withdraw_left`] between two polls. Tasks that the node has spawned hold and drop
+//! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], and `push_batch`, `reopen` and
+//! `withdraw_left` (`push.rs`), between two polls. Tasks that the node has spawned hold and drop
 //! requests at any time. What is held changes together with what is pushed of it, under one lock.
 
 mod body_waker;
+mod guards;
 mod held;
+mod push;
 mod task;
 
 use std::collections::BTreeSet;
-use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 use foldhash::HashMap;
 
 pub(crate) use body_waker::BodyWaker;
 use body_waker::OwnWaker;
+pub(crate) use guards::ClonedContext;
 pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
-use crate::attempt::Attempt;
 use crate::driver::{Shared, WaitingAttempts};
-use crate::event::EventKind;
 use crate::store::Record;
 
 /// The requests of one attempt.
@@ -56,7 +56,7 @@ pub(crate) struct Requests {
 /// A request that has got a result.
 struct Delivered {
     path: String,
-    /// Whether the result is recorded: what is told to stop leaves none.
+    /// Whether the result is recorded: a cancelled one leaves none.
     is_recorded: bool,
 }
 
@@ -73,10 +73,10 @@ struct Inner {
     own: Option<Waker>,
     /// Whether the body has ended, or is being dropped: nothing is recorded of it any more.
     is_over: bool,
-    /// Whether it is about to be dropped, and may be in the middle of a poll: it is not told.
+    /// Whether it is about to be dropped, and may be in the middle of a poll: what it asks for is pending.
     is_silent: bool,
     /// Whether what is left from an earlier run of the body is withdrawn.
-    has_rested: bool,
+    has_withdrawn_left: bool,
     /// Of what this run of the body has held: how many withdrawals are on record that it has not come to yet.
     withdrawn_before: HashMap<Arc<str>, u32>,
     /// Those that this poll has come to.
@@ -334,11 +334,6 @@ impl Requests {
         }
     }
 
-    /// Something has been asked for or pushed outside of a poll of the body, which has to be seen to: it does not wait.
-    fn changed(&self) {
-        self.waker.look_again();
-    }
-
     /// Whether a step is executed as a part of the body.
     pub(crate) fn is_in_step(&self) -> bool {
         self.inner().steps > 0
@@ -360,169 +355,4 @@ impl Requests {
     pub(crate) fn has_open(&self) -> bool {
         self.inner().counts.open > 0
     }
-}
-
-/// A clone of the context that is alive.
-pub(crate) struct ClonedContext(Arc<Requests>);
-
-impl ClonedContext {
-    pub(crate) fn of(attempt: &Attempt) -> Self {
-        let requests = Arc::clone(attempt.requests());
-        requests.clones.fetch_add(1, Ordering::AcqRel);
-        ClonedContext(requests)
-    }
-}
-
-impl Drop for ClonedContext {
-    fn drop(&mut self) {
-        if self.0.clones.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.changed();
-        }
-    }
-}
-
-/// A step is executed as a part of the body while this lives.
-pub(crate) struct StepUnderWay<'a>(&'a Requests);
-
-impl Drop for StepUnderWay<'_> {
-    fn drop(&mut self) {
-        let mut inner = self.0.inner();
-        inner.steps -= 1;
-        let is_polled = inner.is_polled;
-        drop(inner);
-        if !is_polled {
-            self.0.changed();
-        }
-    }
-}
-
-impl Attempt {
-    pub(crate) fn step_begins(&self) -> StepUnderWay<'_> {
-        let requests = self.requests();
-        requests.inner().steps += 1;
-        StepUnderWay(requests)
-    }
-
-    /// Records something of a request: with all that the present poll of the body records, or at once if the body is not
-    /// being polled.
-    pub(crate) fn push(&self, path: &str, kind: EventKind) {
-        let requests = self.requests();
-        let mut inner = requests.inner();
-        if inner.is_over {
-            return;
-        }
-        let record = Record { path: path.to_owned(), kind };
-        if !inner.is_polled {
-            inner.change(path, |held| held.recorded = IsRecorded::Yes);
-            return self.push_all(inner, vec![record]);
-        }
-        inner.change(path, |held| {
-            if held.recorded == IsRecorded::No {
-                held.recorded = IsRecorded::InThisPoll;
-            }
-        });
-        inner.flushes += u64::from(is_urgent(&record.kind));
-        inner.batch.push(record);
-    }
-
-    /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
-    pub(crate) fn push_batch(&self) {
-        let mut inner = self.requests().inner();
-        inner.is_polled = false;
-        inner.repeated.clear();
-        let mut records = std::mem::take(&mut inner.withdrawals);
-        records.append(&mut inner.batch);
-        for record in &records {
-            inner.change(&record.path, |held| held.recorded = IsRecorded::Yes);
-        }
-        self.push_all(inner, records);
-    }
-
-    /// Under the lock: what is held and what is recorded agree whenever somebody looks.
-    fn push_all(&self, mut inner: MutexGuard<'_, Inner>, records: Vec<Record>) {
-        if records.is_empty() || inner.is_over {
-            return;
-        }
-        let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
-        match &self.run.journal {
-            Some(journal) => journal.push_requests(records),
-            None => self.run.desk().keep(&records),
-        }
-        inner.flushes += u64::from(is_urgent);
-        drop(inner);
-        if is_urgent {
-            self.requests().changed();
-        }
-    }
-
-    /// Reopens what is held and was withdrawn. To be called when the body has returned `Pending` and there is no result
-    /// that it has not seen. Whether there was anything.
-    pub(crate) fn reopen(&self) -> bool {
-        let mut inner = self.requests().inner();
-        inner.has_caught_up = true;
-        inner.withdrawn_before.clear();
-        if inner.counts.withdrawn == 0 {
-            return false;
-        }
-        let withdrawn = inner.held.iter().filter(|(_, held)| held.is_withdrawn);
-        let mut paths: Vec<Arc<str>> = withdrawn.map(|(path, _)| Arc::clone(path)).collect();
-        paths.sort_unstable();
-        let reopened = |held: &mut HeldState| {
-            held.is_withdrawn = false;
-            held.waker.take()
-        };
-        let wakers: Vec<_> = paths.iter().filter_map(|path| inner.change(path, reopened)).collect();
-        let record = |path: &Arc<str>| Record { path: path.to_string(), kind: EventKind::RequestReopened };
-        self.push_all(inner, paths.iter().map(record).collect());
-        wakers.into_iter().for_each(|waker| self.requests().wake(waker));
-        true
-    }
-
-    /// Withdraws what an earlier run of the body has asked for and this one does not hold. To be called when nothing but
-    /// its requests can wake the body. Whether there was anything.
-    pub(crate) fn withdraw_left(&self) -> bool {
-        let mut inner = self.requests().inner();
-        if std::mem::replace(&mut inner.has_rested, true) {
-            return false;
-        }
-        let open = self.run.desk().open_requests(&self.path());
-        let left = open.into_iter().filter(|path| !inner.held.contains_key(path.as_str()));
-        let records: Vec<Record> = left.map(|path| Record { path, kind: EventKind::RequestWithdrawn }).collect();
-        let is_any = !records.is_empty();
-        self.push_all(inner, records);
-        is_any
-    }
-
-    /// Ends the request of a task that records no result, since the attempt is being stopped.
-    pub(crate) fn end_without_result(&self, path: &str) {
-        self.requests().deliver(path, false);
-    }
-
-    /// Resolves when what was pushed before is recorded. Never, if the attempt ends before that.
-    pub(crate) async fn recorded(&self) {
-        let requests = self.requests();
-        let up_to = {
-            let mut inner = requests.inner();
-            inner.flushes += 1;
-            inner.flushes
-        };
-        if !requests.inner().is_polled {
-            requests.changed();
-        }
-        poll_fn(move |waker| {
-            let mut inner = requests.inner();
-            if inner.flushed >= up_to {
-                return Poll::Ready(());
-            }
-            let waker = (!inner.is_own(waker.waker())).then(|| waker.waker().clone());
-            inner.recording.push((up_to, waker));
-            Poll::Pending
-        })
-        .await;
-    }
-}
-
-/// Whether something of a request is to be recorded soon, and not with what is recorded next.
-fn is_urgent(kind: &EventKind) -> bool {
-    !matches!(kind, EventKind::NodeStarted { .. })
 }

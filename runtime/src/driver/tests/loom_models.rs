@@ -126,7 +126,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     block_on(journal.flush()).expect("it is recorded");
     let requests = attempt.requests();
     requests.waker.take_woken();
-    assert!(requests.waker.waits(), "nothing has woken it");
+    assert!(requests.waker.begin_waiting(), "nothing has woken it");
     (store, run, beat, held)
 }
 

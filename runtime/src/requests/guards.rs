@@ -1,0 +1,49 @@
+//! What is counted while it lives: clones of a context, and steps.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::Requests;
+use crate::attempt::Attempt;
+
+/// A clone of the context that is alive.
+pub(crate) struct ClonedContext(Arc<Requests>);
+
+impl ClonedContext {
+    pub(crate) fn of(attempt: &Attempt) -> Self {
+        let requests = Arc::clone(attempt.requests());
+        requests.clones.fetch_add(1, Ordering::AcqRel);
+        ClonedContext(requests)
+    }
+}
+
+impl Drop for ClonedContext {
+    fn drop(&mut self) {
+        if self.0.clones.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.waker.look_again();
+        }
+    }
+}
+
+/// A step is executed as a part of the body while this lives.
+pub(crate) struct StepUnderWay<'a>(&'a Requests);
+
+impl Drop for StepUnderWay<'_> {
+    fn drop(&mut self) {
+        let mut inner = self.0.inner();
+        inner.steps -= 1;
+        let is_polled = inner.is_polled;
+        drop(inner);
+        if !is_polled {
+            self.0.waker.look_again();
+        }
+    }
+}
+
+impl Attempt {
+    pub(crate) fn step_begins(&self) -> StepUnderWay<'_> {
+        let requests = self.requests();
+        requests.inner().steps += 1;
+        StepUnderWay(requests)
+    }
+}

@@ -1,0 +1,135 @@
+//! How what an attempt does with its requests becomes records.
+
+use std::future::poll_fn;
+use std::sync::{Arc, MutexGuard};
+use std::task::Poll;
+
+use super::{HeldState, Inner, IsRecorded};
+use crate::attempt::Attempt;
+use crate::event::EventKind;
+use crate::store::Record;
+
+impl Attempt {
+    /// Records something of a request: with all that the present poll of the body records, or at once if the body is not
+    /// being polled.
+    pub(crate) fn push(&self, path: &str, kind: EventKind) {
+        let requests = self.requests();
+        let mut inner = requests.inner();
+        if inner.is_over {
+            return;
+        }
+        let record = Record { path: path.to_owned(), kind };
+        if !inner.is_polled {
+            inner.change(path, |held| held.recorded = IsRecorded::Yes);
+            return self.push_all(inner, vec![record]);
+        }
+        inner.change(path, |held| {
+            if held.recorded == IsRecorded::No {
+                held.recorded = IsRecorded::InThisPoll;
+            }
+        });
+        inner.flushes += u64::from(is_urgent(&record.kind));
+        inner.batch.push(record);
+    }
+
+    /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
+    pub(crate) fn push_batch(&self) {
+        let mut inner = self.requests().inner();
+        inner.is_polled = false;
+        inner.repeated.clear();
+        let mut records = std::mem::take(&mut inner.withdrawals);
+        records.append(&mut inner.batch);
+        for record in &records {
+            inner.change(&record.path, |held| held.recorded = IsRecorded::Yes);
+        }
+        self.push_all(inner, records);
+    }
+
+    /// Under the lock: what is held and what is recorded agree whenever somebody looks.
+    fn push_all(&self, mut inner: MutexGuard<'_, Inner>, records: Vec<Record>) {
+        if records.is_empty() || inner.is_over {
+            return;
+        }
+        let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
+        match &self.run.journal {
+            Some(journal) => journal.push_requests(records),
+            None => self.run.desk().keep(&records),
+        }
+        inner.flushes += u64::from(is_urgent);
+        drop(inner);
+        if is_urgent {
+            self.requests().waker.look_again();
+        }
+    }
+
+    /// Reopens what is held and was withdrawn. To be called when the body has returned `Pending` and there is no result
+    /// that it has not seen. Whether there was anything.
+    pub(crate) fn reopen(&self) -> bool {
+        let mut inner = self.requests().inner();
+        inner.has_caught_up = true;
+        inner.withdrawn_before.clear();
+        if inner.counts.withdrawn == 0 {
+            return false;
+        }
+        let withdrawn = inner.held.iter().filter(|(_, held)| held.is_withdrawn);
+        let mut paths: Vec<Arc<str>> = withdrawn.map(|(path, _)| Arc::clone(path)).collect();
+        paths.sort_unstable();
+        let reopened = |held: &mut HeldState| {
+            held.is_withdrawn = false;
+            held.waker.take()
+        };
+        let wakers: Vec<_> = paths.iter().filter_map(|path| inner.change(path, reopened)).collect();
+        let record = |path: &Arc<str>| Record { path: path.to_string(), kind: EventKind::RequestReopened };
+        self.push_all(inner, paths.iter().map(record).collect());
+        wakers.into_iter().for_each(|waker| self.requests().wake(waker));
+        true
+    }
+
+    /// Withdraws what an earlier run of the body has asked for and this one does not hold. To be called when nothing but
+    /// its requests can wake the body. Whether there was anything.
+    pub(crate) fn withdraw_left(&self) -> bool {
+        let mut inner = self.requests().inner();
+        if std::mem::replace(&mut inner.has_withdrawn_left, true) {
+            return false;
+        }
+        let open = self.run.desk().open_requests(&self.path());
+        let left = open.into_iter().filter(|path| !inner.held.contains_key(path.as_str()));
+        let records: Vec<Record> = left.map(|path| Record { path, kind: EventKind::RequestWithdrawn }).collect();
+        let is_any = !records.is_empty();
+        self.push_all(inner, records);
+        is_any
+    }
+
+    /// Ends the request of a task that records no result, since the attempt is being stopped.
+    pub(crate) fn end_without_result(&self, path: &str) {
+        self.requests().deliver(path, false);
+    }
+
+    /// Resolves when what was pushed before is recorded. Never, if the attempt ends before that.
+    pub(crate) async fn recorded(&self) {
+        let requests = self.requests();
+        let (up_to, is_polled) = {
+            let mut inner = requests.inner();
+            inner.flushes += 1;
+            (inner.flushes, inner.is_polled)
+        };
+        if !is_polled {
+            requests.waker.look_again();
+        }
+        poll_fn(move |waker| {
+            let mut inner = requests.inner();
+            if inner.flushed >= up_to {
+                return Poll::Ready(());
+            }
+            let waker = (!inner.is_own(waker.waker())).then(|| waker.waker().clone());
+            inner.recording.push((up_to, waker));
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Whether something of a request is to be recorded soon, and not with what is recorded next.
+fn is_urgent(kind: &EventKind) -> bool {
+    !matches!(kind, EventKind::NodeStarted { .. })
+}
