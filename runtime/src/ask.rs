@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 
 use crate::child::Lazy;
 use crate::context::Context;
-use crate::driver::Misfit;
 use crate::event::EventKind;
 use crate::fault::{Fault, Never};
 use crate::node::{Node, Payload};
 use crate::requests::Held;
+use crate::shared::Misfit;
 
 /// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
 #[must_use = "nothing is asked before it is awaited"]
@@ -122,7 +122,7 @@ impl<'c, T: Payload> Request<'c, T> {
         let was_answered = item.answer.is_some();
         if !item.asked {
             let schema = T::__schema().to_value();
-            attempt.push(&path, EventKind::QuestionAsked { prompt, payload, schema });
+            attempt.requests().push(&path, EventKind::QuestionAsked { prompt, payload, schema });
         }
         loop {
             held.result().await;
@@ -140,7 +140,7 @@ impl<'c, T: Payload> Request<'c, T> {
                 // It was recorded by a program that asked for something else.
                 Err(error) => {
                     held.again(Some(fits::<T>));
-                    attempt.push(&path, EventKind::AnswerRejected { message: error.to_string() });
+                    attempt.requests().push(&path, EventKind::AnswerRejected { message: error.to_string() });
                 }
             }
         }

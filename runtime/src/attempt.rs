@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,11 +10,12 @@ use std::task::Poll;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Turns, WriteSet, Writes, fold_into};
-use crate::driver::{Shared, WaitingAttempts};
+use crate::core::{Place, Turns, Writes, fold_into};
+use crate::draft::{Draft, Part};
 use crate::fault::Fault;
-use crate::requests::Requests;
-use crate::state::{Part, StateOp, StateWrite};
+use crate::requests::{Asker, Requests};
+use crate::shared::{Shared, WaitingAttempts};
+use crate::state_write::{StateOp, StateWrite};
 
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
@@ -85,52 +85,6 @@ impl Drop for Beat {
     }
 }
 
-/// State writes and faults that an attempt leaves to its driver.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
-    writes: Option<Box<WriteSet>>,
-    /// Which of the shared ones were children's, and whose.
-    adopted: Vec<(Range<usize>, String)>,
-    /// What children have written that are done, and whose outputs the body has not received.
-    finished: Vec<(String, Vec<StateWrite>)>,
-    /// A write that could not be made.
-    pub(crate) broken: Option<Fault>,
-    /// What the attempt is to end with.
-    pub(crate) fault: Option<Fault>,
-}
-
-impl Draft {
-    pub(crate) fn writes(&self, part: Part) -> &[StateWrite] {
-        match (&self.writes, part) {
-            (None, _) => &[],
-            (Some(set), Part::Shared) => &set.shared,
-            (Some(set), Part::Local) => &set.local,
-        }
-    }
-
-    fn is_unused(&self) -> bool {
-        self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
-    }
-
-    fn adopt(&mut self, child: &str, writes: &[StateWrite]) {
-        if !writes.is_empty() {
-            let from = self.writes(Part::Shared).len();
-            self.adopted.push((from..from + writes.len(), child.to_owned()));
-            for write in writes {
-                self.write(Part::Shared, write.clone());
-            }
-        }
-    }
-
-    pub(crate) fn write(&mut self, part: Part, write: StateWrite) {
-        let set = self.writes.get_or_insert_default();
-        match part {
-            Part::Shared => set.shared.push(write),
-            Part::Local => set.local.push(write),
-        }
-    }
-}
-
 impl Attempt {
     pub(crate) fn new(
         run: Arc<Shared>,
@@ -165,10 +119,6 @@ impl Attempt {
     ) -> Self {
         let attempt = Attempt::new(Arc::clone(&parent.run), At::Child(path.into()), number, state, None);
         Attempt { once_only, parent: Some(Arc::clone(parent)), ..attempt }
-    }
-
-    pub(crate) fn requests(&self) -> &Arc<Requests> {
-        self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
     }
 
     /// The path of something that the node asks its context for.
@@ -285,15 +235,6 @@ impl Attempt {
         .await;
     }
 
-    /// Whether it was cancelled. Does not count as listening.
-    pub(crate) fn is_stopped(&self) -> bool {
-        match (self.token.get(), &self.parent) {
-            (Some(token), _) => token.is_cancelled(),
-            (None, Some(parent)) => parent.is_stopped(),
-            (None, None) => false,
-        }
-    }
-
     /// What tells it that it is cancelled. For a child, its parent listens as well.
     pub(crate) fn token(&self) -> &CancellationToken {
         self.token.get_or_init(|| match &self.parent {
@@ -355,14 +296,41 @@ impl Attempt {
         }
     }
 
+    /// Makes what a child has written according to its record this attempt's own.
+    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite]) {
+        self.draft().adopt(child, writes);
+    }
+
+    pub(crate) fn requests(&self) -> &Arc<Requests> {
+        self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
+    }
+
+    /// Whether it was cancelled. Does not count as listening.
+    pub(crate) fn is_stopped(&self) -> bool {
+        match (self.token.get(), &self.parent) {
+            (Some(token), _) => token.is_cancelled(),
+            (None, Some(parent)) => parent.is_stopped(),
+            (None, None) => false,
+        }
+    }
+
     /// The body does not want the output of a child any more.
     pub(crate) fn forget_finished(&self, child: &str) {
         self.draft().finished.retain(|(path, _)| path != child);
     }
+}
 
-    /// Makes what a child has written according to its record this attempt's own.
-    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite]) {
-        self.draft().adopt(child, writes);
+impl Asker for Attempt {
+    fn requests(&self) -> &Arc<Requests> {
+        self.requests()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped()
+    }
+
+    fn forget_finished(&self, child: &str) {
+        self.forget_finished(child);
     }
 }
 

@@ -1,112 +1,192 @@
-//! From the table of a workflow to the program of the core: made once, at the first run.
+//! What a definition comes to, made once: the program of the core, and the fingerprint that is recorded.
 
 use std::any::TypeId;
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, PoisonError};
 
-use crate::core::{Layout, NodeKind, NodeSpec, Place, Program};
-use crate::fingerprint::Fingerprint;
-use crate::node::ResourceNeed;
-use crate::table::{AnyNode, AnyScope, Definition, Entry};
+use graphweft_graph::{EdgeIx, NodeIx, START, Way};
 
-/// Room for what the engine makes of a [`Definition`].
-#[derive(Default)]
-pub struct Compiled {
-    executable: OnceLock<Arc<Executable>>,
-    pub(crate) fingerprint: OnceLock<Arc<Fingerprint>>,
+use crate::core::{Layout, NodeKind, NodeSpec, Program};
+use crate::fingerprint::{
+    Fingerprint, GraphPrint, KindPrint, NodePrint, RoutePrint, SourcePrint, WayKind, WayPrint, schema_hash,
+};
+use crate::resource::{MissingResource, MissingResources};
+use crate::shared::Env;
+use crate::table::{Definition, Entry, Executable, ScopeKind};
+
+/// What a workflow compiles to where nothing is replaced.
+pub(crate) fn executable(definition: &Arc<Definition>) -> Arc<Executable> {
+    Arc::clone(definition.compiled.executable.get_or_init(|| Arc::new(build(definition, &|_| false))))
 }
 
-/// A workflow with all that it can enter.
-pub(crate) struct Executable {
-    pub(crate) program: Arc<Program>,
-    /// The definition of each graph of the program. The first is the workflow that owns this, and is left out: it would
-    /// own itself.
-    inside: Vec<Option<Arc<Definition>>>,
-    /// What has to be there before a run starts, and which node wants it.
-    pub(crate) needs: Vec<(ResourceNeed, String)>,
-}
-
-impl Executable {
-    /// What `definition` compiles to.
-    pub(crate) fn of(definition: &Arc<Definition>) -> Arc<Executable> {
-        Arc::clone(definition.compiled.executable.get_or_init(|| Arc::new(Executable::build(definition, &|_| false))))
+/// What it compiles to for the runs of an engine.
+pub(crate) fn executable_in(env: &Arc<Env>, definition: &Arc<Definition>) -> Arc<Executable> {
+    if env.replacements.is_empty() {
+        return executable(definition);
     }
+    let mut replaced = definition.compiled.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, executable)) = replaced.iter().find(|(of, _)| of.as_ptr() == Arc::as_ptr(env)) {
+        return Arc::clone(executable);
+    }
+    // Engines that are gone.
+    replaced.retain(|(of, _)| of.strong_count() > 0);
+    let executable = Arc::new(build(definition, &|of| env.replacements.contains_key(&of)));
+    replaced.push((Arc::downgrade(env), Arc::clone(&executable)));
+    executable
+}
 
-    /// The same, with the nodes of some types replaced: a replaced workflow is a node like any other, and no replaced
-    /// node needs its resources.
-    pub(crate) fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> Executable {
-        let mut found = vec![Arc::clone(definition)];
-        let mut places = HashMap::from([(Arc::as_ptr(definition), 0)]);
-        let mut layouts = Vec::new();
-        let mut needs = Vec::new();
-        while let Some(definition) = found.get(layouts.len()).cloned() {
-            let mut specs = Vec::new();
-            for entry in &definition.entries {
-                let replaced = is_replaced(entry.type_id);
-                let kind = match &entry.scope {
-                    Some(scope) if !(replaced && entry.node.is_some()) => {
-                        let inside = scope.definition();
-                        let place = *places.entry(Arc::as_ptr(inside)).or_insert_with(|| {
-                            found.push(Arc::clone(inside));
-                            found.len() - 1
-                        });
-                        NodeKind::Scope(scope.kind(), place)
-                    }
-                    _ => NodeKind::Leaf,
-                };
-                if !replaced && kind == NodeKind::Leaf {
-                    let wants = format!("{}/{}", definition.name, entry.name);
-                    needs.extend(entry.resources.iter().map(|need| (*need, wants.clone())));
+/// With the nodes of some types replaced: a replaced workflow is a node like any other, and no replaced node needs its
+/// resources.
+fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> Executable {
+    let mut found = vec![Arc::clone(definition)];
+    let mut places = HashMap::from([(Arc::as_ptr(definition), 0)]);
+    let mut layouts = Vec::new();
+    let mut needs = Vec::new();
+    while let Some(definition) = found.get(layouts.len()).cloned() {
+        let mut specs = Vec::new();
+        for entry in &definition.entries {
+            let replaced = is_replaced(entry.type_id);
+            let kind = match &entry.scope {
+                Some(scope) if !(replaced && entry.node.is_some()) => {
+                    let inside = scope.definition();
+                    let place = *places.entry(Arc::as_ptr(inside)).or_insert_with(|| {
+                        found.push(Arc::clone(inside));
+                        found.len() - 1
+                    });
+                    NodeKind::Scope(scope.kind(), place)
                 }
-                specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone() });
+                _ => NodeKind::Leaf,
+            };
+            if !replaced && kind == NodeKind::Leaf {
+                let wants = format!("{}/{}", definition.name, entry.name);
+                needs.extend(entry.resources.iter().map(|need| (*need, wants.clone())));
             }
-            let name = definition.name.clone();
-            layouts.push(Arc::new(Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs)));
+            specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone() });
         }
-        let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
-        Executable { program: Arc::new(Program { layouts }), inside, needs }
+        let name = definition.name.clone();
+        layouts.push(Arc::new(Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs)));
     }
+    let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
+    Executable { program: Arc::new(Program { layouts }), inside, needs }
+}
 
-    fn definition<'d>(&'d self, root: &'d Arc<Definition>, layout: usize) -> &'d Arc<Definition> {
-        self.inside.get(layout).and_then(Option::as_ref).unwrap_or(root)
-    }
-
-    pub(crate) fn entry<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Entry> {
-        self.definition(root, place.scope.layout.index).entry(place.node as usize)
-    }
-
-    /// The body of a node; `layout` is the place of its graph in the program.
-    pub(crate) fn node<'d>(
-        &'d self,
-        root: &'d Arc<Definition>,
-        layout: usize,
-        node: u32,
-    ) -> Option<&'d Arc<dyn AnyNode>> {
-        self.definition(root, layout).entry(node as usize)?.node.as_ref()
-    }
-
-    pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {
-        self.entry(root, place)?.scope.as_ref()
-    }
-
-    /// How the labels at START of the graph inside a node were written; none where that is not routed.
-    pub(crate) fn labels_inside<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> &'d [&'static str] {
-        let inside = self.scope(root, place).map(|scope| scope.definition());
-        inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)
-    }
-
-    /// The choice whose label was written like this; `None` is an unrouted node's.
-    pub(crate) fn choice(&self, root: &Arc<Definition>, place: &Place, label: Option<&str>) -> Option<usize> {
-        let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
-        match label {
-            None => labels.is_empty().then_some(0),
-            Some(label) => labels.iter().position(|known| *known == label),
+/// Whether an engine has all that the nodes of a workflow need.
+pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> Result<(), MissingResources> {
+    let mut missing: Vec<MissingResource> = Vec::new();
+    for (need, node) in &executable_in(env, definition).needs {
+        if env.resource(need.type_id).is_some() {
+            continue;
+        }
+        match missing.iter_mut().find(|resource| resource.type_name == need.type_name) {
+            Some(resource) => resource.nodes.push(node.clone()),
+            None => missing.push(MissingResource { type_name: need.type_name, nodes: vec![node.clone()] }),
         }
     }
+    if missing.is_empty() { Ok(()) } else { Err(MissingResources(missing)) }
+}
 
-    /// How the label of a choice was written; `None` for an unrouted node.
-    pub(crate) fn label(&self, root: &Arc<Definition>, place: &Place, choice: usize) -> Option<&'static str> {
-        let labels = &self.definition(root, place.scope.layout.index).labels;
-        labels.get(place.node as usize)?.get(choice).copied()
+/// The fingerprint of a workflow with all that it can enter.
+pub(crate) fn fingerprint(root: &Arc<Definition>) -> Arc<Fingerprint> {
+    Arc::clone(root.compiled.fingerprint.get_or_init(|| Arc::new(take_fingerprint(root))))
+}
+
+fn take_fingerprint(root: &Arc<Definition>) -> Fingerprint {
+    let mut found = vec![Arc::clone(root)];
+    let mut places = HashMap::from([(Arc::as_ptr(root), 0)]);
+    let mut graphs = Vec::new();
+    while let Some(definition) = found.get(graphs.len()).cloned() {
+        let mut enter = |inside: &Arc<Definition>| {
+            *places.entry(Arc::as_ptr(inside)).or_insert_with(|| {
+                found.push(Arc::clone(inside));
+                found.len() - 1
+            })
+        };
+        graphs.push(graph_print(&definition, &mut enter));
     }
+    Fingerprint::new(graphs)
+}
+
+fn graph_print(definition: &Definition, enter: &mut dyn FnMut(&Arc<Definition>) -> usize) -> GraphPrint {
+    let nodes = definition.entries.iter().enumerate();
+    GraphPrint {
+        name: definition.name.clone(),
+        input: schema_hash(&(definition.door.input_schema)()),
+        output: schema_hash(&(definition.door.output_schema)()),
+        start: routes(definition, START),
+        nodes: nodes.map(|(at, entry)| node_print(definition, at + 2, entry, enter)).collect(),
+    }
+}
+
+fn node_print(
+    definition: &Definition,
+    node: NodeIx,
+    entry: &Entry,
+    enter: &mut dyn FnMut(&Arc<Definition>) -> usize,
+) -> NodePrint {
+    let kind = match &entry.scope {
+        None => KindPrint::Node,
+        Some(scope) => {
+            let inside = enter(scope.definition());
+            match scope.kind() {
+                ScopeKind::Nested => KindPrint::Workflow(scope.definition().name.clone(), inside),
+                ScopeKind::Each => KindPrint::Each(inside),
+            }
+        }
+    };
+    NodePrint {
+        name: entry.name.clone(),
+        was: entry.renamed_from.iter().map(|name| (*name).to_owned()).collect(),
+        kind,
+        input: schema_hash(&(entry.input_schema)()),
+        output: schema_hash(&(entry.output_schema)()),
+        at_most_once: entry.options.at_most_once,
+        loops: loops(definition, node),
+        ways: ways(definition, node),
+        routes: routes(definition, node),
+    }
+}
+
+fn name_of(definition: &Definition, node: NodeIx) -> String {
+    definition.entry(node).map_or_else(|| definition.graph.nodes[node].id.to_owned(), |entry| entry.name.clone())
+}
+
+fn loops(definition: &Definition, node: NodeIx) -> Vec<Vec<String>> {
+    let plan = &definition.plan;
+    let inner = plan.node_loop[node];
+    let around = std::iter::successors(inner, |inner| plan.loops[*inner].parent);
+    let heads = around.map(|one| {
+        let names: BTreeSet<String> = plan.loops[one].heads.iter().map(|head| name_of(definition, *head)).collect();
+        names.into_iter().collect()
+    });
+    let mut loops: Vec<Vec<String>> = heads.collect();
+    loops.reverse();
+    loops
+}
+
+fn ways(definition: &Definition, node: NodeIx) -> Vec<WayPrint> {
+    let source = |edge: &EdgeIx| {
+        let from = definition.graph.edges[*edge].from;
+        let labels = &definition.labels[from];
+        let choices = definition.graph.nodes[from].choices.iter().zip(labels);
+        let taken = choices.filter(|(choice, _)| choice.edges.contains(edge));
+        SourcePrint { node: name_of(definition, from), labels: taken.map(|(_, label)| (*label).to_owned()).collect() }
+    };
+    let way = |way: &Way| match way {
+        Way::Plain(edge) => WayPrint { kind: WayKind::Plain, places: vec![vec![source(edge)]] },
+        Way::Any(edges) => WayPrint { kind: WayKind::Any, places: vec![edges.iter().map(source).collect()] },
+        Way::All(places) => WayPrint {
+            kind: WayKind::All,
+            places: places.iter().map(|edges| edges.iter().map(source).collect()).collect(),
+        },
+    };
+    definition.graph.nodes[node].ways.iter().map(way).collect()
+}
+
+fn routes(definition: &Definition, node: NodeIx) -> Vec<RoutePrint> {
+    let choices = definition.graph.nodes[node].choices.iter().enumerate();
+    let route = |(at, choice): (usize, &graphweft_graph::Choice)| RoutePrint {
+        label: definition.labels[node].get(at).map(|label| (*label).to_owned()),
+        to: choice.edges.iter().map(|edge| name_of(definition, definition.graph.edges[*edge].to)).collect(),
+    };
+    choices.map(route).collect()
 }

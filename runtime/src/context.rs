@@ -5,16 +5,15 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
 
-use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::attempt::Attempt;
+use crate::draft::Part;
 use crate::event::EventKind;
 use crate::fault::Fault;
-use crate::node::Node;
 use crate::requests::ClonedContext;
-use crate::state::{Part, State};
+use crate::state::State;
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
 ///
@@ -66,7 +65,7 @@ pub struct Context(
 impl Clone for Context {
     fn clone(&self) -> Self {
         // A task that has the clone can make requests while the body is not polled, and `Running` has to look at them then.
-        Context(Arc::clone(&self.0), Some(ClonedContext::of(&self.0)))
+        Context(Arc::clone(&self.0), Some(ClonedContext::of(self.0.requests())))
     }
 }
 
@@ -183,12 +182,6 @@ impl Context {
     pub fn __take_fault(&self) -> Option<Fault> {
         self.0.draft().fault.take()
     }
-
-    /// What runs in the place of `N`, where the engine was told to replace it.
-    #[doc(hidden)]
-    pub fn replacement<N: Node>(&self) -> Option<Replacement<N>> {
-        self.0.run.env.replacement(TypeId::of::<N>())?.downcast_ref::<Replacement<N>>().cloned()
-    }
 }
 
 fn no_values() -> &'static Map<String, Value> {
@@ -199,26 +192,5 @@ fn no_values() -> &'static Map<String, Value> {
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("path", &self.path()).field("attempt", &self.0.number).finish_non_exhaustive()
-    }
-}
-
-type Body<N> = dyn Fn(<N as Node>::Input, Context) -> BoxFuture<'static, Result<<N as Node>::Output, <N as Node>::Error>>
-    + Send
-    + Sync;
-
-/// A closure that runs in the place of a node.
-#[doc(hidden)]
-pub struct Replacement<N: Node>(pub(crate) Arc<Body<N>>);
-
-impl<N: Node> Replacement<N> {
-    /// Runs it.
-    pub fn run(&self, input: N::Input, context: Context) -> BoxFuture<'static, Result<N::Output, N::Error>> {
-        (self.0)(input, context)
-    }
-}
-
-impl<N: Node> Clone for Replacement<N> {
-    fn clone(&self) -> Self {
-        Replacement(Arc::clone(&self.0))
     }
 }

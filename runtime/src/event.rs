@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use crate::fault::{Cause, Failure};
-use crate::state::StateWrite;
+use crate::state_write::StateWrite;
 
 /// One event of a run.
 ///

@@ -1,6 +1,7 @@
 //! Why a run goes no further in this process, though it has not ended.
 
 use crate::fault::Fault;
+use crate::resource::MissingResources;
 use crate::store::StoreError;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -39,34 +40,4 @@ impl Halt {
     pub(crate) fn broken(workflow: &str, fault: &Fault) -> Self {
         Halt::Unreadable { path: workflow.to_owned(), field: ".".to_owned(), message: fault.to_string() }
     }
-}
-
-/// Resources that nodes need and the engine does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the engine lacks {}", described(.0))]
-pub struct MissingResources(
-    /// Each missing type once.
-    pub Vec<MissingResource>,
-);
-
-/// A resource that the engine does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct MissingResource {
-    /// Its type.
-    pub type_name: &'static str,
-    /// The nodes that need it.
-    pub nodes: Vec<String>,
-}
-
-fn described(missing: &[MissingResource]) -> String {
-    let each = missing.iter().map(|resource| {
-        let nodes: Vec<String> = resource.nodes.iter().map(|node| format!("`{node}`")).collect();
-        format!("resource `{}`, which {} need{}", resource.type_name, nodes.join(", "), plural(nodes.len()))
-    });
-    format!("{}; add it with `Engine::builder().resource(..)`", each.collect::<Vec<_>>().join("; "))
-}
-
-fn plural(nodes: usize) -> &'static str {
-    if nodes == 1 { "s" } else { "" }
 }

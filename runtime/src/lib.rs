@@ -10,21 +10,28 @@ mod collectors;
 mod compile;
 mod context;
 mod core;
+mod draft;
 mod driver;
 mod engine;
 mod event;
 mod fault;
+mod field;
 mod fingerprint;
 mod graph;
 mod halt;
 mod node;
 mod options;
 mod question;
+mod replacement;
 mod requests;
+mod resource;
 mod route;
+mod run_error;
+mod shared;
 #[cfg(test)]
 mod sim;
 pub mod state;
+mod state_write;
 pub mod store;
 mod sync;
 #[doc(hidden)]
@@ -40,8 +47,8 @@ pub use child::{Child, ChildError, Sleep, Step};
 pub use collectors::{First, FirstN};
 pub use context::Context;
 pub use engine::{
-    BuildError, Engine, EngineBuilder, Events, Fork, ForkError, MissingResource, MissingResources, Outcome, Recovery,
-    Retry, RetryError, Run, RunError, RunFilter, RunInfo, Start, StartError,
+    BuildError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, Recovery, Retry, RetryError, Run, RunFilter,
+    RunInfo, Start, StartError,
 };
 pub use event::{AfterFailure, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};
@@ -56,10 +63,12 @@ pub use graphweft_macros::value;
 pub use node::{Collector, Node, Payload};
 pub use options::{NodeOptions, RetryPolicy};
 pub use question::{AnswerError, Question};
+pub use resource::{MissingResource, MissingResources};
 pub use route::Route;
 // At the root, so that rustc's messages call them by their names alone.
 #[doc(hidden)]
 pub use route::{OptionLabel, ResultLabel};
+pub use run_error::RunError;
 pub use serde_json::json;
 pub use state::StateKey;
 pub use typed::{END, START};
@@ -89,7 +98,8 @@ pub mod __ {
     pub use crate::context::Context;
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
-    pub use crate::node::{Collector, Node, ResourceNeed};
+    pub use crate::node::{Collector, Node};
+    pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
     pub use crate::table::{Definition, Entry};
     pub use crate::typed::*;

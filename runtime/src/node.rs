@@ -8,6 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
 use crate::options::NodeOptions;
+use crate::resource::ResourceNeed;
 use crate::table::Definition;
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
@@ -162,14 +163,4 @@ pub trait Node: Send + Sync + 'static {
 pub trait Collector: Node<Output = Option<Self::Collected>> {
     /// The value of the first `Some`.
     type Collected: Payload;
-}
-
-/// A `#[resource]` that a node asks for.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
-pub struct ResourceNeed {
-    /// Its type.
-    pub type_id: std::any::TypeId,
-    /// The name of that type.
-    pub type_name: &'static str,
 }

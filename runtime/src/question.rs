@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::{AfterFailure, EventKind};
+use crate::field::{at_field, field_of};
+use crate::run_error::RunError;
+use crate::store::StoreError;
 
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,10 +87,10 @@ pub enum AnswerError {
     },
     /// This program cannot resume the run, so the answer was not recorded.
     #[error(transparent)]
-    Run(#[from] crate::engine::RunError),
+    Run(#[from] RunError),
     /// The answer cannot be recorded.
     #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
+    Store(#[from] StoreError),
     /// Another process has taken the run over. Answer again.
     #[error("run `{run}` was taken over by another process; retry")]
     Moving {
@@ -102,10 +105,6 @@ fn quoted(ids: &[String]) -> String {
 
 fn listed(open: &[String]) -> String {
     if open.is_empty() { "it has no open question".to_owned() } else { format!("open: {}", quoted(open)) }
-}
-
-pub(crate) fn at_field(field: &str) -> String {
-    if field == "." { String::new() } else { format!("at `{field}`: ") }
 }
 
 /// What a run has asked so far.
@@ -235,21 +234,4 @@ pub(crate) fn check_schema(question: &Question, answer: &Value) -> Result<(), An
         None => Ok(()),
         Some(error) => Err(invalid(field_of(&error.instance_path().to_string()), error.to_string())),
     }
-}
-
-/// `/lines/2/price` as `lines[2].price`.
-fn field_of(pointer: &str) -> String {
-    let mut field = String::new();
-    for part in pointer.split('/').filter(|part| !part.is_empty()) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if part.bytes().all(|byte| byte.is_ascii_digit()) {
-            field.push_str(&format!("[{part}]"));
-        } else {
-            if !field.is_empty() {
-                field.push('.');
-            }
-            field.push_str(&part);
-        }
-    }
-    if field.is_empty() { ".".to_owned() } else { field }
 }

@@ -42,10 +42,10 @@ use std::sync::MutexGuard;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use crate::attempt::Draft;
 use crate::core::fold_into;
-pub use crate::core::{Op as StateOp, Write as StateWrite};
+use crate::draft::{Draft, Part};
 use crate::fault::Fault;
+pub use crate::state_write::{StateOp, StateWrite};
 
 /// A key of the run's state: a name, the type of its value, and its reducer.
 #[derive(Debug)]
@@ -137,12 +137,6 @@ pub struct State<'c> {
     pub(crate) before: &'c Map<String, Value>,
     pub(crate) draft: &'c std::sync::Mutex<Draft>,
     pub(crate) part: Part,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    Shared,
-    Local,
 }
 
 impl State<'_> {

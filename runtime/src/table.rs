@@ -3,17 +3,20 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use futures::future::BoxFuture;
 use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 
-pub use crate::compile::Compiled;
 use crate::context::Context;
+use crate::core::{Place, Program};
 use crate::fault::{Cause, Fault};
-use crate::node::ResourceNeed;
+use crate::field::Unreadable;
+use crate::fingerprint::Fingerprint;
 use crate::options::NodeOptions;
+use crate::resource::ResourceNeed;
+use crate::shared::Env;
 
 /// A value whose type only the two ends of its edge know.
 pub type BoxValue = Box<dyn Any + Send>;
@@ -84,38 +87,6 @@ pub struct Routed {
     pub emitted: Emitted,
     /// The error as JSON, where the run asked for it (`Context::records`).
     pub error: Option<serde_json::Value>,
-}
-
-/// A record that the code of today cannot read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("at `{field}`: {message}")]
-pub struct Unreadable {
-    /// Which part of it, as in `items[0].name`; `.` is the whole.
-    pub field: String,
-    /// What is wrong there.
-    pub message: String,
-}
-
-impl Unreadable {
-    pub(crate) fn whole(message: impl Into<String>) -> Self {
-        Unreadable { field: ".".to_owned(), message: message.into() }
-    }
-
-    /// The same, as a part of a list.
-    pub(crate) fn of_item(self, item: usize) -> Self {
-        let field = match self.field.as_str() {
-            "." => format!("[{item}]"),
-            field if field.starts_with('[') => format!("[{item}]{field}"),
-            field => format!("[{item}].{field}"),
-        };
-        Unreadable { field, ..self }
-    }
-}
-
-impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
-    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
-        Unreadable { field: error.path().to_string(), message: error.inner().to_string() }
-    }
 }
 
 /// A node's body with its types erased.
@@ -251,5 +222,69 @@ impl Definition {
 impl fmt::Debug for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Definition").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Room for what the engine makes of a [`Definition`].
+#[derive(Default)]
+pub struct Compiled {
+    pub(crate) executable: OnceLock<Arc<Executable>>,
+    /// The same for engines that replace some of its nodes.
+    pub(crate) replaced: Mutex<Vec<(Weak<Env>, Arc<Executable>)>>,
+    pub(crate) fingerprint: OnceLock<Arc<Fingerprint>>,
+}
+
+/// A workflow with all that it can enter.
+pub(crate) struct Executable {
+    pub(crate) program: Arc<Program>,
+    /// The definition of each graph of the program. The first is the workflow that owns this, and is left out: it would
+    /// own itself.
+    pub(crate) inside: Vec<Option<Arc<Definition>>>,
+    /// What has to be there before a run starts, and which node wants it.
+    pub(crate) needs: Vec<(ResourceNeed, String)>,
+}
+
+impl Executable {
+    fn definition<'d>(&'d self, root: &'d Arc<Definition>, layout: usize) -> &'d Arc<Definition> {
+        self.inside.get(layout).and_then(Option::as_ref).unwrap_or(root)
+    }
+
+    pub(crate) fn entry<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Entry> {
+        self.definition(root, place.scope.layout.index).entry(place.node as usize)
+    }
+
+    /// The body of a node; `layout` is the place of its graph in the program.
+    pub(crate) fn node<'d>(
+        &'d self,
+        root: &'d Arc<Definition>,
+        layout: usize,
+        node: u32,
+    ) -> Option<&'d Arc<dyn AnyNode>> {
+        self.definition(root, layout).entry(node as usize)?.node.as_ref()
+    }
+
+    pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {
+        self.entry(root, place)?.scope.as_ref()
+    }
+
+    /// How the labels at START of the graph inside a node were written; none where that is not routed.
+    pub(crate) fn labels_inside<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> &'d [&'static str] {
+        let inside = self.scope(root, place).map(|scope| scope.definition());
+        inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The choice whose label was written like this; `None` is an unrouted node's.
+    pub(crate) fn choice(&self, root: &Arc<Definition>, place: &Place, label: Option<&str>) -> Option<usize> {
+        let labels = self.definition(root, place.scope.layout.index).labels.get(place.node as usize)?;
+        match label {
+            None => labels.is_empty().then_some(0),
+            Some(label) => labels.iter().position(|known| *known == label),
+        }
+    }
+
+    /// How the label of a choice was written; `None` for an unrouted node.
+    pub(crate) fn label(&self, root: &Arc<Definition>, place: &Place, choice: usize) -> Option<&'static str> {
+        let labels = &self.definition(root, place.scope.layout.index).labels;
+        labels.get(place.node as usize)?.get(choice).copied()
     }
 }

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
+use crate::compile::check_resources;
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Part, Shared};
-use crate::engine::{MissingResources, RunError};
+use crate::driver::{Ending, Job, Part};
 use crate::fault::{Cause, Failure, Fault};
 use crate::graph::Graph;
 use crate::node::{Node, Payload};
+use crate::run_error::RunError;
+use crate::shared::{Env, Shared};
 use crate::table::{BoxValue, Definition};
 
 /// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
@@ -83,7 +85,7 @@ pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, Ru
 
 async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) -> Result<O, RunError> {
     let env = Env::plain();
-    MissingResources::check(env, definition)?;
+    check_resources(env, definition)?;
     let job = Job {
         definition: Arc::clone(definition),
         shared: Arc::new(Shared::in_memory(Arc::clone(env))),

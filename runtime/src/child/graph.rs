@@ -8,11 +8,12 @@ use serde_json::Map;
 use super::node::{Kept, fails};
 use super::tried::{Attempted, Begun, Moves, Start, Work};
 use crate::attempt::Attempt;
-use crate::driver::{Ending, Job, Part, Within};
-use crate::engine::RunError;
+use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};
 use crate::halt::Halt;
 use crate::node::{Node, Payload};
+use crate::run_error::RunError;
+use crate::shared::Within;
 use crate::table::Definition;
 use crate::typed::cast;
 

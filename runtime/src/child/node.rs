@@ -8,12 +8,13 @@ use super::ChildError;
 use super::graph::GraphWork;
 use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
 use crate::attempt::{Attempt, Beat};
+use crate::compile::check_resources;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::fingerprint::{canonical, fnv1a};
-use crate::halt::MissingResources;
 use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
+use crate::replacement::Replacement;
 use crate::requests::Held;
 use crate::typed::{Target, missing_resource, until_fault};
 
@@ -51,10 +52,10 @@ where
         let path = parent.path_of(&name, key.as_deref());
         let hash = hash_of(&path, &input)?;
         let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(hash), options };
-        let inside = N::nested().filter(|_| context.replacement::<N>().is_none());
+        let inside = N::nested().filter(|_| Replacement::<N>::of(context).is_none());
         match inside {
             Some(inside) => {
-                MissingResources::check(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
+                check_resources(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
                 let (held, item) = Held::ask(parent, path, None).await?;
                 asked.child(held, item, GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
             }
@@ -63,7 +64,7 @@ where
                     let missing = |type_id| context.0.run.env.resource(type_id).is_none();
                     N::resources().into_iter().find(|need| missing(need.type_id))
                 };
-                if context.replacement::<N>().is_none()
+                if Replacement::<N>::of(context).is_none()
                     && let Some(need) = is_missing(context)
                 {
                     return Err(missing_resource(need.type_name).into());
@@ -151,7 +152,7 @@ async fn attempted<N: Node>(node: &N, input: N::Input, context: &Context, seen: 
 where
     N::Error: Payload,
 {
-    let result = match context.replacement::<N>() {
+    let result = match Replacement::<N>::of(context) {
         Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
         None => until_fault(node.run(input, context), context).await,
     };

@@ -103,7 +103,7 @@ impl Request<'_> {
                 None => {
                     let duration = duration.min(FAR_OFF);
                     let until = clock.now() + duration;
-                    attempt.push(&path, EventKind::TimerSet { until });
+                    attempt.requests().push(&path, EventKind::TimerSet { until });
                     (until, Instant::now() + duration)
                 }
             };
@@ -111,7 +111,7 @@ impl Request<'_> {
             held.spawn(
                 async move {
                     pass(until, due, &clock).await;
-                    attempt.push(&path, EventKind::TimerFired);
+                    attempt.requests().push(&path, EventKind::TimerFired);
                 }
                 .boxed(),
             );

@@ -11,13 +11,14 @@ use serde_json::Value as Json;
 use super::ChildError;
 use crate::attempt::{Attempt, Beat};
 use crate::core::{after, is_retryable};
-use crate::driver::{Item, Moving, Running, Within};
+use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
 use crate::node::Payload;
 use crate::options::NodeOptions;
 use crate::requests::Held;
-use crate::state::StateWrite;
+use crate::shared::{Item, Moving, Within};
+use crate::state_write::StateWrite;
 use crate::store::Stored;
 
 /// What is tried: a child or a step.
@@ -144,7 +145,7 @@ type Tried<W> = (Given<W>, bool);
 
 impl Asked {
     fn push(&self, kind: EventKind) {
-        self.parent.push(&self.path, kind);
+        self.parent.requests().push(&self.path, kind);
     }
 
     fn fault(&self, message: String) -> Fault {
@@ -205,7 +206,7 @@ impl Asked {
             }
         };
         let tried = {
-            let _step = self.parent.step_begins();
+            let _step = self.parent.requests().step_begins();
             // Boxed: one whose result is recorded is as small as it can be.
             held.while_it_lasts(Box::pin(self.tried(work, item))).await
         };
@@ -237,7 +238,7 @@ impl Asked {
                 // The body may have dropped it.
                 let _ = ended.send(given);
                 if !is_recorded {
-                    parent.end_without_result(&path);
+                    parent.requests().end_without_result(&path);
                 }
             }
         };
@@ -344,7 +345,7 @@ impl Asked {
             number += 1;
             tokio::time::sleep(delay).await;
             // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
-            self.parent.recorded().await;
+            self.parent.requests().recorded().await;
         }
     }
 
@@ -353,7 +354,7 @@ impl Asked {
         let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
         self.push(EventKind::NodeStarted { attempt, inside, input: self.input.clone() });
         if self.options.at_most_once {
-            self.parent.recorded().await;
+            self.parent.requests().recorded().await;
         } else if self.parent.run.is_watched() {
             self.parent.run.pulse.say();
         }

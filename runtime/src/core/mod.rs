@@ -49,7 +49,6 @@ pub(crate) use path::{Place, Turns};
 pub use program::ScopeKind;
 pub(crate) use program::{Layout, NodeKind, NodeSpec, Program};
 pub(crate) use run::Run;
-pub use state_map::{Op, Write};
 pub(crate) use state_map::{WriteSet, Writes, fold_into};
 pub(crate) use task::Wanted;
 pub(crate) use task_id::{StopReason, TaskId};

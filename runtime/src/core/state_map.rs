@@ -4,43 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
 use crate::fault::Fault;
-
-/// How a write changes what stands under its key.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", content = "value", rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Op {
-    /// Replaces it. Refused where another node has written the key since this attempt began.
-    Set(Value),
-    /// Takes the key away; refused where `Set` is.
-    Remove,
-    /// Adds to the end of an array.
-    Append(Vec<Value>),
-    /// Adds to the end of an array what is not in it.
-    Union(Vec<Value>),
-    /// Adds to a number.
-    Add(Number),
-    /// Keeps the smaller number.
-    Min(Number),
-    /// Keeps the greater number.
-    Max(Number),
-    /// Puts entries into an object; the later write of one entry stands.
-    Merge(Map<String, Value>),
-}
-
-/// One write.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Write {
-    /// The key.
-    pub key: String,
-    /// What is done to it.
-    #[serde(flatten)]
-    pub op: Op,
-}
+use crate::state_write::{StateOp, StateWrite};
 
 /// What a node has written in one attempt. Most nodes write nothing, which costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,9 +16,9 @@ pub(crate) struct Writes(pub(crate) Option<Box<WriteSet>>);
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WriteSet {
     /// To the run's state.
-    pub(crate) shared: Vec<Write>,
+    pub(crate) shared: Vec<StateWrite>,
     /// To what the node keeps for itself between arrivals.
-    pub(crate) local: Vec<Write>,
+    pub(crate) local: Vec<StateWrite>,
 }
 
 /// The state as an attempt sees it.
@@ -80,8 +47,8 @@ impl StateMap {
     /// # Errors
     /// Where another node has replaced a key since that this one wants to replace as well, and where a write does not fit
     /// what its key holds.
-    pub(super) fn check(&self, writes: &[Write], seen: u64, writer: impl Fn() -> String) -> Result<(), Fault> {
-        for write in writes.iter().filter(|write| matches!(write.op, Op::Set(_) | Op::Remove)) {
+    pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn() -> String) -> Result<(), Fault> {
+        for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
             if let Some((version, first)) = self.written.get(&write.key)
                 && *version > seen
             {
@@ -94,7 +61,7 @@ impl StateMap {
     }
 
     /// Folds the writes of a node that is done.
-    pub(super) fn fold(&mut self, writes: &[Write], writer: impl Fn() -> String) -> Result<(), Fault> {
+    pub(super) fn fold(&mut self, writes: &[StateWrite], writer: impl Fn() -> String) -> Result<(), Fault> {
         if writes.is_empty() {
             return Ok(());
         }
@@ -113,34 +80,34 @@ impl StateMap {
 }
 
 /// Applies writes one after another.
-pub(crate) fn fold_into(values: &mut Map<String, Value>, writes: &[Write]) -> Result<(), Fault> {
+pub(crate) fn fold_into(values: &mut Map<String, Value>, writes: &[StateWrite]) -> Result<(), Fault> {
     for write in writes {
         apply(values, write)?;
     }
     Ok(())
 }
 
-fn apply(values: &mut Map<String, Value>, write: &Write) -> Result<(), Fault> {
+fn apply(values: &mut Map<String, Value>, write: &StateWrite) -> Result<(), Fault> {
     let mismatch = |found: &Value, wanted: &str| Fault::Context {
         message: format!("state key `{}` holds {found}, which is not {wanted}", write.key),
     };
     match &write.op {
-        Op::Set(value) => {
+        StateOp::Set(value) => {
             values.insert(write.key.clone(), value.clone());
         }
-        Op::Remove => {
+        StateOp::Remove => {
             values.remove(&write.key);
         }
-        Op::Append(more) | Op::Union(more) => {
+        StateOp::Append(more) | StateOp::Union(more) => {
             let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Array(Vec::new()));
             let Value::Array(all) = all else { return Err(mismatch(all, "a list")) };
             for item in more {
-                if matches!(write.op, Op::Append(_)) || !all.contains(item) {
+                if matches!(write.op, StateOp::Append(_)) || !all.contains(item) {
                     all.push(item.clone());
                 }
             }
         }
-        Op::Add(more) | Op::Min(more) | Op::Max(more) => {
+        StateOp::Add(more) | StateOp::Min(more) | StateOp::Max(more) => {
             let Some(old) = values.get(&write.key) else {
                 values.insert(write.key.clone(), Value::Number(more.clone()));
                 return Ok(());
@@ -151,7 +118,7 @@ fn apply(values: &mut Map<String, Value>, write: &Write) -> Result<(), Fault> {
             })?;
             values.insert(write.key.clone(), Value::Number(new));
         }
-        Op::Merge(more) => {
+        StateOp::Merge(more) => {
             let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Object(Map::new()));
             let Value::Object(all) = all else { return Err(mismatch(all, "a map")) };
             for (key, value) in more {
@@ -162,19 +129,19 @@ fn apply(values: &mut Map<String, Value>, write: &Write) -> Result<(), Fault> {
     Ok(())
 }
 
-fn combine(op: &Op, old: &Number, more: &Number) -> Option<Number> {
+fn combine(op: &StateOp, old: &Number, more: &Number) -> Option<Number> {
     let whole = |number: &Number| number.as_i128();
     let (new, either) = match (whole(old), whole(more)) {
         (Some(a), Some(b)) => match op {
-            Op::Min(_) => (None, Some(a.min(b))),
-            Op::Max(_) => (None, Some(a.max(b))),
+            StateOp::Min(_) => (None, Some(a.min(b))),
+            StateOp::Max(_) => (None, Some(a.max(b))),
             _ => (None, Some(a.checked_add(b)?)),
         },
         _ => {
             let (a, b) = (old.as_f64()?, more.as_f64()?);
             let new = match op {
-                Op::Min(_) => a.min(b),
-                Op::Max(_) => a.max(b),
+                StateOp::Min(_) => a.min(b),
+                StateOp::Max(_) => a.max(b),
                 _ => a + b,
             };
             (Some(new), None)

@@ -200,7 +200,7 @@ impl<T: From<Fault>> Running<'_, T> {
         waker: &mut Waker<'_>,
     ) -> Poll<T> {
         let mut requesting = self.requesting.take().unwrap_or_else(|| {
-            attempt.push_batch();
+            requests.push_batch();
             Box::new(Requesting {
                 has_own_waker: false,
                 requests: Arc::clone(requests),
@@ -264,7 +264,7 @@ impl<T: From<Fault>> Running<'_, T> {
                 if polled.is_ready() {
                     return polled;
                 }
-                attempt.push_batch();
+                requests.push_batch();
                 continue;
             }
             if is_recording {
@@ -279,7 +279,7 @@ impl<T: From<Fault>> Running<'_, T> {
             }
             let is_in_step = requests.is_in_step();
             let is_idle = || beside.has_own_waker && !is_in_step && requests.is_idle();
-            if attempt.reopen() || (is_idle() && attempt.withdraw_left()) {
+            if requests.reopen() || (is_idle() && requests.withdraw_left(|| attempt.path())) {
                 continue;
             }
             if is_in_step || !requests.has_open() {
@@ -321,7 +321,7 @@ impl Requesting {
                 return false;
             }
             // What tasks that the node has spawned have dropped.
-            attempt.push_batch();
+            requests.push_batch();
             let Some(up_to) = requests.wants_flush() else { return false };
             let Some(journal) = &attempt.run.journal else {
                 requests.flushed(up_to);

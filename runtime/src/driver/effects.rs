@@ -9,7 +9,6 @@ use futures::future::BoxFuture;
 
 use super::attempt::Running;
 use super::catch::caught;
-use super::desk::Desk;
 use super::event_codec::{Given, derived_record, encode};
 use super::lazy_value::RecordedInputs;
 use super::run::{Driver, UnderWay};
@@ -22,6 +21,7 @@ use crate::core::{
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
+use crate::shared::Desk;
 use crate::store::Record;
 use crate::table::{AnyNode, Arrived, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
 

@@ -6,16 +6,16 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::effects::OfRequests;
-use crate::compile::Executable;
 use crate::core::{
     Derived, Emitted, Entered, Event, Impossible, ItemPace, Place, Run, TaskId, Then, TimeLimit, WriteSet, Writes,
 };
 use crate::event::{self, AfterFailure, EventKind, Limit};
 use crate::fault::Cause;
+use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::state::StateWrite;
+use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
-use crate::table::{Definition, Unreadable};
+use crate::table::{Definition, Executable};
 
 /// What a node gave, as JSON, where its run is recorded.
 pub(super) enum Given {

@@ -11,8 +11,9 @@ use super::catch::caught;
 use super::event_codec::Values;
 use super::run::Driver;
 use crate::core::{Place, Run, TaskId};
+use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Token, Tokens, Unreadable};
+use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Token, Tokens};
 
 /// A token from a record.
 enum Recorded {

@@ -1,5 +1,8 @@
 //! What a test sees of the state of a run: as it is while the run goes on.
 
+use std::any::TypeId;
+use std::sync::Arc;
+
 use super::run::Driver;
 use crate::core::Run;
 use crate::table::Token;
@@ -20,7 +23,9 @@ pub(crate) struct Observed<'c> {
 
 impl Driver {
     pub(super) fn is_observed(&self) {
-        if let (Some(observer), Some(journal)) = (&self.shared.env.observer, &self.shared.journal) {
+        let observer =
+            self.shared.env.resource(TypeId::of::<Arc<Observer>>()).and_then(|of| of.downcast_ref::<Arc<Observer>>());
+        if let (Some(observer), Some(journal)) = (observer, &self.shared.journal) {
             let waits = self.still_at == Some(self.shared.pulse.generation());
             let requests = (self.is_whole && journal.is_quiet()).then(|| journal.desk.snapshot());
             observer(Observed { run: &self.run, records: journal.length(), waits, requests });

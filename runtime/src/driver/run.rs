@@ -15,18 +15,17 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::attempt::Running;
 use super::catch::caught;
 use super::effects::RetainedInput;
-use super::journal::{Journal, Progress};
-use super::shared::{Shared, WaitingAttempts, Within};
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
-use crate::compile::Executable;
+use crate::compile::executable_in;
 use crate::core::{Report, Run, RunEnd, TaskId};
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
+use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
-use crate::table::{BoxValue, Definition, Finished, Token};
+use crate::table::{BoxValue, Definition, Executable, Finished, Token};
 
 /// A run that is to be driven.
 pub(crate) struct Job {
@@ -165,7 +164,7 @@ impl Job {
 
     /// Its driver, before anything has happened.
     pub(super) fn driver(self) -> Driver {
-        let executable = self.shared.env.executable(&self.definition);
+        let executable = executable_in(&self.shared.env, &self.definition);
         let env = &self.shared.env;
         let (prefix, within) = match self.part {
             Part::Whole => (None, None),

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value as Json;
 
-use super::{Engine, Halt, RunError};
-use crate::driver::Progress;
+use super::{Engine, Halt};
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
+use crate::run_error::RunError;
+use crate::shared::Progress;
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
 
 impl Engine {

@@ -13,9 +13,10 @@ use tokio::sync::OnceCell;
 use super::live::Runs;
 use super::{BuildError, Engine, Inner};
 use crate::clock::Clock;
-use crate::context::{Context, Replacement};
-use crate::driver::Env;
+use crate::context::Context;
 use crate::node::Node;
+use crate::replacement::Replacement;
+use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
 use crate::workflow::Workflow;
@@ -62,7 +63,7 @@ impl EngineBuilder {
     /// Has a test look at the cores of the runs.
     #[cfg(test)]
     pub(crate) fn observer(mut self, observer: std::sync::Arc<crate::driver::Observer>) -> Self {
-        self.env.observer = Some(observer);
+        self.env.resources.insert(TypeId::of::<std::sync::Arc<crate::driver::Observer>>(), Box::new(observer));
         self
     }
 

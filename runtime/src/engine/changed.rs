@@ -7,15 +7,17 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{Engine, Halt};
+use crate::compile;
 use crate::event::{AfterFailure, EventKind};
+use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, Past};
 use crate::store::{RunHeader, Stored};
-use crate::table::{Definition, Unreadable};
+use crate::table::Definition;
 
 impl Engine {
     /// The graph of a workflow as it is stored with its runs.
     pub(super) fn graph_of(&self, definition: &Arc<Definition>) -> Arc<(u64, Json)> {
-        Arc::clone(&Fingerprint::of(definition).stored)
+        Arc::clone(&compile::fingerprint(definition).stored)
     }
 
     /// Holds what is on record against the graph of today, and gives it the names of today. Whether there was another
@@ -26,7 +28,7 @@ impl Engine {
         definition: &Arc<Definition>,
         history: &mut [Stored],
     ) -> Result<Option<u64>, Halt> {
-        let now = Fingerprint::of(definition);
+        let now = compile::fingerprint(definition);
         let change = |stored: &Stored| match stored.record.kind {
             EventKind::GraphChanged { from, to } => Some((from, to)),
             _ => None,

@@ -5,13 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Engine, Halt};
-use crate::compile::Executable;
+use crate::compile::executable_in;
 use crate::core::{Place, Run, StopReason, TaskId};
-use crate::driver::{NoValues, Replay, Taken, below, caught, derived_record, empty};
+use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::Fault;
+use crate::shared::below;
 use crate::store::{RunHeader, Stored};
-use crate::table::Definition;
+use crate::table::{Definition, Executable};
 
 /// The records that count: those that no retry has voided.
 pub(crate) fn effective(history: Vec<Stored>) -> Vec<Stored> {
@@ -58,7 +59,7 @@ impl Deriver {
     pub(super) fn of(engine: &Engine, header: &RunHeader) -> Deriver {
         let definition = engine.definition_of(&header.workflow);
         let definition = definition.filter(|definition| engine.graph_of(definition).0 == header.graph);
-        let graph = definition.map(|definition| (engine.0.env.executable(&definition), definition));
+        let graph = definition.map(|definition| (executable_in(&engine.0.env, &definition), definition));
         Deriver { graph, replay: None, before: Vec::new(), seen: 0 }
     }
 
@@ -188,7 +189,7 @@ impl Engine {
         };
         let from_nodes: Vec<String> = from_nodes.iter().map(now).collect();
         let rerun: Vec<String> = rerun.iter().map(now).collect();
-        let executable = self.0.env.executable(definition);
+        let executable = executable_in(&self.0.env, definition);
         let voided = caught(|| voids_of(&executable, definition, effective(history), &from_nodes, &rerun));
         let voided = voided.unwrap_or_else(|fault: Fault| Err(Halt::broken(&definition.name, &fault)))?;
         Ok(ranges(&voided))

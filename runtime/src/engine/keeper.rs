@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{Engine, Halt, Inner};
 use crate::driver::caught;
+use crate::run_error::RunError;
 use crate::store::{Claim, Claimed, StoreError};
 
 /// How often the store is asked for what others have done.
@@ -56,7 +57,7 @@ impl Engine {
         for header in claimed.runs {
             let id = header.id.clone();
             if let Err(halt) = self.resume(header).await {
-                let error = super::RunError::from(halt);
+                let error = RunError::from(halt);
                 tracing::error!(run = id, %error, "a run cannot be resumed here");
             }
         }

@@ -7,10 +7,11 @@ use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use crate::driver::{Ending, Job, Journal, Part, Progress, Shared};
+use crate::driver::{Ending, Job, Part};
 use crate::engine::Halt;
 use crate::event::EventKind;
 use crate::fault::Failure;
+use crate::shared::{Journal, Progress, Shared};
 use crate::store::{RunHeader, RunKey, Stored};
 use crate::table::{BoxValue, Definition};
 

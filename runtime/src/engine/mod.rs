@@ -27,7 +27,7 @@ use serde_json::Value as Json;
 use tokio::sync::OnceCell;
 
 pub use build::EngineBuilder;
-pub use error::{BuildError, RunError, StartError};
+pub use error::{BuildError, StartError};
 pub use events::Events;
 #[cfg(test)]
 pub(crate) use history::effective;
@@ -37,10 +37,9 @@ pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use start::Start;
 
-use crate::driver::Env;
 pub(crate) use crate::halt::Halt;
-pub use crate::halt::{MissingResource, MissingResources};
 use crate::node::Payload;
+use crate::shared::Env;
 use crate::store::{Owner, RunHeader, RunKey, Store, StoreError};
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};

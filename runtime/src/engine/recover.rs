@@ -7,8 +7,10 @@ use futures::StreamExt;
 use serde_json::Value as Json;
 
 use super::live::{Beginning, Found, Live, Reservation};
-use super::{Engine, Halt, MissingResources, Run, RunError};
+use super::{Engine, Halt, Run};
+use crate::compile::check_resources;
 use crate::event::EventKind;
+use crate::run_error::RunError;
 use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 use crate::table::Definition;
 
@@ -236,7 +238,7 @@ impl Engine {
         header: &RunHeader,
         definition: &Arc<Definition>,
     ) -> Result<Arc<Live>, Halt> {
-        if let Err(missing) = MissingResources::check(&self.0.env, definition) {
+        if let Err(missing) = check_resources(&self.0.env, definition) {
             return Err(Halt::MissingResources(missing));
         }
         let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;

@@ -9,8 +9,9 @@ use serde_json::Value as Json;
 
 use super::history::Deriver;
 use super::live::Found;
-use super::{Engine, Run, RunError};
+use super::{Engine, Run};
 use crate::event::{Event, EventKind};
+use crate::run_error::RunError;
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError};
 
 /// A run could not be retried. Nothing has changed.

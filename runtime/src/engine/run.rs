@@ -9,12 +9,13 @@ use serde_json::Value as Json;
 use super::events::LOOK;
 use super::history::effective;
 use super::live::{End, Live};
-use super::{Engine, Events, Halt, RunError};
-use crate::driver::Progress;
+use super::{Engine, Events, Halt};
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::Payload;
 use crate::question::{AnswerError, Question, Questions};
+use crate::run_error::RunError;
+use crate::shared::Progress;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
 

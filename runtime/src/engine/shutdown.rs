@@ -1,7 +1,7 @@
 //! Shutting an engine down.
 
 use super::Engine;
-use crate::driver::Progress;
+use crate::shared::Progress;
 
 impl Engine {
     /// Stops all runs and releases them, so another process can resume them immediately. Call it before the process

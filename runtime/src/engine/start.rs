@@ -9,7 +9,8 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::live::{Beginning, Found};
-use super::{Engine, Halt, MissingResources, Run, StartError};
+use super::{Engine, Halt, Run, StartError};
+use crate::compile::check_resources;
 use crate::driver::caught;
 use crate::event::EventKind;
 use crate::state::StateKey;
@@ -66,7 +67,7 @@ impl<T> Start<T> {
         if engine.0.runs.is_closed() {
             return Err(Halt::ShutDown.into());
         }
-        MissingResources::check(&engine.0.env, &definition)?;
+        check_resources(&engine.0.env, &definition)?;
         let recorded = written("the input", || (definition.door.write_input)(&input))?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = loop {

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::{Cause, Failure, Fault};
 use crate::node::Node;
+use crate::replacement::Replacement;
 use crate::state::{StateKey, Sum};
 use crate::store::{MemoryStore, NewRun, Record, Store};
 use crate::table::{Definition, ScopeKind};
@@ -390,7 +391,7 @@ async fn a_nested_workflow_that_is_replaced_is_not_entered() {
     let inside = made("START>x; x>END").node("x", |_, _| async { panic!("it was entered") });
     // The closure is looked up by the typed layer; here the node's own body stands for that.
     let body = |_, context: Context| async move {
-        let Some(replacement) = context.replacement::<Waits>() else { return Step::Fail("nothing replaces it") };
+        let Some(replacement) = Replacement::<Waits>::of(&context) else { return Step::Fail("nothing replaces it") };
         match replacement.run(Order { lines: Vec::new() }, context).await {
             Ok(output) => Step::Give(output),
             Err(_) => Step::Fail("it failed"),

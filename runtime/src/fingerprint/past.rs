@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::compare::Pair;
 use super::path::Found;
 use super::{Body, Fingerprint, KindPrint};
-use crate::table::Unreadable;
+use crate::field::Unreadable;
 
 /// What has happened in a run, in the terms of the graph that it was recorded under.
 pub(crate) struct Past {

@@ -24,7 +24,7 @@ const ANNOTATIONS: [&str; 11] = [
 ];
 
 /// Sixteen hexadecimal digits: a number of 64 bits is more than some readers of JSON can hold.
-pub(super) fn hash(schema: &Schema) -> String {
+pub(crate) fn hash(schema: &Schema) -> String {
     let mut types = Types::default();
     let whole = types.plain(schema.as_value(), &[]);
     let mut named = Vec::new();

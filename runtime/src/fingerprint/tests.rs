@@ -4,18 +4,19 @@ use serde_json::json;
 
 use super::past::Translation;
 use super::{Change, Fingerprint, Past, canonical, fnv1a};
+use crate::compile;
 use crate::table::{Definition, ScopeKind};
 use crate::testing::{Made, made};
 
 fn print(made: Made) -> Arc<Fingerprint> {
-    Fingerprint::of(&made.build())
+    compile::fingerprint(&made.build())
 }
 
 /// The same with something about it changed that a line of text does not say.
 fn print_with(made: Made, change: impl FnOnce(&mut Definition)) -> Arc<Fingerprint> {
     let mut definition = Arc::into_inner(made.build()).expect("nobody else has it yet");
     change(&mut definition);
-    Fingerprint::of(&Arc::new(definition))
+    compile::fingerprint(&Arc::new(definition))
 }
 
 fn was(made: Made, name: &str, former: &'static [&'static str]) -> Arc<Fingerprint> {
@@ -78,7 +79,7 @@ fn the_hash_is_the_same_in_every_process() {
 #[test]
 fn it_is_taken_once() {
     let definition = made("START>a; a>END").build();
-    assert!(Arc::ptr_eq(&Fingerprint::of(&definition), &Fingerprint::of(&definition)));
+    assert!(Arc::ptr_eq(&compile::fingerprint(&definition), &compile::fingerprint(&definition)));
 }
 
 #[test]

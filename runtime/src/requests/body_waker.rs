@@ -5,14 +5,14 @@ use std::task::{Wake, Waker};
 
 use futures::task::AtomicWaker;
 
-use crate::driver::{Desk, Shared, WaitingAttempts};
+use crate::shared::{Desk, Shared, WaitingAttempts};
 
 /// What the body of an attempt is woken by, and whether it waits.
 ///
 /// A body waits if it has returned `Pending`, holds an open request, and everything that it has asked for is recorded. From
 /// when it is woken it does not.
 pub(crate) struct BodyWaker {
-    run: Arc<Shared>,
+    pub(super) run: Arc<Shared>,
     /// Wakes the task that polls the body.
     task: AtomicWaker,
     waiting: Option<Arc<WaitingAttempts>>,

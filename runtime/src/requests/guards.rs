@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Requests;
-use crate::attempt::Attempt;
 
 /// A clone of the context that is alive.
 pub(crate) struct ClonedContext(Arc<Requests>);
 
 impl ClonedContext {
-    pub(crate) fn of(attempt: &Attempt) -> Self {
-        let requests = Arc::clone(attempt.requests());
+    pub(crate) fn of(requests: &Arc<Requests>) -> Self {
+        let requests = Arc::clone(requests);
         requests.clones.fetch_add(1, Ordering::AcqRel);
         ClonedContext(requests)
     }
@@ -40,10 +39,9 @@ impl Drop for StepUnderWay<'_> {
     }
 }
 
-impl Attempt {
+impl Requests {
     pub(crate) fn step_begins(&self) -> StepUnderWay<'_> {
-        let requests = self.requests();
-        requests.inner().steps += 1;
-        StepUnderWay(requests)
+        self.inner().steps += 1;
+        StepUnderWay(self)
     }
 }

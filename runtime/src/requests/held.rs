@@ -9,16 +9,15 @@ use std::task::Poll;
 use futures::future::BoxFuture;
 
 use super::task::RequestTask;
-use super::{HeldState, Inner, IsRecorded};
-use crate::attempt::Attempt;
-use crate::driver::{Fits, Item};
+use super::{Asker, HeldState, Inner, IsRecorded};
 use crate::event::EventKind;
 use crate::fault::Fault;
+use crate::shared::{Desk, Fits, Item, Receiver};
 use crate::store::Record;
 
 /// A request that the body holds, or a task that has its context. Dropped without [`take`](Held::take), it is withdrawn.
 pub(crate) struct Held {
-    attempt: Arc<Attempt>,
+    asker: Arc<dyn Asker>,
     path: Arc<str>,
     task: Option<RequestTask>,
     /// Whether its result was recorded when it was asked for.
@@ -29,14 +28,14 @@ pub(crate) struct Held {
 impl Held {
     /// Holds a request, as [`new`](Self::new). Pending if the body is about to be dropped.
     pub(crate) async fn ask(
-        attempt: &Arc<Attempt>,
+        asker: &Arc<impl Asker + 'static>,
         path: String,
         fits: Option<Fits>,
     ) -> Result<(Held, Option<Box<Item>>), Fault> {
-        if attempt.requests().is_silent() {
+        if asker.requests().is_silent() {
             std::future::pending::<()>().await;
         }
-        Held::new(attempt, path, fits)
+        Held::new(asker, path, fits)
     }
 
     /// Holds a request. Returns what is recorded of it.
@@ -44,11 +43,11 @@ impl Held {
     /// # Errors
     /// If the body holds one with the same identity, or has had its result, or has ended.
     pub(crate) fn new(
-        attempt: &Arc<Attempt>,
+        asker: &Arc<impl Asker + 'static>,
         path: String,
         fits: Option<Fits>,
     ) -> Result<(Held, Option<Box<Item>>), Fault> {
-        let requests = attempt.requests();
+        let requests = asker.requests();
         let mut inner = requests.inner();
         let path: Arc<str> = path.into();
         if inner.is_over {
@@ -71,7 +70,7 @@ impl Held {
             *withdrawn_before.entry(Arc::clone(&path)).or_default() += 1;
         }
         // Under the lock: what is recorded from here on is delivered.
-        let item = attempt.run.desk().hold(&path, attempt, fits);
+        let item = requests.waker.desk().hold(&path, Arc::clone(requests) as Arc<dyn Receiver>, fits);
         let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
         if !*has_caught_up && let Some(item) = item.as_ref().filter(|item| item.withdrawals > 0) {
             withdrawn_before.entry(Arc::clone(&path)).or_insert(item.withdrawals);
@@ -94,16 +93,20 @@ impl Held {
             requests.waker.look_again();
         }
         let is_settled = result.is_some();
-        Ok((Held { attempt: Arc::clone(attempt), path, task: None, is_settled, is_taken: false }, item))
+        Ok((Held { asker: Arc::clone(asker) as Arc<dyn Asker>, path, task: None, is_settled, is_taken: false }, item))
     }
 
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
+    fn desk(&self) -> &Desk {
+        self.asker.requests().waker.desk()
+    }
+
     /// What is recorded of it now.
     pub(crate) fn item(&self) -> Option<Box<Item>> {
-        self.attempt.run.desk().item(&self.path)
+        self.desk().item(&self.path)
     }
 
     /// Resolves when the recorded result is ready.
@@ -118,7 +121,7 @@ impl Held {
 
     fn until(&self, is_so: impl Fn(&HeldState) -> bool) -> impl Future<Output = ()> {
         poll_fn(move |waker| {
-            let requests = self.attempt.requests();
+            let requests = self.asker.requests();
             let mut inner = requests.inner();
             let Some(held) = inner.held.get(&self.path) else { return Poll::Pending };
             if is_so(held) {
@@ -132,15 +135,15 @@ impl Held {
     /// Its result does not count: it waits for another.
     pub(crate) fn again(&mut self, fits: Option<Fits>) {
         self.is_settled = false;
-        self.attempt.run.desk().watch(&self.path, &self.attempt, fits);
-        self.attempt.requests().inner().change(&self.path, |held| held.is_ready = false);
+        self.desk().watch(&self.path, Arc::clone(self.asker.requests()) as Arc<dyn Receiver>, fits);
+        self.asker.requests().inner().change(&self.path, |held| held.is_ready = false);
     }
 
     /// Has something done for it outside of the body.
     pub(crate) fn spawn(&mut self, work: BoxFuture<'static, ()>) {
         let task = RequestTask::new(work);
         self.task = Some(task.clone());
-        let requests = self.attempt.requests();
+        let requests = self.asker.requests();
         let is_polled = {
             let mut inner = requests.inner();
             if inner.is_over {
@@ -162,7 +165,7 @@ impl Held {
             if let Poll::Ready(done) = work.as_mut().poll(waker) {
                 return Poll::Ready(Some(done));
             }
-            let mut inner = self.attempt.requests().inner();
+            let mut inner = self.asker.requests().inner();
             if inner.is_over && !inner.is_silent {
                 return Poll::Ready(None);
             }
@@ -184,9 +187,9 @@ impl Drop for Held {
             task.abort();
         }
         if !self.is_settled {
-            self.attempt.run.desk().release(&self.path, &self.attempt);
+            self.desk().release(&self.path, Arc::as_ptr(self.asker.requests()).cast());
         }
-        let requests = self.attempt.requests();
+        let requests = self.asker.requests();
         let mut inner = requests.inner();
         let is_taken = self.is_taken || inner.is_over;
         let taken = |held: &mut HeldState| {
@@ -200,7 +203,7 @@ impl Drop for Held {
             return;
         }
         inner.remove(&self.path);
-        self.attempt.forget_finished(&self.path);
+        self.asker.forget_finished(&self.path);
         // The body runs again, and drops what it dropped then. That it did is on record.
         if let Some(before) = inner.withdrawn_before.get_mut(&self.path).filter(|before| **before > 0) {
             *before -= 1;
@@ -214,7 +217,7 @@ impl Drop for Held {
         match recorded {
             _ if is_withdrawn => {}
             // It is being stopped. Where its run is retried, it goes on with all that it had asked for.
-            _ if self.attempt.is_stopped() => {}
+            _ if self.asker.is_stopped() => {}
             IsRecorded::No => {}
             IsRecorded::InThisPoll if !is_in_batch => {}
             // Behind what this poll records of it.

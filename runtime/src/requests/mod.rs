@@ -38,7 +38,7 @@ pub(crate) use guards::ClonedContext;
 pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
-use crate::driver::{Shared, WaitingAttempts};
+use crate::shared::{Receiver, Shared, WaitingAttempts};
 use crate::store::Record;
 
 /// The requests of one attempt.
@@ -51,6 +51,17 @@ pub(crate) struct Requests {
     delivered: Mutex<Vec<Delivered>>,
     /// How many clones of the context there are.
     clones: AtomicUsize,
+}
+
+/// The attempt whose requests these are.
+pub(crate) trait Asker: Send + Sync {
+    fn requests(&self) -> &Arc<Requests>;
+
+    /// Whether it was cancelled.
+    fn is_stopped(&self) -> bool;
+
+    /// It has dropped a child whose output it has not taken.
+    fn forget_finished(&self, child: &str);
 }
 
 /// A request that has got a result.
@@ -285,8 +296,7 @@ impl Requests {
         false
     }
 
-    /// A request has a result.
-    pub(crate) fn deliver(&self, path: &str, is_recorded: bool) {
+    fn deliver(&self, path: &str, is_recorded: bool) {
         let delivered = Delivered { path: path.to_owned(), is_recorded };
         self.delivered.lock().unwrap_or_else(PoisonError::into_inner).push(delivered);
         self.waker.wake_body();
@@ -354,5 +364,15 @@ impl Requests {
     /// Whether the body waits for something that it has asked for.
     pub(crate) fn has_open(&self) -> bool {
         self.inner().counts.open > 0
+    }
+}
+
+impl Receiver for Requests {
+    fn deliver(&self, path: &str, is_recorded: bool) {
+        self.deliver(path, is_recorded);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.is_idle()
     }
 }

@@ -4,17 +4,15 @@ use std::future::poll_fn;
 use std::sync::{Arc, MutexGuard};
 use std::task::Poll;
 
-use super::{HeldState, Inner, IsRecorded};
-use crate::attempt::Attempt;
+use super::{HeldState, Inner, IsRecorded, Requests};
 use crate::event::EventKind;
 use crate::store::Record;
 
-impl Attempt {
+impl Requests {
     /// Records something of a request: with all that the present poll of the body records, or at once if the body is not
     /// being polled.
     pub(crate) fn push(&self, path: &str, kind: EventKind) {
-        let requests = self.requests();
-        let mut inner = requests.inner();
+        let mut inner = self.inner();
         if inner.is_over {
             return;
         }
@@ -34,7 +32,7 @@ impl Attempt {
 
     /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
     pub(crate) fn push_batch(&self) {
-        let mut inner = self.requests().inner();
+        let mut inner = self.inner();
         inner.is_polled = false;
         inner.repeated.clear();
         let mut records = std::mem::take(&mut inner.withdrawals);
@@ -51,21 +49,21 @@ impl Attempt {
             return;
         }
         let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
-        match &self.run.journal {
+        match &self.waker.run.journal {
             Some(journal) => journal.push_requests(records),
-            None => self.run.desk().keep(&records),
+            None => self.waker.run.desk().keep(&records),
         }
         inner.flushes += u64::from(is_urgent);
         drop(inner);
         if is_urgent {
-            self.requests().waker.look_again();
+            self.waker.look_again();
         }
     }
 
     /// Reopens what is held and was withdrawn. To be called when the body has returned `Pending` and there is no result
     /// that it has not seen. Whether there was anything.
     pub(crate) fn reopen(&self) -> bool {
-        let mut inner = self.requests().inner();
+        let mut inner = self.inner();
         inner.has_caught_up = true;
         inner.withdrawn_before.clear();
         if inner.counts.withdrawn == 0 {
@@ -81,18 +79,18 @@ impl Attempt {
         let wakers: Vec<_> = paths.iter().filter_map(|path| inner.change(path, reopened)).collect();
         let record = |path: &Arc<str>| Record { path: path.to_string(), kind: EventKind::RequestReopened };
         self.push_all(inner, paths.iter().map(record).collect());
-        wakers.into_iter().for_each(|waker| self.requests().wake(waker));
+        wakers.into_iter().for_each(|waker| self.wake(waker));
         true
     }
 
-    /// Withdraws what an earlier run of the body has asked for and this one does not hold. To be called when nothing but
+    /// Withdraws what an earlier run of the body of `node` has asked for and this one does not hold. To be called when nothing but
     /// its requests can wake the body. Whether there was anything.
-    pub(crate) fn withdraw_left(&self) -> bool {
-        let mut inner = self.requests().inner();
+    pub(crate) fn withdraw_left(&self, node: impl FnOnce() -> String) -> bool {
+        let mut inner = self.inner();
         if std::mem::replace(&mut inner.has_withdrawn_left, true) {
             return false;
         }
-        let open = self.run.desk().open_requests(&self.path());
+        let open = self.waker.run.desk().open_requests(&node());
         let left = open.into_iter().filter(|path| !inner.held.contains_key(path.as_str()));
         let records: Vec<Record> = left.map(|path| Record { path, kind: EventKind::RequestWithdrawn }).collect();
         let is_any = !records.is_empty();
@@ -102,22 +100,21 @@ impl Attempt {
 
     /// Ends the request of a task that records no result, since the attempt is being stopped.
     pub(crate) fn end_without_result(&self, path: &str) {
-        self.requests().deliver(path, false);
+        self.deliver(path, false);
     }
 
     /// Resolves when what was pushed before is recorded. Never, if the attempt ends before that.
     pub(crate) async fn recorded(&self) {
-        let requests = self.requests();
         let (up_to, is_polled) = {
-            let mut inner = requests.inner();
+            let mut inner = self.inner();
             inner.flushes += 1;
             (inner.flushes, inner.is_polled)
         };
         if !is_polled {
-            requests.waker.look_again();
+            self.waker.look_again();
         }
         poll_fn(move |waker| {
-            let mut inner = requests.inner();
+            let mut inner = self.inner();
             if inner.flushed >= up_to {
                 return Poll::Ready(());
             }

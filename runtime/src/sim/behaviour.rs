@@ -4,7 +4,7 @@ use graphweft_judge::random_graphs::Random;
 use serde_json::{Value, json};
 
 use super::scenario::{Doing, Proven, Scenario, Special};
-use crate::state::{StateOp, StateWrite};
+use crate::state_write::{StateOp, StateWrite};
 
 /// The keys of the run's state: two that merge, and one that is replaced.
 pub(super) const TOTAL: &str = "total";

@@ -10,11 +10,12 @@ use super::behaviour;
 use super::bodies::definition;
 use super::scenario::Scenario;
 use super::sites::Sites;
-use crate::compile::Executable;
+use crate::compile;
 use crate::core::{Derived, Run};
-use crate::driver::{Desk, NoValues, Replay, Taken, derived_record, empty};
+use crate::driver::{NoValues, Replay, Taken, derived_record, empty};
 use crate::engine::effective;
 use crate::event::EventKind;
+use crate::shared::Desk;
 use crate::store::{Record, Stored};
 use crate::table::{BoxValue, Definition};
 
@@ -108,7 +109,7 @@ impl Folds {
         }
         let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
         desk.restore_questions(std::slice::from_ref(stored));
-        let executable = Executable::of(&self.root);
+        let executable = compile::executable(&self.root);
         let taken = replay.take(stored.clone(), &mut NoValues(executable));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {
             Taken::Request { stored, .. } => desk.restore(*stored),
@@ -141,7 +142,7 @@ impl Folds {
     fn take_in(&mut self, job: String, stored: &Stored) -> Result<Vec<Record>, String> {
         let definition =
             if job.is_empty() { &self.root } else { &self.jobs[self.sites.which_job(&job).ok_or("no job")?] };
-        let executable = Executable::of(definition);
+        let executable = compile::executable(definition);
         let Some(replay) = self.folds.get_mut(&job) else { return Ok(Vec::new()) };
         replay.take(stored.clone(), &mut NoValues(executable)).map_err(|halt| format!("is impossible: {halt:?}"))?;
         Ok(take_derived(replay))
@@ -154,7 +155,7 @@ fn started(
     state: Map<String, serde_json::Value>,
     prefix: Option<String>,
 ) -> Result<Replay<()>, String> {
-    let executable = Executable::of(definition);
+    let executable = compile::executable(definition);
     let started = (definition.start)(input);
     let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
     let run = Run::new(Arc::clone(&executable.program), 0, true, state, prefix);

@@ -15,7 +15,7 @@ use super::sites::Sites;
 use crate::core::{Run, fold_into};
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
-use crate::state::{StateOp, StateWrite};
+use crate::state_write::{StateOp, StateWrite};
 use crate::store::Stored;
 
 /// What the records so far come to.

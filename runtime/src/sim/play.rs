@@ -17,9 +17,10 @@ use super::replays::Moments;
 use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
 use super::sites::Sites;
 use crate::clock::Clock;
-use crate::engine::{Engine, Outcome, RetryError, Run, RunError, StartError};
+use crate::engine::{Engine, Outcome, RetryError, Run, StartError};
 use crate::event::EventKind;
 use crate::question::AnswerError;
+use crate::run_error::RunError;
 use crate::store::{MemoryStore, Store, StoreError, Stored};
 use crate::workflow::Flow;
 

@@ -9,7 +9,7 @@ use super::sites::Sites;
 use crate::core::fold_into;
 use crate::event::EventKind;
 use crate::fault::Fault;
-use crate::state::StateWrite;
+use crate::state_write::StateWrite;
 use crate::store::Stored;
 
 /// What an attempt sees that began with this record: all that was written before, and nothing else.

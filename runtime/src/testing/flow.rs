@@ -12,13 +12,15 @@ use serde_json::{Map, Value, json};
 
 use super::net::{Net, net};
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Part, Shared};
+use crate::driver::{Ending, Job, Part};
 use crate::fault::{Cause, Failure, Fault};
-use crate::node::ResourceNeed;
+use crate::field::Unreadable;
 use crate::options::NodeOptions;
+use crate::resource::ResourceNeed;
+use crate::shared::{Env, Shared};
 use crate::table::{
     AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Routed,
-    ScopeKind, Token, Tokens, Unreadable,
+    ScopeKind, Token, Tokens,
 };
 
 /// How a node ends.

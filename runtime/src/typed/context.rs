@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::node::ResourceNeed;
+use crate::resource::ResourceNeed;
 
 /// `#[resource] name: &T`, as something to be checked before the run starts.
 pub fn need<T: Send + Sync + 'static>() -> ResourceNeed {

@@ -6,8 +6,9 @@ use super::edge::{Copies, Edge, Follows, edge, hand_nothing};
 use super::mention::{Mention, Source};
 use super::probe::ErrorJson;
 use crate::fault::Fault;
+use crate::field::Unreadable;
 use crate::node::Node;
-use crate::table::{Emitted, Hand, Routed, Token, Tokens, Unreadable};
+use crate::table::{Emitted, Hand, Routed, Token, Tokens};
 
 /// What a node with output `T` and error `E` does with them.
 pub enum Exit<T, E> {

@@ -16,9 +16,11 @@ use super::mention::{Mention, Target};
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
+use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload};
 use crate::options::NodeOptions;
-use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed, Unreadable};
+use crate::replacement::Replacement;
+use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed};
 
 /// For each way into a node, how a join there is put together.
 pub type JoinTable = Vec<Option<JoinFn>>;
@@ -94,7 +96,7 @@ pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T,
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     async fn attempt(&self, input: N::Input, context: &Context) -> Finished {
-        let result = match context.replacement::<N>() {
+        let result = match Replacement::<N>::of(context) {
             Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
             None => until_fault(self.node.run(input, context), context).await,
         };

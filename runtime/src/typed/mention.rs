@@ -6,8 +6,8 @@ use schemars::Schema;
 
 use super::probe::Collects;
 use crate::fault::{Failure, Fault, Never};
+use crate::field::Unreadable;
 use crate::node::{Node, Payload};
-use crate::table::Unreadable;
 
 /// An expression that stands for a node's type.
 pub trait Mention {

@@ -11,12 +11,11 @@ use super::leaf::{JoinTable, cast, take};
 use super::mention::{Each, Source, Target};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault};
+use crate::field::Unreadable;
 use crate::graph::Graph;
 use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
-use crate::table::{
-    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind, Unreadable,
-};
+use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind};
 use crate::workflow::{Flow, Workflow};
 
 /// A workflow that is used as a node.

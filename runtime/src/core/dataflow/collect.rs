@@ -9,11 +9,12 @@ use crate::core::frame::{CollectorSlot, Stage};
 use crate::core::impossible::Applied;
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
-use crate::core::state_map::{Write, fold_into};
+use crate::core::state_map::fold_into;
 use crate::core::task::TaskState;
 use crate::core::task_id::{StopReason, TaskId};
 use crate::core::token::Arrived;
 use crate::fault::Fault;
+use crate::state_write::StateWrite;
 
 impl<V> RunState<V> {
     /// An edge to a collecting node has its token.
@@ -155,7 +156,7 @@ impl<V> RunState<V> {
         &self,
         program: &Program,
         task: TaskId,
-        writes: &[Write],
+        writes: &[StateWrite],
     ) -> Result<(), Fault> {
         match self.collector_of(program, task).filter(|_| !writes.is_empty()) {
             Some(slot) => fold_into(&mut Map::clone(&slot.local), writes),
@@ -167,7 +168,7 @@ impl<V> RunState<V> {
         &mut self,
         program: &Program,
         task: TaskId,
-        writes: &[Write],
+        writes: &[StateWrite],
     ) -> Result<(), Fault> {
         if writes.is_empty() {
             return Ok(());

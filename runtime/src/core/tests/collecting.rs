@@ -1,8 +1,9 @@
 use serde_json::json;
 
 use super::sim::workflow;
-use crate::core::{Op, Write, WriteSet, Writes};
+use crate::core::{WriteSet, Writes};
 use crate::fault::Fault;
+use crate::state_write::{StateOp, StateWrite};
 
 fn nothing() -> Writes {
     Writes::default()
@@ -133,7 +134,7 @@ fn it_is_skipped_where_nothing_arrives() {
 fn what_it_keeps_for_itself_is_there_at_the_next_arrival() {
     let mut run = workflow(RACE).start();
     run.done("w/a", 1);
-    let write = Write { key: "seen".to_owned(), op: Op::Append(vec![json!(1)]) };
+    let write = StateWrite { key: "seen".to_owned(), op: StateOp::Append(vec![json!(1)]) };
     let writes = Writes(Some(Box::new(WriteSet { shared: Vec::new(), local: vec![write] })));
     run.waits("w/first", writes);
     run.done("w/b", 2);

@@ -1,16 +1,17 @@
 use serde_json::json;
 
 use super::sim::workflow;
-use crate::core::{Op, Write, WriteSet, Writes};
+use crate::core::{WriteSet, Writes};
 use crate::fault::Fault;
+use crate::state_write::{StateOp, StateWrite};
 
-fn writes(ops: Vec<(&str, Op)>) -> Writes {
-    let shared = ops.into_iter().map(|(key, op)| Write { key: key.to_owned(), op }).collect();
+fn writes(ops: Vec<(&str, StateOp)>) -> Writes {
+    let shared = ops.into_iter().map(|(key, op)| StateWrite { key: key.to_owned(), op }).collect();
     Writes(Some(Box::new(WriteSet { shared, local: Vec::new() })))
 }
 
 fn set(key: &str, value: u32) -> Writes {
-    writes(vec![(key, Op::Set(json!(value)))])
+    writes(vec![(key, StateOp::Set(json!(value)))])
 }
 
 #[test]
@@ -64,12 +65,12 @@ fn writes_that_merge_never_lose_one_another() {
     let mut run = workflow("START>a; START>b; (a,b)>END").start();
     let ops = |at: u32| {
         writes(vec![
-            ("list", Op::Append(vec![json!(at)])),
-            ("sum", Op::Add(at.into())),
-            ("least", Op::Min(at.into())),
-            ("greatest", Op::Max(at.into())),
-            ("set", Op::Union(vec![json!("x"), json!(at)])),
-            ("map", Op::Merge([(at.to_string(), json!(at))].into_iter().collect())),
+            ("list", StateOp::Append(vec![json!(at)])),
+            ("sum", StateOp::Add(at.into())),
+            ("least", StateOp::Min(at.into())),
+            ("greatest", StateOp::Max(at.into())),
+            ("set", StateOp::Union(vec![json!("x"), json!(at)])),
+            ("map", StateOp::Merge([(at.to_string(), json!(at))].into_iter().collect())),
         ])
     };
     run.done_writing("w/b", ops(2));
@@ -82,7 +83,7 @@ fn writes_that_merge_never_lose_one_another() {
 fn the_writes_of_a_node_are_taken_all_or_none() {
     let mut run = workflow("START>a; a>b; b>END").start();
     run.done_writing("w/a", set("k", 1));
-    run.done_writing("w/b", writes(vec![("other", Op::Set(json!(1))), ("k", Op::Append(vec![json!(1)]))]));
+    run.done_writing("w/b", writes(vec![("other", StateOp::Set(json!(1))), ("k", StateOp::Append(vec![json!(1)]))]));
     assert!(run.failure().to_string().contains("state key `k` holds 1, which is not a list"));
     assert!(!run.state().contains_key("other"));
 }

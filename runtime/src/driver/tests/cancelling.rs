@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::driver::{Ending, Env, Job, Part, Shared};
+use crate::driver::{Ending, Job, Part};
+use crate::shared::{Env, Shared};
 use crate::testing::{Made, Step, made};
 
 /// Says when it goes.

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 
 use crate::attempt::{At, Attempt, Beat};
 use crate::clock::Clock;
-use crate::driver::shared::Pulse;
-use crate::driver::{Env, Journal, Shared};
 use crate::event::EventKind;
 use crate::requests::Held;
+use crate::shared::Pulse;
+use crate::shared::{Env, Journal, Shared};
 use crate::store::{Created, MemoryStore, NewRun, Record, Store};
 
 fn model(check: impl Fn() + Sync + Send + 'static) {

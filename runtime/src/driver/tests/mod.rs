@@ -1,7 +1,6 @@
 //! Runs on tokio, with closures for nodes.
 
 mod cancelling;
-mod journal;
 #[cfg(graphweft_loom)]
 mod loom_models;
 mod panics;

@@ -191,7 +191,7 @@ async fn no_more_nodes_than_max_concurrency_run_at_once() {
         }
     };
     let inside = made("START>b; b>END").node("b", count);
-    let mut env = crate::driver::Env::default();
+    let mut env = crate::shared::Env::default();
     env.limit_concurrency(3);
     let flow = made("START>[b]; [b]>END").inside("[b]", ScopeKind::Each, inside);
     flow.run_with(env, json!([1, 2, 3, 4, 5, 6, 7])).await.unwrap();

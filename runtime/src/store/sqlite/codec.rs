@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::times::{from_millis, to_millis};
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Failure};
-use crate::state::StateWrite;
+use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
 /// So many records stand in a row at most, so that reading a page of a long batch does not decode the whole of it.

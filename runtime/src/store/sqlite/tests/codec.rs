@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::codec::{decode, encode};
 use crate::event::{AfterFailure, Entered, EventKind, Limit};
 use crate::fault::{Cause, Failure, Fault};
-use crate::state::{StateOp, StateWrite};
+use crate::state_write::{StateOp, StateWrite};
 use crate::store::{Record, Stored};
 
 fn writes() -> Vec<StateWrite> {

@@ -297,14 +297,14 @@ impl Journal {
 
     /// Whether all that was pushed is recorded.
     #[cfg(test)]
-    pub(super) fn is_quiet(&self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         let inner = self.inner();
         inner.durable == inner.pushed && inner.pending.is_empty()
     }
 
     /// How many records there are.
     #[cfg(test)]
-    pub(super) fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.inner().length
     }
 

@@ -1,24 +1,27 @@
-//! What a run shares with its nodes.
+//! What a run shares with its nodes: the environment of its engine, its journal, its desk and its pulse.
+
+mod closing;
+mod desk;
+mod journal;
+mod pulse;
+mod tree;
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
-use std::task::Waker;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::desk::Desk;
-use super::journal::Journal;
+pub(crate) use desk::{Desk, Fits, Item, Misfit, Receiver, below};
+pub(crate) use journal::{Journal, Progress};
+pub(crate) use pulse::{Pulse, WaitingAttempts};
+
 use crate::clock::Clock;
-use crate::compile::Executable;
 use crate::event::EventKind;
-use crate::state::StateWrite;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
-use crate::table::Definition;
+use crate::state_write::StateWrite;
 
 /// Anything that may be shared between nodes.
 pub(crate) type Thing = Box<dyn Any + Send + Sync>;
@@ -37,15 +40,7 @@ pub(crate) struct Env {
     pub(crate) max_resident_waiting: usize,
     /// Those that do, the one that has waited longest at the front.
     pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
-    /// What workflows compile to where some of their nodes are replaced; by the address of a definition that the entry
-    /// keeps alive.
-    pub(crate) compiled: Mutex<HashMap<usize, Replaced>>,
-    /// Looks at the cores of its runs.
-    #[cfg(test)]
-    pub(crate) observer: Option<Arc<super::Observer>>,
 }
-
-type Replaced = (Arc<Definition>, Arc<Executable>);
 
 impl Default for Env {
     fn default() -> Self {
@@ -58,9 +53,6 @@ impl Default for Env {
             clock: Clock::default(),
             max_resident_waiting: 1000,
             resting: Mutex::default(),
-            compiled: Mutex::default(),
-            #[cfg(test)]
-            observer: None,
         }
     }
 }
@@ -103,18 +95,6 @@ impl Env {
             }
         }
     }
-
-    pub(crate) fn executable(&self, definition: &Arc<Definition>) -> Arc<Executable> {
-        if self.replacements.is_empty() {
-            return Executable::of(definition);
-        }
-        let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, executable) = compiled.entry(Arc::as_ptr(definition) as usize).or_insert_with(|| {
-            let is_replaced = |of| self.replacements.contains_key(&of);
-            (Arc::clone(definition), Arc::new(Executable::build(definition, &is_replaced)))
-        });
-        Arc::clone(executable)
-    }
 }
 
 /// What a run shares with its nodes.
@@ -132,129 +112,6 @@ pub(crate) struct Shared {
     pub(crate) pulse: Pulse,
     /// Attempts with a task of their own, in a run whose driver is awaited to its end.
     under_way: OnceLock<TaskTracker>,
-}
-
-/// How much of a run moves, so that it can be told when nothing does.
-#[derive(Default)]
-pub(crate) struct Pulse {
-    /// Attempts and steps that do not only wait for something that they asked their context for, and drivers of nested
-    /// graphs that are at work.
-    busy: AtomicUsize,
-    /// How often something has begun to move.
-    generation: AtomicU64,
-    /// Attempts that may not run again, and so may not be dropped while they wait.
-    once_only: AtomicUsize,
-    /// Something was said that no other record will take along.
-    said: AtomicBool,
-    /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
-    unload: AtomicBool,
-    /// Whether the driver says that the run waits, and is to be woken when something moves.
-    is_watching: AtomicBool,
-    /// The driver of the run.
-    pub(crate) waker: AtomicWaker,
-}
-
-impl Pulse {
-    /// Something moves. It is counted first: whoever reads the new generation sees that something moves, or has.
-    pub(crate) fn enter(&self) {
-        let was_busy = self.busy.fetch_add(1, Ordering::AcqRel);
-        self.generation.fetch_add(1, Ordering::SeqCst);
-        if was_busy == 0 && self.is_watching.load(Ordering::SeqCst) && self.is_watching.swap(false, Ordering::SeqCst) {
-            self.waker.wake();
-        }
-    }
-
-    /// Whether nothing has begun to move since this generation. From then on the driver is woken when something does.
-    pub(crate) fn is_still_since(&self, since: Option<u64>) -> bool {
-        if since != Some(self.generation()) {
-            return false;
-        }
-        self.is_watching.store(true, Ordering::SeqCst);
-        since == Some(self.generation.load(Ordering::SeqCst))
-    }
-
-    pub(crate) fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn once_only(&self, more: bool) {
-        if more {
-            self.once_only.fetch_add(1, Ordering::AcqRel);
-        } else {
-            self.once_only.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-
-    pub(crate) fn may_repeat_all(&self) -> bool {
-        self.once_only.load(Ordering::Acquire) == 0
-    }
-
-    pub(crate) fn leave(&self) {
-        if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.waker.wake();
-        }
-    }
-
-    /// The generation in which nothing moves, where nothing does. As long as [`generation`](Self::generation) gives the
-    /// same, nothing has begun to move since: what begins while this looks is of a later one.
-    pub(crate) fn still(&self) -> Option<u64> {
-        let generation = self.generation();
-        (self.busy.load(Ordering::Acquire) == 0).then_some(generation)
-    }
-
-    /// Has the driver record what was said.
-    pub(crate) fn say(&self) {
-        self.said.store(true, Ordering::Release);
-        self.waker.wake();
-    }
-
-    pub(crate) fn take_said(&self) -> bool {
-        self.said.load(Ordering::Relaxed) && self.said.swap(false, Ordering::AcqRel)
-    }
-
-    pub(crate) fn unload(&self) {
-        self.unload.store(true, Ordering::Release);
-        self.waker.wake();
-    }
-
-    pub(crate) fn is_unwanted(&self) -> bool {
-        self.unload.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn take_unwanted(&self) {
-        self.unload.store(false, Ordering::Release);
-    }
-}
-
-/// How many attempts of a driver wait for something that they have asked for. They hold no permit, so that others may begin.
-#[derive(Debug, Default)]
-pub(crate) struct WaitingAttempts {
-    count: AtomicUsize,
-    has_more: AtomicBool,
-    driver: AtomicWaker,
-}
-
-impl WaitingAttempts {
-    /// An attempt begins to wait, or does not wait any more.
-    pub(crate) fn changes(&self, waits: bool) {
-        if waits {
-            self.count.fetch_add(1, Ordering::AcqRel);
-            self.has_more.store(true, Ordering::Release);
-            self.driver.wake();
-        } else {
-            self.count.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.count.load(Ordering::Acquire)
-    }
-
-    /// Whether there are more than when this was last asked. The driver is woken for those that come later.
-    pub(crate) fn take_more(&self, driver: &Waker) -> bool {
-        self.driver.register(driver);
-        self.has_more.swap(false, Ordering::AcqRel)
-    }
 }
 
 /// Something of the run moves while this lives.
@@ -408,3 +265,6 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

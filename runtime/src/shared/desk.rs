@@ -9,11 +9,10 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::tree::Tree;
-use crate::attempt::Attempt;
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::{Cause, Fault};
 use crate::question::{AnswerError, Question, Questions, State, check_schema};
-use crate::state::StateWrite;
+use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
 #[derive(Default)]
@@ -41,9 +40,18 @@ struct Inner {
     holders: HashMap<Arc<str>, Holder>,
 }
 
+/// What an attempt has of its requests, as the desk knows it.
+pub(crate) trait Receiver: Send + Sync {
+    /// A request has got a result. `is_recorded`: a cancelled one leaves none.
+    fn deliver(&self, path: &str, is_recorded: bool);
+
+    /// Whether nothing but results can wake the attempt.
+    fn is_idle(&self) -> bool;
+}
+
 /// An attempt that holds a request.
 struct Holder {
-    attempt: Arc<Attempt>,
+    receiver: Arc<dyn Receiver>,
     /// Whether a value can be the answer.
     fits: Option<Fits>,
 }
@@ -198,10 +206,10 @@ impl Desk {
         if !is_result || inner.items.is_empty() || !inner.has_result(path, number) {
             return;
         }
-        let holder = inner.holders.get(path).map(|holder| Arc::clone(&holder.attempt));
+        let receiver = inner.holders.get(path).map(|holder| Arc::clone(&holder.receiver));
         drop(inner);
-        if let Some(attempt) = holder {
-            attempt.requests().deliver(path, true);
+        if let Some(receiver) = receiver {
+            receiver.deliver(path, true);
         }
     }
 
@@ -217,18 +225,18 @@ impl Desk {
 
     /// An attempt holds a request. Returns what is recorded of it. One that is [settled](Item::is_settled) needs no
     /// [`release`](Self::release).
-    pub(crate) fn hold(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) -> Option<Box<Item>> {
+    pub(crate) fn hold(&self, path: &Arc<str>, receiver: Arc<dyn Receiver>, fits: Option<Fits>) -> Option<Box<Item>> {
         let mut inner = self.used();
         let item = inner.items.get(path).cloned().map(Box::new);
         if item.as_ref().is_none_or(|item| !item.is_settled()) {
-            inner.holders.insert(Arc::clone(path), Holder { attempt: Arc::clone(attempt), fits });
+            inner.holders.insert(Arc::clone(path), Holder { receiver, fits });
         }
         item
     }
 
     /// An attempt waits for another result than the recorded one.
-    pub(crate) fn watch(&self, path: &Arc<str>, attempt: &Arc<Attempt>, fits: Option<Fits>) {
-        self.used().holders.insert(Arc::clone(path), Holder { attempt: Arc::clone(attempt), fits });
+    pub(crate) fn watch(&self, path: &Arc<str>, receiver: Arc<dyn Receiver>, fits: Option<Fits>) {
+        self.used().holders.insert(Arc::clone(path), Holder { receiver, fits });
     }
 
     /// Keeps what nodes record of their requests in a run without a journal.
@@ -245,9 +253,9 @@ impl Desk {
     }
 
     /// An attempt does not hold a request any more.
-    pub(crate) fn release(&self, path: &str, attempt: &Arc<Attempt>) {
+    pub(crate) fn release(&self, path: &str, receiver: *const ()) {
         let mut inner = self.inner();
-        if inner.holders.get(path).is_some_and(|holder| Arc::ptr_eq(&holder.attempt, attempt)) {
+        if inner.holders.get(path).is_some_and(|holder| Arc::as_ptr(&holder.receiver).cast() == receiver) {
             inner.holders.remove(path);
         }
     }
@@ -268,7 +276,7 @@ impl Desk {
     /// Whether all attempts that wait for a request of theirs can only be woken by its result.
     pub(crate) fn are_idle(&self) -> bool {
         let inner = self.inner();
-        inner.holders.values().all(|holder| holder.attempt.requests().is_idle())
+        inner.holders.values().all(|holder| holder.receiver.is_idle())
     }
 
     /// Whether nothing was asked for.

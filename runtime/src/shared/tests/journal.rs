@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::driver::Journal;
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::shared::Journal;
 use crate::store::{
     Append, Appended, Claim, Claimed, Created, HeaderChange, MemoryStore, NewRun, Owner, Record, RunHeader, RunKey,
     RunQuery, RunStatus, Store, StoreError, Stored,

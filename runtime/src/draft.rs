@@ -1,0 +1,59 @@
+//! What an attempt has written, until it ends.
+
+use std::ops::Range;
+
+use crate::core::WriteSet;
+use crate::fault::Fault;
+use crate::state_write::StateWrite;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Shared,
+    Local,
+}
+
+/// State writes and faults that an attempt leaves to its driver.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) writes: Option<Box<WriteSet>>,
+    /// Which of the shared ones were children's, and whose.
+    pub(crate) adopted: Vec<(Range<usize>, String)>,
+    /// What children have written that are done, and whose outputs the body has not received.
+    pub(crate) finished: Vec<(String, Vec<StateWrite>)>,
+    /// A write that could not be made.
+    pub(crate) broken: Option<Fault>,
+    /// What the attempt is to end with.
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Draft {
+    pub(crate) fn writes(&self, part: Part) -> &[StateWrite] {
+        match (&self.writes, part) {
+            (None, _) => &[],
+            (Some(set), Part::Shared) => &set.shared,
+            (Some(set), Part::Local) => &set.local,
+        }
+    }
+
+    pub(crate) fn is_unused(&self) -> bool {
+        self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
+    }
+
+    pub(crate) fn adopt(&mut self, child: &str, writes: &[StateWrite]) {
+        if !writes.is_empty() {
+            let from = self.writes(Part::Shared).len();
+            self.adopted.push((from..from + writes.len(), child.to_owned()));
+            for write in writes {
+                self.write(Part::Shared, write.clone());
+            }
+        }
+    }
+
+    pub(crate) fn write(&mut self, part: Part, write: StateWrite) {
+        let set = self.writes.get_or_insert_default();
+        match part {
+            Part::Shared => set.shared.push(write),
+            Part::Local => set.local.push(write),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Where in a value something is wrong.
+
+/// A record that the code of today cannot read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at `{field}`: {message}")]
+pub struct Unreadable {
+    /// Which part of it, as in `items[0].name`; `.` is the whole.
+    pub field: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl Unreadable {
+    pub(crate) fn whole(message: impl Into<String>) -> Self {
+        Unreadable { field: ".".to_owned(), message: message.into() }
+    }
+
+    /// The same, as a part of a list.
+    pub(crate) fn of_item(self, item: usize) -> Self {
+        let field = match self.field.as_str() {
+            "." => format!("[{item}]"),
+            field if field.starts_with('[') => format!("[{item}]{field}"),
+            field => format!("[{item}].{field}"),
+        };
+        Unreadable { field, ..self }
+    }
+}
+
+impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
+    fn from(error: serde_path_to_error::Error<serde_json::Error>) -> Self {
+        Unreadable { field: error.path().to_string(), message: error.inner().to_string() }
+    }
+}
+
+/// A place in a value, before what is wrong there.
+pub(crate) fn at_field(field: &str) -> String {
+    if field == "." { String::new() } else { format!("at `{field}`: ") }
+}
+
+/// `/lines/2/price` as `lines[2].price`.
+pub(crate) fn field_of(pointer: &str) -> String {
+    let mut field = String::new();
+    for part in pointer.split('/').filter(|part| !part.is_empty()) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        if part.bytes().all(|byte| byte.is_ascii_digit()) {
+            field.push_str(&format!("[{part}]"));
+        } else {
+            if !field.is_empty() {
+                field.push('.');
+            }
+            field.push_str(&part);
+        }
+    }
+    if field.is_empty() { ".".to_owned() } else { field }
+}

@@ -1,0 +1,129 @@
+//! How much of a run moves.
+
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
+
+/// How much of a run moves, so that it can be told when nothing does.
+#[derive(Default)]
+pub(crate) struct Pulse {
+    /// Attempts and steps that do not only wait for something that they asked their context for, and drivers of nested
+    /// graphs that are at work.
+    busy: AtomicUsize,
+    /// How often something has begun to move.
+    generation: AtomicU64,
+    /// Attempts that may not run again, and so may not be dropped while they wait.
+    once_only: AtomicUsize,
+    /// Something was said that no other record will take along.
+    said: AtomicBool,
+    /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
+    unload: AtomicBool,
+    /// Whether the driver says that the run waits, and is to be woken when something moves.
+    is_watching: AtomicBool,
+    /// The driver of the run.
+    pub(crate) waker: AtomicWaker,
+}
+
+impl Pulse {
+    /// Something moves. It is counted first: whoever reads the new generation sees that something moves, or has.
+    pub(crate) fn enter(&self) {
+        let was_busy = self.busy.fetch_add(1, Ordering::AcqRel);
+        self.generation.fetch_add(1, Ordering::SeqCst);
+        if was_busy == 0 && self.is_watching.load(Ordering::SeqCst) && self.is_watching.swap(false, Ordering::SeqCst) {
+            self.waker.wake();
+        }
+    }
+
+    /// Whether nothing has begun to move since this generation. From then on the driver is woken when something does.
+    pub(crate) fn is_still_since(&self, since: Option<u64>) -> bool {
+        if since != Some(self.generation()) {
+            return false;
+        }
+        self.is_watching.store(true, Ordering::SeqCst);
+        since == Some(self.generation.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn once_only(&self, more: bool) {
+        if more {
+            self.once_only.fetch_add(1, Ordering::AcqRel);
+        } else {
+            self.once_only.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn may_repeat_all(&self) -> bool {
+        self.once_only.load(Ordering::Acquire) == 0
+    }
+
+    pub(crate) fn leave(&self) {
+        if self.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.waker.wake();
+        }
+    }
+
+    /// The generation in which nothing moves, where nothing does. As long as [`generation`](Self::generation) gives the
+    /// same, nothing has begun to move since: what begins while this looks is of a later one.
+    pub(crate) fn still(&self) -> Option<u64> {
+        let generation = self.generation();
+        (self.busy.load(Ordering::Acquire) == 0).then_some(generation)
+    }
+
+    /// Has the driver record what was said.
+    pub(crate) fn say(&self) {
+        self.said.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(crate) fn take_said(&self) -> bool {
+        self.said.load(Ordering::Relaxed) && self.said.swap(false, Ordering::AcqRel)
+    }
+
+    pub(crate) fn unload(&self) {
+        self.unload.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    pub(crate) fn is_unwanted(&self) -> bool {
+        self.unload.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn take_unwanted(&self) {
+        self.unload.store(false, Ordering::Release);
+    }
+}
+
+/// How many attempts of a driver wait for something that they have asked for. They hold no permit, so that others may begin.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingAttempts {
+    count: AtomicUsize,
+    has_more: AtomicBool,
+    driver: AtomicWaker,
+}
+
+impl WaitingAttempts {
+    /// An attempt begins to wait, or does not wait any more.
+    pub(crate) fn changes(&self, waits: bool) {
+        if waits {
+            self.count.fetch_add(1, Ordering::AcqRel);
+            self.has_more.store(true, Ordering::Release);
+            self.driver.wake();
+        } else {
+            self.count.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Whether there are more than when this was last asked. The driver is woken for those that come later.
+    pub(crate) fn take_more(&self, driver: &Waker) -> bool {
+        self.driver.register(driver);
+        self.has_more.swap(false, Ordering::AcqRel)
+    }
+}

@@ -1,0 +1,3 @@
+//! On a store of their own.
+
+mod journal;

@@ -1,0 +1,37 @@
+//! Writes to the state that the nodes of a run share, as they are recorded.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Number, Value};
+
+/// How a write changes what stands under its key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", content = "value", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StateOp {
+    /// Replaces it. Refused where another node has written the key since this attempt began.
+    Set(Value),
+    /// Takes the key away; refused where `Set` is.
+    Remove,
+    /// Adds to the end of an array.
+    Append(Vec<Value>),
+    /// Adds to the end of an array what is not in it.
+    Union(Vec<Value>),
+    /// Adds to a number.
+    Add(Number),
+    /// Keeps the smaller number.
+    Min(Number),
+    /// Keeps the greater number.
+    Max(Number),
+    /// Puts entries into an object; the later write of one entry stands.
+    Merge(Map<String, Value>),
+}
+
+/// One write.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateWrite {
+    /// The key.
+    pub key: String,
+    /// What is done to it.
+    #[serde(flatten)]
+    pub op: StateOp,
+}
