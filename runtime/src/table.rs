@@ -12,7 +12,7 @@ use schemars::Schema;
 use crate::context::Context;
 use crate::core::{Place, Program};
 use crate::fault::{Cause, Fault};
-use crate::field::Unreadable;
+pub use crate::field::Unreadable;
 use crate::fingerprint::Fingerprint;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use serde_json::Map;
 
-use super::node::{Kept, fails};
-use super::tried::{Attempted, Begun, Moves, Start, Work};
+use super::kept::Kept;
+use super::tried::{Attempted, Begun, Moves, Start, Work, fails};
 use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};

@@ -3,7 +3,9 @@
 //! Each has an identity below its node, a name and a key. When the node restarts, after a crash or in its next attempt,
 //! recorded results are returned instead of executing again.
 
+mod error;
 mod graph;
+mod kept;
 mod lazy;
 mod node;
 mod sleep;
@@ -16,43 +18,16 @@ use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+pub use error::ChildError;
 pub(crate) use lazy::Lazy;
 pub use sleep::Sleep;
 pub use step::Step;
 
 use crate::context::Context;
-use crate::fault::Fault;
 use crate::node::{Node, Payload};
 use crate::options::RetryPolicy;
 use node::Request;
-
-/// The error of a child or a step: after its last attempt, or because it was not run at all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ChildError<E> {
-    /// Its own error, of the last attempt.
-    #[error("{0}")]
-    Error(E),
-    /// Any other error: a time limit, a panic, an interrupted `at_most_once` attempt ([`Fault::Interrupted`]); or the
-    /// reason why it was not run ([`Fault::Context`]): an identity used twice, an input other than the recorded one, an
-    /// unreadable record.
-    #[error(transparent)]
-    Fault(#[from] Fault),
-}
-
-impl<E> ChildError<E> {
-    /// Its own error; `None` for a fault.
-    pub fn into_inner(self) -> Option<E> {
-        match self {
-            ChildError::Error(error) => Some(error),
-            ChildError::Fault(_) => None,
-        }
-    }
-}
 
 /// A child of a node. Awaiting it runs the child. It is a future, so it works with `join!`.
 #[must_use = "no child runs before it is awaited"]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 
-use super::ChildError;
+use super::error::ChildError;
 use super::graph::GraphWork;
-use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
+use super::kept::Kept;
+use super::tried::{Asked, Attempted, Begun, Moves, Start, Work, fails};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -16,7 +17,7 @@ use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::requests::Held;
-use crate::typed::{Target, missing_resource, until_fault};
+use crate::typed::{missing_resource, until_fault};
 
 /// A child that is asked for.
 pub(super) struct Request<'c, N: Node> {
@@ -88,23 +89,6 @@ fn hash_of<T: Payload>(path: &str, input: &T) -> Result<String, Fault> {
     Ok(format!("{:016x}", fnv1a(canonical(&json).as_bytes())))
 }
 
-/// An input that is kept as long as another attempt may want it.
-pub(super) struct Kept<N: Node>(Option<N::Input>);
-
-impl<N: Node> Kept<N> {
-    fn new(input: N::Input) -> Self {
-        Kept(Some(input))
-    }
-
-    pub(super) fn take(&mut self, may_repeat: bool) -> Result<N::Input, Fault> {
-        let gone = || without("the child's input is gone; this is a mistake in graphweft".to_owned());
-        match &self.0 {
-            Some(input) if may_repeat => <N as Target>::copy(input),
-            _ => self.0.take().ok_or_else(gone),
-        }
-    }
-}
-
 struct NodeWork<N: Node> {
     node: N,
     input: Kept<N>,
@@ -140,12 +124,6 @@ where
         };
         Begun { body: body.boxed(), attempt: Some(attempt), moves: Moves::Attempt(beat) }
     }
-}
-
-pub(super) fn fails<T: Send + 'static, E: Send + 'static>(
-    fault: Fault,
-) -> futures::future::BoxFuture<'static, Attempted<T, E>> {
-    std::future::ready(Attempted::Fault(fault)).boxed()
 }
 
 async fn attempted<N: Node>(node: &N, input: N::Input, context: &Context, seen: usize) -> Attempted<N::Output, N::Error>

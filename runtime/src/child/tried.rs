@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
-use super::ChildError;
+use super::error::ChildError;
 use crate::attempt::{Attempt, Beat};
 use crate::core::{after, is_retryable};
 use crate::driver::Running;
@@ -383,4 +383,8 @@ impl Asked {
 /// Evenly from `0.0..1.0`.
 fn random() -> f64 {
     (RandomState::new().build_hasher().finish() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+pub(super) fn fails<T: Send + 'static, E: Send + 'static>(fault: Fault) -> BoxFuture<'static, Attempted<T, E>> {
+    std::future::ready(Attempted::Fault(fault)).boxed()
 }

@@ -9,29 +9,20 @@ use futures::future::BoxFuture;
 
 use super::attempt::Running;
 use super::catch::caught;
-use super::event_codec::{Given, derived_record, encode};
-use super::lazy_value::RecordedInputs;
+use super::event_codec::{Given, OfRequests, derived_record, encode};
+use super::inputs::RetainedInput;
 use super::run::{Driver, UnderWay};
 use super::timers::Timer;
 use crate::attempt::{At, Attempt, Beat};
 use crate::context::Context;
 use crate::core::{
-    Admission, Chance, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, Then,
+    Admission, Chance, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId,
     TimeLimit, Wanted, Writes, after, is_retryable,
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
-use crate::shared::Desk;
 use crate::store::Record;
 use crate::table::{AnyNode, Arrived, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
-
-/// What another attempt at a node will run on.
-pub(super) enum RetainedInput {
-    /// One, or one for each item.
-    Values(Vec<BoxValue>),
-    /// From before this process.
-    Recorded(Arc<RecordedInputs>),
-}
 
 /// What goes by the arm `err` though it is no error of the node's own.
 enum Routable<'f> {
@@ -128,6 +119,16 @@ impl Driver {
         Halt::broken(&self.definition.name, &Fault::Context { message })
     }
 
+    /// Where a task stands that the run has an effect for. The run stops where there is no such task.
+    fn place_of(&mut self, task: TaskId) -> Option<Place> {
+        let place = self.run.place_of(task);
+        if place.is_none() {
+            let gone = Impossible { event: "an effect", found: "its task is gone".to_owned() };
+            self.halt = Some(self.is_impossible(&gone));
+        }
+        place
+    }
+
     /// What the nodes inside a child write becomes the child's own.
     pub(super) fn gather(&self, event: &Event<Token>) {
         if let (Some(within), Event::Completed { writes, .. } | Event::Collecting { writes, .. }) =
@@ -139,7 +140,7 @@ impl Driver {
 
     /// A node with a graph inside is admitted: its inputs are made.
     fn enter(&mut self, task: TaskId) {
-        let Some(place) = self.run.place_of(task) else { return };
+        let Some(place) = self.place_of(task) else { return };
         let may_repeat = self.run.attempts(task) + 1 < self.run.max_attempts(task);
         if let Some(desk) = self.shared.known_desk().filter(|desk| !desk.is_empty()) {
             // A graph that is entered begins from its start.
@@ -181,7 +182,7 @@ impl Driver {
 
     /// All that a node waited for is over: the graphs inside, or its arrivals.
     fn conclude(&mut self, task: TaskId) {
-        let (Some(place), Some(conclusion)) = (self.run.place_of(task), self.run.take_conclusion(task)) else { return };
+        let (Some(place), Some(conclusion)) = (self.place_of(task), self.run.take_conclusion(task)) else { return };
         match conclusion {
             Conclusion::Leave(ends) => match ends.into_iter().map(|end| self.read(end)).collect() {
                 Ok(ends) => {
@@ -223,7 +224,7 @@ impl Driver {
     }
 
     fn begin_attempt(&mut self, task: TaskId) {
-        let Some(place) = self.run.place_of(task) else { return };
+        let Some(place) = self.place_of(task) else { return };
         if place.is_scope() {
             // Entering it had failed, and the process died before it recorded how.
             let message = "interrupted while the inputs of the graph inside were made".to_owned();
@@ -417,7 +418,7 @@ impl Driver {
         self.timers.unset(Timer::Grace(task));
         let writes = attempt.take_writes();
         self.spare = Some(attempt);
-        let Some(place) = self.run.place_of(task) else { return };
+        let Some(place) = self.place_of(task) else { return };
         match (writes, finished) {
             (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, false),
             (writes, finished) => self.finished(task, &place, finished, writes.unwrap_or_default()),
@@ -442,36 +443,6 @@ impl Driver {
                 self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
             }
             Finished::Fault(fault) => self.fails(task, place, *fault, false),
-        }
-    }
-}
-
-/// What becomes of what a node has asked its context for.
-#[derive(Clone, Copy)]
-pub(crate) enum OfRequests {
-    /// The node is done, and with it what it had asked for.
-    Forgotten,
-    /// What had failed for good is tried again by the node's next attempt.
-    Forgiven,
-}
-
-impl OfRequests {
-    /// After an event of a node.
-    pub(super) fn after<V>(event: &Event<V>) -> Option<(TaskId, OfRequests)> {
-        match event {
-            Event::Completed { task, .. } | Event::Collecting { task, .. } | Event::Stopped { task } => {
-                Some((*task, OfRequests::Forgotten))
-            }
-            Event::Failed { task, then: Then::RetryAt(_), .. } => Some((*task, OfRequests::Forgiven)),
-            Event::Failed { task, .. } => Some((*task, OfRequests::Forgotten)),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn settle(self, desk: &Desk, path: &str) {
-        match self {
-            OfRequests::Forgotten => desk.forget_below(path),
-            OfRequests::Forgiven => desk.forgive_below(path),
         }
     }
 }

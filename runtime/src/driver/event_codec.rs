@@ -5,7 +5,6 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use serde_json::Value;
 
-use super::effects::OfRequests;
 use crate::core::{
     Derived, Emitted, Entered, Event, Impossible, ItemPace, Place, Run, TaskId, Then, TimeLimit, WriteSet, Writes,
 };
@@ -13,6 +12,7 @@ use crate::event::{self, AfterFailure, EventKind, Limit};
 use crate::fault::Cause;
 use crate::field::Unreadable;
 use crate::halt::Halt;
+use crate::shared::Desk;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 use crate::table::{Definition, Executable};
@@ -326,7 +326,7 @@ impl<V> Replay<V> {
     ) -> Result<Entered<V>, Halt> {
         let is_too_much = || {
             let message = format!("its record says that {} items entered, and there are not so many", inside.items);
-            super::lazy_value::unreadable(place, Unreadable::whole(message))
+            unreadable(place, Unreadable::whole(message))
         };
         let items = usize::try_from(inside.items).map_err(|_| is_too_much())?;
         if items > UNCOUNTED && !values.are_items(&mut self.run, task, place, items)? {
@@ -365,7 +365,7 @@ impl<V> Replay<V> {
 }
 
 fn no_output(place: &Place) -> Halt {
-    super::lazy_value::unreadable(place, Unreadable::whole("its record holds no output"))
+    unreadable(place, Unreadable::whole("its record holds no output"))
 }
 
 fn writes(shared: Vec<StateWrite>, local: Vec<StateWrite>) -> Writes {
@@ -373,4 +373,38 @@ fn writes(shared: Vec<StateWrite>, local: Vec<StateWrite>) -> Writes {
         return Writes::default();
     }
     Writes(Some(Box::new(WriteSet { shared, local })))
+}
+
+/// What becomes of what a node has asked its context for.
+#[derive(Clone, Copy)]
+pub(crate) enum OfRequests {
+    /// The node is done, and with it what it had asked for.
+    Forgotten,
+    /// What had failed for good is tried again by the node's next attempt.
+    Forgiven,
+}
+
+impl OfRequests {
+    /// After an event of a node.
+    pub(super) fn after<V>(event: &Event<V>) -> Option<(TaskId, OfRequests)> {
+        match event {
+            Event::Completed { task, .. } | Event::Collecting { task, .. } | Event::Stopped { task } => {
+                Some((*task, OfRequests::Forgotten))
+            }
+            Event::Failed { task, then: Then::RetryAt(_), .. } => Some((*task, OfRequests::Forgiven)),
+            Event::Failed { task, .. } => Some((*task, OfRequests::Forgotten)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn settle(self, desk: &Desk, path: &str) {
+        match self {
+            OfRequests::Forgotten => desk.forget_below(path),
+            OfRequests::Forgiven => desk.forgive_below(path),
+        }
+    }
+}
+
+pub(super) fn unreadable(place: &Place, error: Unreadable) -> Halt {
+    Halt::Unreadable { path: place.to_string(), field: error.field, message: error.message }
 }

@@ -3,14 +3,16 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use serde_json::Value;
 
 use super::catch::caught;
-use super::event_codec::Values;
+use super::event_codec::{Values, unreadable};
+use super::inputs::{InputState, ItemInput, RecordedInputs};
 use super::run::Driver;
 use crate::core::{Place, Run, TaskId};
+use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;
 use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Token, Tokens};
@@ -21,31 +23,6 @@ enum Recorded {
     Given { place: Place, json: Arc<Value>, is_error: bool, choice: usize, at: usize },
     /// What START of a graph inside a node emitted.
     Inside { inside: Arc<RecordedInputs>, item: usize, choice: usize, at: usize },
-}
-
-/// What entered a node with a graph inside, before and after it was converted.
-pub(super) struct RecordedInputs {
-    place: Place,
-    /// Whether another attempt may want the same inputs.
-    keep: bool,
-    state: Mutex<InputState>,
-}
-
-enum InputState {
-    Arrived(Option<Arrived>),
-    Converted(Vec<ItemInput>),
-}
-
-enum ItemInput {
-    Input(BoxValue),
-    Emitted(Vec<Option<Token>>),
-    Gone,
-}
-
-impl RecordedInputs {
-    pub(super) fn new(place: Place, keep: bool, arrived: Arrived) -> Self {
-        RecordedInputs { place, keep, state: Mutex::new(InputState::Arrived(Some(arrived))) }
-    }
 }
 
 /// One token for each live edge of a choice, none of which is read yet.
@@ -183,7 +160,7 @@ impl Driver {
         let made = self.make(inside, scope.as_ref(), &mut state)?.get_mut(item).ok_or_else(gone)?;
         if let ItemInput::Input(input) = made {
             let start = &scope.definition().start;
-            let fault = |fault: crate::Fault| unreadable(place, Unreadable::whole(fault.to_string()));
+            let fault = |fault: Fault| unreadable(place, Unreadable::whole(fault.to_string()));
             let emitted = if inside.keep {
                 let copy = caught(|| scope.copy(input)).and_then(|copy| copy).map_err(fault)?;
                 caught(|| start(copy)).map_err(fault)?
@@ -239,7 +216,7 @@ impl Driver {
         let place = &inside.place;
         let gone = || unreadable(place, Unreadable::whole("the inputs inside are not those that were recorded"));
         let scope = self.executable.scope(&self.definition, place).ok_or_else(gone)?;
-        let fault = |fault: crate::Fault| unreadable(place, Unreadable::whole(fault.to_string()));
+        let fault = |fault: Fault| unreadable(place, Unreadable::whole(fault.to_string()));
         let mut state = inside.state.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *state {
             InputState::Arrived(arrived) => {
@@ -279,8 +256,4 @@ fn nth(emitted: Emitted, choice: usize, at: usize) -> Option<Token> {
 
 fn routed_otherwise() -> Unreadable {
     Unreadable::whole("the recorded value takes another arm now than the one that is on record")
-}
-
-pub(super) fn unreadable(place: &Place, error: Unreadable) -> Halt {
-    Halt::Unreadable { path: place.to_string(), field: error.field, message: error.message }
 }

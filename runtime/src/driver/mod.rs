@@ -5,6 +5,7 @@ mod catch;
 mod effects;
 mod event_codec;
 mod fast_path;
+mod inputs;
 mod lazy_value;
 #[cfg(test)]
 mod observed;

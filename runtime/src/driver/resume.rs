@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::effects::{OfRequests, RetainedInput};
-use super::event_codec::{Replay, Taken};
+use super::event_codec::{OfRequests, Replay, Taken};
+use super::inputs::RetainedInput;
 use super::lazy_value::{DriverValues, RecordedValues};
 use super::run::Driver;
 use crate::core::{Derived, Event, Run};

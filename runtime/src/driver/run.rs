@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
-use super::effects::RetainedInput;
+use super::inputs::RetainedInput;
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};

@@ -3,8 +3,15 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::past::Seen;
 use super::{GraphPrint, KindPrint, NodePrint, SourcePrint, WayKind, WayPrint};
+
+/// What a run has recorded of a node.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// Whether an output of it is on record.
+    pub(super) gave: bool,
+    pub(super) labels: BTreeSet<String>,
+}
 
 /// A graph then and now.
 pub(super) struct Pair<'b> {

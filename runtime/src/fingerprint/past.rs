@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::Value as Json;
 
-use super::compare::Pair;
+use super::compare::{Pair, Seen};
 use super::path::Found;
 use super::{Body, Fingerprint, KindPrint};
 use crate::field::Unreadable;
@@ -17,13 +17,6 @@ pub(crate) struct Past {
     /// By graph and node. Where one graph runs as several nodes, what happened in it is taken together.
     seen: BTreeMap<(usize, usize), Seen>,
     unknown: BTreeSet<String>,
-}
-
-#[derive(Default)]
-pub(super) struct Seen {
-    /// Whether an output of it is on record.
-    pub(super) gave: bool,
-    pub(super) labels: BTreeSet<String>,
 }
 
 /// A node that no longer means what the run has recorded of it.

@@ -1,6 +1,6 @@
 //! A node's body behind [`AnyNode`].
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::pin;
@@ -9,9 +9,9 @@ use std::task::Poll;
 
 use futures::future::{BoxFuture, FutureExt};
 
+use super::arrival::{JoinTable, take};
 use super::edge::Follows;
 use super::exit::{Exit, Unrouted, then};
-use super::group::JoinFn;
 use super::mention::{Mention, Target};
 use super::scope::NestedScope;
 use crate::context::Context;
@@ -21,9 +21,6 @@ use crate::node::{Collector, Node, Payload};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed};
-
-/// For each way into a node, how a join there is put together.
-pub type JoinTable = Vec<Option<JoinFn>>;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
 pub trait Yields<N: Node>: Send + Sync + 'static {
@@ -76,22 +73,6 @@ impl<E> Default for Explain<E> {
     fn default() -> Self {
         Explain { when: None, words: None }
     }
-}
-
-/// What arrived, as the node's input.
-pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
-    let mut slot: Option<T> = None;
-    match arrived {
-        Arrived::One(token) => (token.hand)(token.value, &mut slot),
-        Arrived::Join { way, places } => {
-            if let Some(Some(join)) = joins.get(way) {
-                join(places, &mut slot);
-            }
-        }
-    }
-    slot.ok_or_else(|| Fault::Context {
-        message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()),
-    })
 }
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
@@ -303,12 +284,4 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
         input_schema: N::Input::__schema,
         output_schema: N::Output::__schema,
     }
-}
-
-/// A value under a type of which only a check at run time knows that it is the same: the error of a nested workflow is a
-/// `Failure`, and the error of the node that it is has no other name than `N::Error`.
-pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Option<U> {
-    let mut slot: Option<T> = Some(value);
-    let any: &mut dyn Any = &mut slot;
-    any.downcast_mut::<Option<U>>().and_then(Option::take)
 }

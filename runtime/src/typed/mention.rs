@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use schemars::Schema;
 
-use super::probe::Collects;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::node::{Node, Payload};
@@ -30,6 +29,21 @@ impl<N> Mention for Of<N> {
 /// Mentions a node by its type.
 pub fn of<N>() -> Of<N> {
     Of(PhantomData)
+}
+
+/// What a collecting node gives once it has enough.
+#[diagnostic::on_unimplemented(
+    message = "a collecting node returns an `Option`, but this one gives `{Self}`",
+    label = "has to be `Option<..>`",
+    note = "`None` keeps waiting for the next arrival, the first `Some` completes the node"
+)]
+pub trait Collects {
+    /// What `Some` holds.
+    type Collected;
+}
+
+impl<T> Collects for Option<T> {
+    type Collected = T;
 }
 
 /// Where a workflow begins: what it gives is the workflow's input. It has no way in.

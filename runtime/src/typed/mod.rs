@@ -1,6 +1,7 @@
 //! The typed layer: what the macros expand to. Every function here checks one promise by its bounds and gives back a
 //! piece of the untyped [table](crate::table) in which the core and the driver run the graph.
 
+mod arrival;
 mod context;
 mod edge;
 mod exit;
@@ -13,6 +14,7 @@ mod route;
 mod scope;
 mod shape;
 
+pub use arrival::*;
 pub use context::*;
 pub use edge::*;
 pub use exit::*;

@@ -160,21 +160,6 @@ impl<T> Holds<true> for Option<T> {
     type Held = T;
 }
 
-/// What a collecting node gives once it has enough.
-#[diagnostic::on_unimplemented(
-    message = "a collecting node returns an `Option`, but this one gives `{Self}`",
-    label = "has to be `Option<..>`",
-    note = "`None` keeps waiting for the next arrival, the first `Some` completes the node"
-)]
-pub trait Collects {
-    /// What `Some` holds.
-    type Collected;
-}
-
-impl<T> Collects for Option<T> {
-    type Collected = T;
-}
-
 /// Whether labels by name are those of the first kind; otherwise they are of the second, or there are none.
 ///
 /// # Panics

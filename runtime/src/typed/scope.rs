@@ -4,13 +4,14 @@ use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use super::arrival::{JoinTable, cast, take};
 use super::edge::Gives;
 use super::exit::Exit;
 use super::group::JoinFn;
-use super::leaf::{JoinTable, cast, take};
+
 use super::mention::{Each, Source, Target};
 use super::shape::Shape;
-use crate::fault::{Failure, Fault};
+use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::graph::Graph;
 use crate::node::{Node, Payload};
@@ -164,7 +165,7 @@ pub fn define<I: Payload, O: Payload>(
     doc: &'static str,
     shape: &Shape,
     _: Gives<O>,
-    start: Exit<I, crate::Never>,
+    start: Exit<I, Never>,
     end: JoinTable,
     entries: Vec<Entry>,
 ) -> Definition {

@@ -1,16 +1,27 @@
 //! START and END where nobody wrote them, and what only they are asked.
 
 use graphweft_graph::{END, START};
+use proc_macro2::Span;
 
-use super::flow::{Lowering, Output};
+use super::builder::Builder;
 use super::value::Origin;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, MentionTokens, NodeKind};
 
+/// What a flow gives.
+#[derive(Clone, Copy)]
+pub(super) enum Output {
+    /// A value, at END.
+    Value,
+    /// Nothing: a signature without `->`, which stands here.
+    Unit(Span),
+    /// A value for each item: the inside of these brackets.
+    Item(Span),
+}
+
 /// Where no END is written, the terminal nodes lead to it.
-pub(super) fn lead_to_end(lowering: &mut Lowering<'_>) {
-    let builder = &mut lowering.builder;
-    if let Output::Unit(signature) = lowering.output {
+pub(super) fn lead_to_end(builder: &mut Builder, output: Output) {
+    if let Output::Unit(signature) = output {
         let start = builder.mention(START, MentionTokens::Implied(signature));
         let end = builder.mention(END, MentionTokens::Implied(signature));
         builder.plain_edge(Origin { node: START, mention: start, arm: None }, end, signature.into());

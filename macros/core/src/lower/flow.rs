@@ -7,23 +7,14 @@ use proc_macro2::Span;
 use syn::Path;
 
 use super::builder::Builder;
+use super::ends::Output;
 use super::names::{FlowIx, Names};
+use super::turns::ArmEnds;
 use super::value::{Feed, Last, Origin, Source, Value};
 use super::{ends, turns};
 use crate::ast::{All, Chain, Each, Shape};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::ir::{Flow, MentionIx, MentionTokens, NodeKind};
-
-/// What a flow gives.
-#[derive(Clone, Copy)]
-pub(super) enum Output {
-    /// A value, at END.
-    Value,
-    /// Nothing: a signature without `->`, which stands here.
-    Unit(Span),
-    /// A value for each item: the inside of these brackets.
-    Item(Span),
-}
 
 /// Lowers the statements of one flow, and of the `[..]`s in it.
 ///
@@ -44,7 +35,11 @@ pub(super) fn lower_flow(
         output,
         pass: Pass::Sketch(BTreeSet::new()),
     };
-    let going_back = turns::that_go_back(sketch.run(statements));
+    let sketch = sketch.run(statements);
+    let going_back = match &sketch.pass {
+        Pass::Sketch(arms) => turns::that_go_back(&sketch.builder, arms),
+        Pass::Final(_) => BTreeSet::new(),
+    };
     let flow = names.new_flow();
     let mut lowering = Lowering {
         builder: Builder::new(matches!(output, Output::Unit(_))),
@@ -55,12 +50,9 @@ pub(super) fn lower_flow(
         pass: Pass::Final(going_back),
     }
     .run(statements);
-    ends::lead_to_end(&mut lowering);
+    ends::lead_to_end(&mut lowering.builder, output);
     lowering.builder.finish()
 }
-
-/// A router with the target of one of its arms.
-pub(super) type ArmEnds = (NodeIx, NodeIx);
 
 pub(super) enum Pass {
     /// Collects the arms whose target something flows on from.

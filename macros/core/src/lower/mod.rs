@@ -15,7 +15,8 @@ use graphweft_graph::{END, START};
 use crate::ast::Program;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, NodeKind, Workflow};
-use flow::{Output, lower_flow};
+use ends::Output;
+use flow::lower_flow;
 use names::Names;
 
 /// Makes the graph of a program, of everything in it that can be read.

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use graphweft_graph::{NodeIx, START};
 
-use super::flow::{ArmEnds, Lowering, Pass};
+use super::builder::Builder;
+
+/// A router with the target of one of its arms.
+pub(super) type ArmEnds = (NodeIx, NodeIx);
 
 /// The arms that lead back to a node which every path to their router has passed.
-pub(super) fn that_go_back(sketch: Lowering<'_>) -> BTreeSet<ArmEnds> {
-    let Pass::Sketch(arms) = sketch.pass else { return BTreeSet::new() };
-    let count = sketch.builder.node_count();
+pub(super) fn that_go_back(builder: &Builder, arms: &BTreeSet<ArmEnds>) -> BTreeSet<ArmEnds> {
+    let count = builder.node_count();
     let (mut successors, mut predecessors) = (vec![Vec::new(); count], vec![Vec::new(); count]);
-    for edge in sketch.builder.edges() {
+    for edge in builder.edges() {
         if let (Some(next), Some(before)) = (successors.get_mut(edge.from), predecessors.get_mut(edge.to)) {
             next.push(edge.to);
             before.push(edge.from);
@@ -19,7 +21,7 @@ pub(super) fn that_go_back(sketch: Lowering<'_>) -> BTreeSet<ArmEnds> {
     }
     let mut ahead_of: Option<(NodeIx, BTreeSet<NodeIx>)> = None;
     let mut going_back = BTreeSet::new();
-    for (router, target) in arms {
+    for &(router, target) in arms {
         // The arms come router by router, and most lead to nodes that the router is not reached from.
         let known = ahead_of.take().filter(|(of, _)| *of == router);
         let (_, ahead) = known.unwrap_or_else(|| (router, reached(&predecessors, router, None)));

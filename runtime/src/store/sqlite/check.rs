@@ -11,11 +11,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::open::beside;
 use super::read::graph;
 use super::row::{COLUMNS, RunRow};
 use super::schema::{self, rows_of};
 use super::seal;
+use super::settings::beside;
 use super::times::from_integer;
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError};

@@ -14,6 +14,7 @@ mod row;
 mod runs;
 mod schema;
 mod seal;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -36,6 +37,8 @@ use tokio::sync::oneshot;
 use self::claim::Plan;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
+pub use self::settings::Durability;
+use self::settings::Settings;
 use self::trouble::Trouble;
 use self::writer::Shared;
 use super::{
@@ -93,25 +96,6 @@ struct Handle {
     reader: Reader,
     /// Graphs that are in the file, so that they need not be encoded again for every run.
     graphs: Mutex<HashSet<u64>>,
-}
-
-/// Which failures recorded events survive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Durability {
-    /// Recorded events are on disk. They survive a power failure.
-    #[default]
-    Full,
-    /// Recorded events survive the death of the process. A power failure or a crash of the operating system can lose
-    /// the last moments; the file is then consistent, as it was at some earlier time.
-    Relaxed,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    durability: Durability,
-    lease: Duration,
-    busy_timeout: Duration,
 }
 
 /// How to open a [`SqliteStore`].

@@ -2,17 +2,16 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::check;
 use super::schema;
+use super::settings::{Durability, LOG, Settings, beside};
 use super::times::to_integer;
 use super::trouble::Trouble;
-use super::writer::LOG;
-use super::{Durability, Settings};
 use crate::store::StoreError;
 
 /// Every commit writes whole pages, one for each run that it adds to, so that with SQLite's 4096 bytes a step takes a third
@@ -109,12 +108,4 @@ fn try_to_write_beside(path: &Path) -> io::Result<()> {
     let probe = beside(path, "probe");
     fs::OpenOptions::new().write(true).create(true).truncate(false).open(&probe)?;
     fs::remove_file(probe)
-}
-
-/// The path of a file beside the database.
-pub(super) fn beside(path: &Path, name: &str) -> PathBuf {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push("-");
-    beside.push(name);
-    beside.into()
 }

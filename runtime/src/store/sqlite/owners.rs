@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, params};
 
-use super::open::beside;
 use super::row::RunRow;
+use super::settings::beside;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::store::Owner;

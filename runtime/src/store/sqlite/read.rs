@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
 use serde_json::Value;
 
 use super::row::{COLUMNS, RunRow};
-use super::runs::{status_number, status_of};
 use super::seal;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
+use crate::store::RunStatus;
 use crate::store::{Owner, RunHeader, RunKey, RunQuery};
 
 /// A header, in the order in which [`header`] takes its columns.
@@ -146,4 +146,29 @@ pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>,
         return Err(damaged("does not match its checksum"));
     }
     serde_json::from_str(&body).map(Some).map_err(|error| damaged(&format!("cannot be read: {error}")))
+}
+
+/// As it stands in the file; a number is never given another meaning.
+pub(super) fn status_number(status: RunStatus) -> i64 {
+    match status {
+        RunStatus::Running => 0,
+        RunStatus::Waiting => 1,
+        RunStatus::Sleeping => 2,
+        RunStatus::Completed => 3,
+        RunStatus::Failed => 4,
+        RunStatus::Cancelled => 5,
+    }
+}
+
+/// The other way; nothing for a number that this version does not know.
+pub(super) fn status_of(number: i64) -> Option<RunStatus> {
+    let all = [
+        RunStatus::Running,
+        RunStatus::Waiting,
+        RunStatus::Sleeping,
+        RunStatus::Completed,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+    ];
+    all.into_iter().find(|status| status_number(*status) == number)
 }

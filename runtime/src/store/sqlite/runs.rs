@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::EncodedRow;
 use super::ends::Ends;
-use super::read::header_by_id;
+use super::read::{header_by_id, status_number, status_of};
 use super::row::RunRow;
 use super::schema::rows_of;
 use super::seal;
@@ -248,29 +248,4 @@ fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
         RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(to_millis),
         RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
     }
-}
-
-/// As it stands in the file; a number is never given another meaning.
-pub(super) fn status_number(status: RunStatus) -> i64 {
-    match status {
-        RunStatus::Running => 0,
-        RunStatus::Waiting => 1,
-        RunStatus::Sleeping => 2,
-        RunStatus::Completed => 3,
-        RunStatus::Failed => 4,
-        RunStatus::Cancelled => 5,
-    }
-}
-
-/// The other way; nothing for a number that this version does not know.
-pub(super) fn status_of(number: i64) -> Option<RunStatus> {
-    let all = [
-        RunStatus::Running,
-        RunStatus::Waiting,
-        RunStatus::Sleeping,
-        RunStatus::Completed,
-        RunStatus::Failed,
-        RunStatus::Cancelled,
-    ];
-    all.into_iter().find(|status| status_number(*status) == number)
 }

@@ -13,11 +13,10 @@ use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::ends::Ends;
-use super::open::beside;
 use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
+use super::settings::{Durability, LOG, Settings, beside};
 use super::trouble::Trouble;
-use super::{Durability, Settings};
 use crate::sync::Mutex;
 
 /// So many jobs share a transaction at most.
@@ -28,10 +27,6 @@ const GROUP_OF_CALLER: usize = 16;
 
 /// Waking a thread and being woken by it takes a tenth of this. A task that waits for longer is in the way of others.
 const QUICK: Duration = Duration::from_millis(1);
-
-/// The log is copied back to the database when it is longer than this, in bytes. SQLite cuts it to this length when it
-/// begins anew, so that its length tells how much of it there is.
-pub(super) const LOG: u64 = 4 << 20;
 
 /// After how many jobs the length of the log is looked at. Not after each: Linux gives a file whose times were looked at
 /// new ones with the next write, and the next sync has them to write as well.

@@ -39,7 +39,7 @@ fn behind_the_back(path: &Path) -> Connection {
 
 /// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then.
 async fn closed(store: SqliteStore) {
-    let log = super::open::beside(&store.0.shared.path, "wal");
+    let log = super::settings::beside(&store.0.shared.path, "wal");
     drop(store);
     gone(&log).await;
 }

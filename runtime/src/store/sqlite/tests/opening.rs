@@ -57,14 +57,14 @@ async fn a_log_without_its_database_is_not_thrown_away() {
     let (directory, path) = place();
     let store = open(&path).await;
     create(&store, new_run("a")).await;
-    let log = super::super::open::beside(&path, "wal");
+    let log = super::super::settings::beside(&path, "wal");
     let copy = directory.path().join("copy.db");
-    fs::copy(&log, super::super::open::beside(&copy, "wal")).unwrap();
+    fs::copy(&log, super::super::settings::beside(&copy, "wal")).unwrap();
 
     let error = open_error(&copy).await;
 
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
-    assert_eq!(fs::read(super::super::open::beside(&copy, "wal")).unwrap(), fs::read(log).unwrap());
+    assert_eq!(fs::read(super::super::settings::beside(&copy, "wal")).unwrap(), fs::read(log).unwrap());
 }
 
 #[tokio::test]

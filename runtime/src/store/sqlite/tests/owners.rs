@@ -26,7 +26,7 @@ fn in_a_minute() -> i64 {
 }
 
 fn lock_file(path: &Path, owner: Owner) -> PathBuf {
-    super::super::open::beside(path, &format!("owner-{}", owner.0))
+    super::super::settings::beside(path, &format!("owner-{}", owner.0))
 }
 
 #[tokio::test]

@@ -100,7 +100,7 @@ async fn the_log_does_not_grow_for_ever() {
         for number in 1..=160 {
             add(&store, run, number, &[said(&"x".repeat(1 << 18))]).await;
         }
-        let log = std::fs::metadata(super::super::open::beside(&path, "wal")).unwrap().len();
+        let log = std::fs::metadata(super::super::settings::beside(&path, "wal")).unwrap().len();
         assert!(log < 20 << 20, "{log} bytes of log after 40 MiB");
     }
 }

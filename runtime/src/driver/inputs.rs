@@ -1,0 +1,39 @@
+//! Inputs of nodes, as they are kept for another attempt.
+
+use std::sync::{Arc, Mutex};
+
+use crate::core::Place;
+use crate::table::{Arrived, BoxValue, Token};
+
+/// What another attempt at a node will run on.
+pub(super) enum RetainedInput {
+    /// One, or one for each item.
+    Values(Vec<BoxValue>),
+    /// From before this process.
+    Recorded(Arc<RecordedInputs>),
+}
+
+/// What entered a node with a graph inside, before and after it was converted.
+pub(super) struct RecordedInputs {
+    pub(super) place: Place,
+    /// Whether another attempt may want the same inputs.
+    pub(super) keep: bool,
+    pub(super) state: Mutex<InputState>,
+}
+
+pub(super) enum InputState {
+    Arrived(Option<Arrived>),
+    Converted(Vec<ItemInput>),
+}
+
+pub(super) enum ItemInput {
+    Input(BoxValue),
+    Emitted(Vec<Option<Token>>),
+    Gone,
+}
+
+impl RecordedInputs {
+    pub(super) fn new(place: Place, keep: bool, arrived: Arrived) -> Self {
+        RecordedInputs { place, keep, state: Mutex::new(InputState::Arrived(Some(arrived))) }
+    }
+}

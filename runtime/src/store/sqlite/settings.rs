@@ -1,0 +1,35 @@
+//! How a store keeps its file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The log is copied back to the database when it is longer than this, in bytes. SQLite cuts it to this length when it
+/// begins anew, so that its length tells how much of it there is.
+pub(super) const LOG: u64 = 4 << 20;
+
+/// Which failures recorded events survive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Recorded events are on disk. They survive a power failure.
+    #[default]
+    Full,
+    /// Recorded events survive the death of the process. A power failure or a crash of the operating system can lose
+    /// the last moments; the file is then consistent, as it was at some earlier time.
+    Relaxed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub(super) durability: Durability,
+    pub(super) lease: Duration,
+    pub(super) busy_timeout: Duration,
+}
+
+/// The path of a file beside the database.
+pub(super) fn beside(path: &Path, name: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-");
+    beside.push(name);
+    beside.into()
+}

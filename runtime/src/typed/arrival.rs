@@ -1,0 +1,34 @@
+//! What arrives at a node, as the type that it takes.
+
+use std::any::Any;
+
+use super::group::JoinFn;
+use crate::fault::Fault;
+use crate::table::Arrived;
+
+/// For each way into a node, how a join there is put together.
+pub type JoinTable = Vec<Option<JoinFn>>;
+
+/// What arrived, as the node's input.
+pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
+    let mut slot: Option<T> = None;
+    match arrived {
+        Arrived::One(token) => (token.hand)(token.value, &mut slot),
+        Arrived::Join { way, places } => {
+            if let Some(Some(join)) = joins.get(way) {
+                join(places, &mut slot);
+            }
+        }
+    }
+    slot.ok_or_else(|| Fault::Context {
+        message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()),
+    })
+}
+
+/// A value under a type of which only a check at run time knows that it is the same: the error of a nested workflow is a
+/// `Failure`, and the error of the node that it is has no other name than `N::Error`.
+pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Option<U> {
+    let mut slot: Option<T> = Some(value);
+    let any: &mut dyn Any = &mut slot;
+    any.downcast_mut::<Option<U>>().and_then(Option::take)
+}
