@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::error::ChildError;
 use crate::attempt::{Attempt, Beat};
-use crate::core::{after, is_retryable};
+use crate::core::{Chance, is_retryable, next_attempt};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
@@ -332,18 +332,18 @@ impl Asked {
             if is_stopped {
                 return (Err(error), false);
             }
-            if !(may_repeat && may_be_retried) {
+            failures += 1;
+            let clock = &self.parent.run.env.clock;
+            let chance = || Chance { now: clock.now(), random: random() };
+            let Some(time) = next_attempt(&self.options.retry, failures, may_be_retried, chance) else {
                 self.fail(number, cause, json);
                 return (Err(error), true);
-            }
-            failures += 1;
-            let delay = self.options.retry.delay_after(failures, random());
-            let time = after(self.parent.run.env.clock.now(), delay);
+            };
             let then = AfterFailure::RetryAt { time };
             self.push(EventKind::NodeFailed { attempt: number, cause, then, error: None });
             drop(error);
             number += 1;
-            tokio::time::sleep(delay).await;
+            tokio::time::sleep(clock.until(time)).await;
             // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
             self.parent.requests().recorded().await;
         }

@@ -8,6 +8,7 @@ use super::task::TaskState;
 use super::task_id::{StopReason, TaskId};
 use super::token::Emitted;
 use crate::fault::{Cause, Fault};
+use crate::options::RetryPolicy;
 
 impl<V> Run<V> {
     /// The event that a report comes to; `None` where it comes too late to matter.
@@ -70,16 +71,26 @@ impl<V> Run<V> {
         routed: Option<Emitted<V>>,
         chance: impl FnOnce() -> Chance,
     ) -> Then<V> {
-        let attempts = self.attempts(task);
-        if let Ok(spec) = self.state.node(&self.program, task)
-            && retryable
-            && attempts < spec.options.retry.max_attempts
-        {
-            let Chance { now, random } = chance();
-            return Then::RetryAt(after(now, spec.options.retry.delay_after(attempts, random)));
+        let policy = self.state.node(&self.program, task).ok().map(|spec| &spec.options.retry);
+        match policy.and_then(|policy| next_attempt(policy, self.attempts(task), retryable, chance)) {
+            Some(time) => Then::RetryAt(time),
+            None => routed.map_or(Then::Fails, Then::Routed),
         }
-        routed.map_or(Then::Fails, Then::Routed)
     }
+}
+
+/// When the next attempt at something begins of which so many have failed; `None` if there is no other.
+pub(crate) fn next_attempt(
+    policy: &RetryPolicy,
+    failed: u32,
+    retryable: bool,
+    chance: impl FnOnce() -> Chance,
+) -> Option<SystemTime> {
+    if !retryable || failed >= policy.max_attempts {
+        return None;
+    }
+    let Chance { now, random } = chance();
+    Some(after(now, policy.delay_after(failed, random)))
 }
 
 /// A time as a record can hold it: to the millisecond, and not before it is due.

@@ -22,7 +22,6 @@ mod apply;
 mod dataflow;
 mod decide;
 mod event;
-mod fast_path;
 mod frame;
 mod impossible;
 mod items;
@@ -41,7 +40,7 @@ mod token;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::after;
+pub(crate) use decide::{after, next_attempt};
 pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then, is_retryable};
 pub(crate) use impossible::Impossible;
 pub(crate) use items::{ItemPace, TimeLimit};

@@ -4,7 +4,7 @@ mod attempt;
 mod catch;
 mod effects;
 mod event_codec;
-mod fast_path;
+mod in_place;
 mod inputs;
 mod lazy_value;
 #[cfg(test)]

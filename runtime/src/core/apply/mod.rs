@@ -4,6 +4,7 @@
 //! skipped, a turn that begins, a graph that closes) is done here and not recorded.
 
 mod attempts;
+mod in_place;
 mod items;
 mod scopes;
 

@@ -3,7 +3,7 @@
 mod collecting;
 mod each;
 mod failure;
-mod fast_path;
+mod in_place;
 mod joins;
 mod limits;
 mod loops;

@@ -76,7 +76,7 @@ impl Player {
     fn end(&mut self, path: &str, emitted: Emitted<u32>, is_asked: bool) -> bool {
         let Some((task, place)) = self.running.remove(path) else { return false };
         self.arrived.remove(path);
-        let passed_on = if is_asked { self.run.advance_in_place(task, emitted) } else { Err(emitted) };
+        let passed_on = if is_asked { self.run.apply_in_place(task, emitted) } else { Err(emitted) };
         match passed_on {
             Ok(next) => {
                 let turns: Turns = next.turns.unwrap_or_else(|| place.turns.clone());
@@ -92,7 +92,7 @@ impl Player {
 }
 
 #[test]
-fn the_fast_path_leads_where_apply_does() {
+fn a_step_in_place_leads_where_its_two_events_do() {
     let (mut random, graphs) = searched(20_000);
     let (mut steps, mut short) = (0u64, 0u64);
     for _ in 0..graphs {

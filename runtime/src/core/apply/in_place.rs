@@ -1,19 +1,19 @@
-//! The fast path from one node to the next.
+//! `Completed` and `Started` in one, for a step from one node to the next.
 //!
 //! Most steps of most runs are alike: a node is done, its one value goes along one edge, and all that comes of it is the
 //! first attempt at the node at the other end. For these nothing has to be queued, and the task stays where it is and
-//! becomes that of the other node. What comes of it is what [`Run::apply`] of `Completed` and `Started` would have given
-//! (held by a test over random graphs); a step that is any different is left to them.
+//! becomes that of the other node. The state is the one that [`Run::apply`] of the two events leads to: a test over random
+//! graphs compares them. A step that is any different is left to `apply`.
 
-use super::frame::{Stage, turns_of};
-use super::path::Turns;
-use super::run::Run;
-use super::task::TaskState;
-use super::task_id::TaskId;
-use super::token::{Emitted, Tokens};
+use crate::core::frame::{Stage, turns_of};
+use crate::core::path::Turns;
+use crate::core::run::Run;
+use crate::core::task::TaskState;
+use crate::core::task_id::TaskId;
+use crate::core::token::{Emitted, Tokens};
 
 /// A first attempt that is to be made: the only thing to do.
-pub(crate) struct Advanced<V> {
+pub(crate) struct StartedInPlace<V> {
     /// The graph, by its place in the program, and the node.
     pub(crate) layout: usize,
     pub(crate) node: u32,
@@ -24,9 +24,13 @@ pub(crate) struct Advanced<V> {
 }
 
 impl<V> Run<V> {
-    /// Ends an attempt that has written nothing, and has its task be that of the next node. Gives back what it has
-    /// emitted, and has done nothing, where that is not all there is to do.
-    pub(crate) fn advance_in_place(&mut self, task: TaskId, emitted: Emitted<V>) -> Result<Advanced<V>, Emitted<V>> {
+    /// Applies that a task is completed, without writes, and that its one successor is started. Gives back what was emitted,
+    /// and has changed nothing, where more or less than that follows.
+    pub(crate) fn apply_in_place(
+        &mut self,
+        task: TaskId,
+        emitted: Emitted<V>,
+    ) -> Result<StartedInPlace<V>, Emitted<V>> {
         let Run { program, state, admissions, .. } = self;
         let is_quiet = !state.news.is_watched
             && state.work.is_empty()
@@ -76,6 +80,6 @@ impl<V> Run<V> {
             Some(sees) if sees.version == state.shared.version => {}
             sees => *sees = Some(state.shared.snapshot()),
         }
-        Ok(Advanced { layout: layout.index, node: step.to as u32, turns, value })
+        Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value })
     }
 }

@@ -1,5 +1,5 @@
 //! The fast path from one node to the next, where nothing is recorded or watched: the attempt that is over becomes the next
-//! one, with all that it has allocated. See [`Run::advance_in_place`](crate::core::Run::advance_in_place).
+//! one, with all that it has allocated. See [`Run::apply_in_place`](crate::core::Run::apply_in_place).
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Driver {
         let Some(used) = Arc::get_mut(attempt).and_then(|attempt| attempt.is_unused().then_some(attempt)) else {
             return Err(Finished::Emitted { emitted, output });
         };
-        let next = run.advance_in_place(*task, emitted).map_err(|emitted| Finished::Emitted { emitted, output })?;
+        let next = run.apply_in_place(*task, emitted).map_err(|emitted| Finished::Emitted { emitted, output })?;
         used.pass_on(next.node, next.turns, run.state());
         let Some(node) = executable.node(definition, next.layout, next.node) else {
             let message =
