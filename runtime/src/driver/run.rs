@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
@@ -104,8 +105,12 @@ pub(super) struct Driver {
     /// What has gone wrong outside of every node.
     failed: Option<Fault>,
     pub(super) random: Dice,
-    /// How many attempts may end before other tasks get their turn.
+    /// When other tasks of the thread had their turn.
+    turn_began: Instant,
+    /// How many attempts may end before that is looked at.
     pub(super) until_yield: u32,
+    /// How many attempts have begun since everything was recorded.
+    lag: u32,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
     clock_first: bool,
     cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
@@ -135,8 +140,15 @@ enum Occurrence {
 /// How much may happen before it is recorded.
 const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 
-/// How many attempts may end one after another before other tasks of the thread get their turn.
+/// How many attempts may begin before that is recorded, where the store is lost with the process.
+const ATTEMPTS_IN_A_COMMIT: u32 = 64;
+
+/// How many attempts may end one after another before the timers are looked at, and how long the turn has lasted.
 const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
+
+/// How long other tasks of the thread may wait for their turn: to give it to them takes some microseconds. No time in the
+/// simulator, where nothing hangs on how long something takes.
+const TURN: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_micros(100) };
 
 impl Job {
     /// Drives the run to its end. Dropping the future drops every node at its `.await`.
@@ -146,7 +158,8 @@ impl Job {
             return Ending::Failed(failure(&self.definition, Fault::Context { message }));
         }
         let history = std::mem::take(&mut self.history);
-        let mut driver = self.driver();
+        // Boxed: the future is moved before it begins, and has room for one driver and not for two.
+        let mut driver = Box::new(self.driver());
         match caught(|| (driver.definition.start)(input)) {
             Ok(started) if history.is_empty() => driver.report(Report::Begin(started), None),
             Ok(started) => {
@@ -159,7 +172,16 @@ impl Job {
             }
             Err(fault) => driver.failed = Some(fault),
         }
-        driver.go().await
+        let ending = driver.go().await;
+        let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
+        // Whatever a destructor says now, the run has ended as it has.
+        let _ended_already = caught(|| drop(driver));
+        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
+        // elsewhere.
+        if let Some(shared) = shared {
+            shared.until_alone().await;
+        }
+        ending
     }
 
     /// Its driver, before anything has happened.
@@ -205,7 +227,9 @@ impl Job {
             leaves: false,
             failed: None,
             random: Dice::default(),
+            turn_began: Instant::now(),
             until_yield: ATTEMPTS_BETWEEN_YIELDS,
+            lag: 0,
             clock_first: false,
             cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
         }
@@ -226,9 +250,9 @@ fn failure(definition: &Definition, fault: Fault) -> Failure {
 impl Driver {
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
     /// run fails, and says so.
-    async fn go(mut self) -> Ending {
+    async fn go(&mut self) -> Ending {
         self.wake_up();
-        let ending = loop {
+        loop {
             let stepped = match self.failed.take() {
                 Some(fault) => Err(fault),
                 None => caught(|| self.carry_out()),
@@ -240,25 +264,28 @@ impl Driver {
                 Err(fault) => Some(Ending::Failed(failure(&self.definition, fault))),
             };
             if let Some(halt) = self.halt.take() {
-                break Ending::Halted(halt);
+                return Ending::Halted(halt);
             }
             if let Some(ending) = ending {
-                break self.record_ending(ending).await;
+                return self.record_ending(ending).await;
             }
-            if let Some(journal) = &self.shared.journal {
+            if !self.lags()
+                && let Some(journal) = &self.shared.journal
+            {
                 if let Err(halt) = journal.flush().await {
-                    break Ending::Halted(halt);
+                    return Ending::Halted(halt);
                 }
+                self.lag = 0;
                 // Looked at before why: whoever stops it says why first.
                 let is_stopped = journal.is_stopped();
                 if let Some(halt) = journal.halted() {
-                    break Ending::Halted(halt);
+                    return Ending::Halted(halt);
                 }
                 if self.leaves {
-                    break Ending::Halted(Halt::Parked);
+                    return Ending::Halted(Halt::Parked);
                 }
                 if is_stopped {
-                    break Ending::Halted(Halt::ShutDown);
+                    return Ending::Halted(Halt::ShutDown);
                 }
                 if self.shared.pulse.is_still_since(self.still_at) && journal.desk.has_open_questions() {
                     self.says_that_it_waits = true;
@@ -272,16 +299,32 @@ impl Driver {
             self.begin_ready();
             let occurrence = if self.until_yield == 0 {
                 self.until_yield = ATTEMPTS_BETWEEN_YIELDS;
-                tokio::task::yield_now().await;
                 self.clock_first = true;
+                if self.turn_began.elapsed() >= TURN {
+                    tokio::task::yield_now().await;
+                    self.turn_began = Instant::now();
+                }
                 // There may be more to carry out, so that nothing is waited for.
                 match poll_fn(|waker| Poll::Ready(self.poll_next(waker))).await {
                     Poll::Ready(occurrence) => occurrence,
                     Poll::Pending => continue,
                 }
+            } else if self.lag > 0 {
+                match poll_fn(|waker| Poll::Ready(self.poll_next(waker))).await {
+                    Poll::Ready(occurrence) => occurrence,
+                    // All that was pushed is recorded before anything is waited for.
+                    Poll::Pending => continue,
+                }
             } else {
                 poll_fn(|waker| self.poll_next(waker)).await
             };
+            if self.lag > 0
+                && !matches!(occurrence, Occurrence::Ended(_, _, Finished::Emitted { .. }))
+                && let Some(journal) = &self.shared.journal
+                && let Err(halt) = journal.flush().await
+            {
+                return Ending::Halted(halt);
+            }
             let taken = caught(|| self.take(occurrence)).and_then(|taken| taken);
             if let Err(fault) = taken {
                 self.failed = Some(fault);
@@ -291,16 +334,17 @@ impl Driver {
                 self.take_more().await;
             }
             self.until_yield = self.until_yield.saturating_sub(1);
-        };
-        let shared = self.is_whole.then(|| Arc::clone(&self.shared));
-        // Whatever a destructor says now, the run has ended as it has.
-        let _ended_already = caught(|| drop(self));
-        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
-        // elsewhere.
-        if let Some(shared) = shared {
-            shared.until_alone().await;
         }
-        ending
+    }
+
+    /// Whether the next attempt begins before what was pushed is recorded: the only one, at a node that may run again.
+    fn lags(&mut self) -> bool {
+        let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
+        let (true, None, [next]) = (is_simple, &self.alone, &self.ready[..]) else { return false };
+        let may_lag = self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag());
+        let lags = may_lag && !next.attempt.once_only && self.until_yield > 0 && self.lag < ATTEMPTS_IN_A_COMMIT;
+        self.lag += u32::from(lags);
+        lags
     }
 
     /// What has happened already goes into the same commit.
@@ -444,7 +488,7 @@ impl Driver {
             return Poll::Ready(Occurrence::Said);
         }
         let timer = self.poll_timers(waker);
-        if timer.is_pending() {
+        if timer.is_pending() && self.lag == 0 {
             self.rest();
             if let Some(generation) = self.has_come_to_rest() {
                 return Poll::Ready(Occurrence::Still(generation));
@@ -503,6 +547,11 @@ impl Driver {
 /// What has a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.
 impl Drop for Driver {
     fn drop(&mut self) {
+        if self.lag > 0
+            && let Some(journal) = &self.shared.journal
+        {
+            journal.catch_up_now();
+        }
         for attempt in self.spawned.attempts() {
             attempt.requests().silence();
         }

@@ -131,6 +131,9 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn history(&self, run: &str) -> Result<Option<Vec<Event>>, StoreError> {
+        if let Some(live) = self.0.runs.get(run) {
+            live.journal.catch_up_now();
+        }
         let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
         let stored = self.0.store.read(header.key, 0, usize::MAX).await?;
         Ok(Some(Deriver::of(self, &header).events(&header.id, stored)))

@@ -40,6 +40,7 @@ pub(crate) struct Journal {
     pub(crate) key: RunKey,
     pub(crate) owner: Owner,
     pub(crate) store: Arc<dyn Store>,
+    is_volatile: bool,
     pub(crate) clock: Clock,
     /// The one in which its nodes run.
     runtime: Option<Handle>,
@@ -165,6 +166,7 @@ impl Journal {
             workflow: header.workflow.clone(),
             key: header.key,
             owner,
+            is_volatile: store.is_volatile(),
             store,
             clock,
             runtime: Handle::try_current().ok(),
@@ -280,7 +282,11 @@ impl Journal {
     }
 
     /// Shows something to whoever watches now.
-    pub(crate) fn show(&self, path: impl FnOnce() -> String, kind: EventKind) {
+    pub(crate) fn show(self: &Arc<Self>, path: impl FnOnce() -> String, kind: EventKind) {
+        if !self.is_watched() {
+            return;
+        }
+        self.catch_up_now();
         let mut inner = self.inner();
         if inner.watchers.is_empty() {
             return;
@@ -306,6 +312,19 @@ impl Journal {
     #[cfg(test)]
     pub(crate) fn length(&self) -> u64 {
         self.inner().length
+    }
+
+    /// Whether records may be appended some time after they were pushed: whoever looks has them appended first.
+    pub(crate) fn may_lag(&self) -> bool {
+        self.is_volatile && !self.is_watched() && !self.is_stopped()
+    }
+
+    /// Has what was pushed recorded at once, where the store does that at once.
+    pub(crate) fn catch_up_now(self: &Arc<Self>) {
+        if self.is_volatile {
+            // One that has failed tells whoever flushes next.
+            let _ = self.flush().now_or_never();
+        }
     }
 
     /// Waits until all that was pushed before is recorded. Cancel safe: what was pushed is recorded all the same.

@@ -68,9 +68,17 @@ impl Default for Runs {
 
 struct Run {
     header: RunHeader,
-    journal: Vec<Stored>,
+    /// In order, without gaps, none of them empty.
+    journal: Vec<Batch>,
     /// Its number in [`Runs::ended`].
     end: Option<u64>,
+}
+
+/// Records of one append, as they were given.
+struct Batch {
+    first: u64,
+    time: SystemTime,
+    records: Arc<Vec<Record>>,
 }
 
 impl MemoryStore {
@@ -103,10 +111,21 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl Run {
-    fn add(&mut self, time: SystemTime, records: impl IntoIterator<Item = Record>) {
-        let first = self.journal.len() as u64;
-        self.journal.extend((first..).zip(records).map(|(seq, record)| Stored { seq, time, record }));
-        self.header.records = self.journal.len() as u64;
+    fn add(&mut self, time: SystemTime, records: Arc<Vec<Record>>) {
+        if !records.is_empty() {
+            let first = self.header.records;
+            self.header.records += records.len() as u64;
+            self.journal.push(Batch { first, time, records });
+        }
+    }
+
+    fn read(&self, from: u64, limit: usize) -> Vec<Stored> {
+        let begun = self.journal.partition_point(|batch| batch.first <= from).saturating_sub(1);
+        let stored = self.journal[begun..].iter().flat_map(|batch| {
+            let numbered = (batch.first..).zip(batch.records.iter());
+            numbered.map(|(seq, record)| Stored { seq, time: batch.time, record: record.clone() })
+        });
+        stored.skip_while(|stored| stored.seq < from).take(limit).collect()
     }
 
     /// When it can go on by itself.
@@ -139,7 +158,7 @@ impl Runs {
             forked_from: new.forked_from,
         };
         let mut run = Run { header, journal: Vec::new(), end: None };
-        run.add(new.time, new.records);
+        run.add(new.time, Arc::new(new.records));
         let created = run.header.clone();
         self.ready.extend(run.ready().map(|at| (at, key)));
         self.runs.insert(key, run);
@@ -153,7 +172,7 @@ impl Runs {
         if batch.at != run.header.records {
             return Appended::Conflict;
         }
-        run.add(batch.time, Arc::unwrap_or_clone(batch.records));
+        run.add(batch.time, batch.records);
         if let Some(graph) = &batch.header.graph {
             run.header.graph = graph.0;
             self.keep_graph(graph);
@@ -241,7 +260,7 @@ impl Runs {
         let run = self.runs.get_mut(&key)?;
         run.header.owner = Some(claim.owner);
         let resumed = EventKind::RunResumed { owner: claim.owner.0 };
-        run.add(claim.now, [Record { path: run.header.workflow.clone(), kind: resumed }]);
+        run.add(claim.now, Arc::new(vec![Record { path: run.header.workflow.clone(), kind: resumed }]));
         Some(run.header.clone())
     }
 
@@ -268,9 +287,7 @@ impl Runs {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> Vec<Stored> {
-        let journal = self.runs.get(&run).map_or(&[][..], |run| &run.journal);
-        let from = usize::try_from(from).unwrap_or(usize::MAX).min(journal.len());
-        journal[from..].iter().take(limit).cloned().collect()
+        self.runs.get(&run).map_or_else(Vec::new, |run| run.read(from, limit))
     }
 }
 
@@ -319,6 +336,10 @@ impl Store for MemoryStore {
 
     fn is_shared(&self) -> bool {
         false
+    }
+
+    fn is_volatile(&self) -> bool {
+        true
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

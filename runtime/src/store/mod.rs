@@ -65,6 +65,13 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
+    /// Whether what is recorded is lost when the process dies, and an [`append`](Self::append) is done when its future is
+    /// polled for the first time. A node then begins before its start is recorded; that happens before the run waits for
+    /// anything, before anybody watches or reads, and when the run is dropped.
+    fn is_volatile(&self) -> bool {
+        false
+    }
+
     /// The graph with this hash, from [`NewRun::graph`].
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>>;
 }

@@ -62,8 +62,8 @@ fn a_child_that_was_under_way_begins_the_same_attempt_again() {
             _ => None,
         })
         .collect();
-    // The first beginning was to be recorded with the next commit, which the death of the process came before.
-    assert_eq!(attempts, [1]);
+    // The first beginning is recorded with the next commit, if that comes before the death of the process.
+    assert!(!attempts.is_empty() && attempts.iter().all(|attempt| *attempt == 1), "{attempts:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The records of a run: their order, their numbers, what they hold, and who may read them when.
 
+use std::sync::OnceLock;
+
 use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::{AfterFailure, Event, EventKind};
@@ -44,6 +46,38 @@ workflow! {
 
 workflow! {
     talking(u32) -> u32 { START => talk; }
+}
+
+/// On another thread, while the node that calls this is being polled.
+fn elsewhere<T: Send>(future: impl Future<Output = T> + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(|| graphweft::block_on(future)).join().unwrap())
+}
+
+static READS: OnceLock<Engine> = OnceLock::new();
+
+#[node]
+async fn reads_its_history(_n: u32, ctx: &Context) -> Vec<String> {
+    let engine = READS.get().unwrap();
+    let events = elsewhere(async { engine.history(ctx.run_id()).await.unwrap().unwrap() });
+    paths(&events, |kind| matches!(kind, EventKind::NodeStarted { .. }))
+}
+
+workflow! {
+    read(u32) -> Vec<String> { START => double => reads_its_history; }
+}
+
+static WATCHES: OnceLock<Engine> = OnceLock::new();
+
+#[node]
+async fn watches_itself(_n: u32, ctx: &Context) -> Vec<String> {
+    let run = elsewhere(WATCHES.get().unwrap().get_run(ctx.run_id())).unwrap().unwrap();
+    let events = run.events();
+    ctx.progress(1);
+    kinds(&elsewhere(events.take(5).collect::<Vec<_>>()))
+}
+
+workflow! {
+    watched(u32) -> Vec<String> { START => double => watches_itself; }
 }
 
 fn kinds(events: &[Event]) -> Vec<String> {
@@ -250,4 +284,19 @@ async fn progress_is_not_recorded() {
     run.outcome().await.unwrap();
     let progress = paths(&records(&run).await, |kind| matches!(kind, EventKind::Progress { .. }));
     assert_eq!(progress, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_reads_a_run_sees_the_start_of_a_node_that_is_being_polled() {
+    let engine = READS.get_or_init(|| Engine::builder().build().unwrap());
+    let run = engine.start::<read>(1).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), ["read/double", "read/reads_its_history"]);
+}
+
+#[tokio::test]
+async fn progress_comes_after_the_start_of_its_node() {
+    let engine = WATCHES.get_or_init(|| Engine::builder().build().unwrap());
+    let run = engine.start::<watched>(1).await.unwrap();
+    let seen = ["run_started", "node_started", "node_completed", "node_started", "progress"];
+    assert_eq!(run.result().await.unwrap(), seen);
 }
