@@ -12,7 +12,7 @@ use super::live::Found;
 use super::{Engine, Run};
 use crate::event::{Event, EventKind};
 use crate::run_error::RunError;
-use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError};
+use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
 
 /// A run could not be retried. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -211,6 +211,29 @@ impl Retry {
     }
 }
 
+/// What an old run came to after the records that a fork copies.
+enum OldEnd<'h> {
+    /// A retry voided what had led to it, and nothing else.
+    Voided(&'h [Range<u64>]),
+    /// It follows from these records.
+    After(&'h [Stored]),
+}
+
+/// The end is the one before the first retry that the fork does not copy: what that retry voided counts again without it.
+fn end_of(history: &[Stored], at: u64) -> OldEnd<'_> {
+    let not_copied = |stored: &&Stored| stored.seq >= at;
+    for (stored, number) in history.iter().filter(not_copied).zip(at as usize..) {
+        match &stored.record.kind {
+            EventKind::RunRetried { voids, from_nodes, rerun } if from_nodes.is_empty() && rerun.is_empty() => {
+                return OldEnd::Voided(voids);
+            }
+            EventKind::RunRetried { .. } => return OldEnd::After(&history[..number]),
+            _ => {}
+        }
+    }
+    OldEnd::After(history)
+}
+
 fn goes_on(run: &str) -> RetryError {
     let (state, help) = ("has not ended", "wait for it, or cancel it first");
     RetryError::NotFailed { run: run.to_owned(), state, help }
@@ -246,7 +269,12 @@ impl Fork {
             return Err(ForkError::NoSuchEvent { run, before: at, records });
         }
         // What the old run has ended with, or was about to, is what is to happen otherwise.
-        let voids = engine.voids(&old, &definition, history.clone(), &[], &[]).await.map_err(RunError::from)?;
+        let voids = match end_of(&history, at) {
+            OldEnd::Voided(voids) => voids.to_vec(),
+            OldEnd::After(records) => {
+                engine.voids(&old, &definition, records.to_vec(), &[], &[]).await.map_err(RunError::from)?
+            }
+        };
         let voids: Vec<Range<u64>> = voids.into_iter().filter(|void| void.start < at).collect();
         let voids: Vec<Range<u64>> = voids.into_iter().map(|void| void.start..void.end.min(at)).collect();
         let taken = usize::try_from(at).unwrap_or(usize::MAX);

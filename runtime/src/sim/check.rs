@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::behaviour::weight;
 
 use super::oracle::{self, Story};
-use super::play::{Played, play};
+use super::play::{Ended, Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
 use crate::engine::Outcome;
@@ -21,9 +21,12 @@ use crate::store::Stored;
 /// What does not hold.
 pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let played = play(scenario)?;
-    record(&played.records)?;
-    against_the_oracle(scenario, &Sites::of(scenario), &played)
-        .map_err(|why| format!("{why}\n  {}", played.log.join("\n  ")))?;
+    let sites = Sites::of(scenario);
+    for run in &played.runs {
+        record(&run.records)?;
+        against_the_oracle(scenario, &sites, run)
+            .map_err(|why| format!("{why} (run `{}`)\n  {}", run.id, played.log.join("\n  ")))?;
+    }
     Ok(played)
 }
 
@@ -116,7 +119,8 @@ impl Happened {
         self.interrupted.retain(counts);
         self.conflicted.retain(counts);
         self.failed.retain(counts);
-        self.gone_on_from = Some(std::mem::take(&mut self.failed));
+        let failed = std::mem::take(&mut self.failed);
+        self.gone_on_from.get_or_insert_default().extend(failed);
     }
 
     /// A graph begins from its start: what has happened in it before does not count.
@@ -133,7 +137,7 @@ impl Happened {
     }
 }
 
-fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Played) -> Result<(), String> {
+fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Result<(), String> {
     let happened = Happened::of(sites, &played.events);
     for path in &happened.interrupted {
         if !scenario.find(name_of(path)).is_some_and(|special| special.at_most_once) {

@@ -3,7 +3,7 @@
 use super::behaviour::weight;
 use super::check::judged;
 use super::ledger::is_retry;
-use super::play::Played;
+use super::play::{Ended, Played};
 use super::scenario::{How, Scenario, StoreFault};
 use crate::engine::Outcome;
 
@@ -16,6 +16,8 @@ pub(super) struct Counts {
     pub(super) records: u64,
     /// Runs that were retried, and that were completed then.
     pub(super) retried: (u64, u64),
+    /// Forks, and those of them that were completed.
+    pub(super) forked: (u64, u64),
 }
 
 impl Counts {
@@ -23,11 +25,15 @@ impl Counts {
         self.runs += 1;
         self.crashes += played.crashes;
         self.store_failures += played.store_failures;
-        self.records += played.records.len() as u64;
-        if played.records.iter().any(is_retry) {
+        let Some((first, forks)) = played.runs.split_first() else { return };
+        let is_completed = |run: &Ended| u64::from(matches!(run.outcome, Outcome::Completed(_)));
+        self.records += played.runs.iter().map(|run| run.records.len() as u64).sum::<u64>();
+        if first.records.iter().any(is_retry) {
             self.retried.0 += 1;
-            self.retried.1 += u64::from(matches!(played.outcome, Outcome::Completed(_)));
+            self.retried.1 += is_completed(first);
         }
+        self.forked.0 += forks.len() as u64;
+        self.forked.1 += forks.iter().map(is_completed).sum::<u64>();
     }
 }
 
@@ -68,7 +74,8 @@ fn is_up_to_time(line: &str) -> bool {
 /// A run that was disturbed gives what it gives undisturbed. Where something was cut short that may not be repeated,
 /// another node was faster, or somebody cancels, the oracle knows better.
 fn same_end(lived: &Played, disturbed: &Played) -> Result<(), String> {
-    match (&lived.outcome, &disturbed.outcome) {
+    // What comes of its forks depends on how many records it had.
+    match (&lived.runs[0].outcome, &disturbed.runs[0].outcome) {
         (Outcome::Completed(one), Outcome::Completed(other))
             if weight(one) != weight(other)
                 && ![&disturbed.log, &lived.log].into_iter().flatten().any(|line| is_up_to_time(line)) =>

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 use tokio::sync::Notify;
 
 use super::follow::Follower;
+use super::forks::{self, Original};
 use super::scenario::{How, StoreFault};
 use crate::store::{
     Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
@@ -37,7 +38,9 @@ struct State {
     all_commits: u64,
     fault: Option<StoreFault>,
     fails: Option<How>,
+    /// The run that is played now, and those that it comes from by forks.
     run: Option<RunKey>,
+    originals: Vec<Original>,
     records: Vec<Stored>,
     /// What they come to.
     follower: Follower,
@@ -57,6 +60,7 @@ impl State {
             fault: None,
             fails: None,
             run: None,
+            originals: Vec::new(),
             records: Vec::new(),
             follower,
             rests: false,
@@ -69,6 +73,20 @@ impl State {
         let followed = self.follower.follow(&stored);
         self.records.push(stored);
         self.breaks(followed);
+    }
+
+    /// The run that the records are of from here on.
+    fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
+        if let Some(before) = self.run.replace(header.key).filter(|before| *before != header.key) {
+            let follower = self.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
+            let follower = std::mem::replace(&mut self.follower, follower);
+            let records = std::mem::take(&mut self.records);
+            let id = forks::id(self.originals.len());
+            let original = Original::new(store, before, &id, records, follower.events());
+            let held = original.is_forked_as(store, header);
+            self.originals.push(original);
+            self.breaks(held);
+        }
     }
 
     fn breaks(&mut self, held: Result<(), String>) {
@@ -134,6 +152,23 @@ impl Disk {
 
     pub(super) fn header(&self, id: &str) -> Option<RunHeader> {
         at_once(self.0.store.header(id)).ok().flatten()
+    }
+
+    /// The runs that the one that is played now comes from by forks, the first one first.
+    pub(super) fn originals(&self) -> Vec<Original> {
+        self.state().originals.clone()
+    }
+
+    pub(super) fn forks(&self) -> usize {
+        self.state().originals.len()
+    }
+
+    /// The runs that were forked are as they were.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub(super) fn originals_are_untouched(&self) -> Result<(), String> {
+        self.state().originals.iter().try_for_each(|original| original.is_untouched(&*self.0.store))
     }
 
     /// What is on record of the run.
@@ -274,7 +309,7 @@ impl Store for Process {
         self.commit(|store| {
             let created = at_once(store.create(run));
             if let Ok(Created::New(header) | Created::Existing(header)) = &created {
-                self.disk.state().run = Some(header.key);
+                self.disk.state().plays(store, header);
             }
             ready(created).boxed()
         })

@@ -4,7 +4,9 @@ use graphweft_graph::{END, Graph, START, Way};
 use graphweft_judge::notation;
 use graphweft_judge::random_graphs::{self, Random};
 
-use super::scenario::{Answers, Doing, Failing, Flow, How, Inside, Kept, Proven, Scenario, Special, StoreFault};
+use super::scenario::{
+    Answers, Doing, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
+};
 
 /// What is drawn from a seed; always the same.
 pub(super) fn scenario(seed: u64) -> Scenario {
@@ -27,6 +29,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
         retries: false,
+        forks: Vec::new(),
     };
     if random.in_percent(20) {
         replacing(&mut random, &mut drawn.flow);
@@ -52,6 +55,18 @@ pub(super) fn retried(seed: u64) -> Scenario {
     failing(&mut random, &mut flow);
     let cancel_at = random.in_percent(30).then(|| random.below(150) as u64);
     Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, ..scenario(seed) }
+}
+
+/// A scenario whose run is forked when it is over, and maybe its fork as well.
+pub(super) fn forked(seed: u64) -> Scenario {
+    let drawn = retried(seed ^ 0xf0);
+    let mut random = Random::new(seed.rotate_left(16));
+    let mut fork = || ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64) };
+    let mut forks = vec![fork()];
+    if fork().before.is_some_and(|before| before < 500) {
+        forks.push(fork());
+    }
+    Scenario { retries: random.in_percent(40), forks, ..drawn }
 }
 
 fn failing(random: &mut Random, flow: &mut Flow) {

@@ -56,15 +56,31 @@ impl Folds {
     /// Where it is impossible.
     pub(super) fn take(&mut self, stored: &Stored) -> Result<Vec<Record>, String> {
         self.history.push(stored.clone());
-        if let EventKind::RunRetried { .. } = stored.record.kind {
-            self.folds.clear();
-            self.whole = None;
-            for stored in effective(self.history.clone()) {
-                self.fold(&stored)?;
-            }
-            return Ok(Vec::new());
-        }
         self.fold(stored)
+    }
+
+    /// Takes the record of a retry: folds the records that still count from the first one on. Returns them, with what
+    /// follows from them and is not recorded.
+    ///
+    /// # Errors
+    /// Where one is impossible.
+    pub(super) fn again(&mut self, stored: &Stored) -> Result<Vec<Stored>, String> {
+        self.history.push(stored.clone());
+        self.folds.clear();
+        self.whole = None;
+        let mut events = Vec::new();
+        for stored in effective(self.history.clone()) {
+            let says = |why| format!("keeps record {}, and that {why}", stored.seq);
+            let derived = self.fold(&stored).map_err(says)?;
+            let derived = derived.into_iter().map(|record| Stored { record, ..stored.clone() });
+            events.extend([stored.clone()].into_iter().chain(derived));
+        }
+        events.retain(|at| at.seq != stored.seq);
+        Ok(events)
+    }
+
+    pub(super) fn scenario(&self) -> &Scenario {
+        &self.scenario
     }
 
     /// What nodes have asked for, by path.

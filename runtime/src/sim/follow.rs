@@ -22,7 +22,7 @@ use crate::store::Stored;
 pub(super) struct Follower {
     sites: Arc<Sites>,
     folds: Folds,
-    /// The records, with what follows from them and is not recorded.
+    /// The records that count, with what follows from them and is not recorded.
     events: Vec<Stored>,
     max_concurrency: usize,
     /// How much later than the moment from which a timer counts the record of that moment may be made.
@@ -33,6 +33,8 @@ pub(super) struct Follower {
     resumed: u32,
     cancel_requested: bool,
     is_over: bool,
+    /// Where the run was forked from another, and that from yet another: the numbers of the first records of their own.
+    forked: BTreeSet<u64>,
     /// Whether the run was retried. What had failed before may then go on at any place.
     is_retried: bool,
     /// The nodes that are done, by path.
@@ -63,6 +65,7 @@ impl Follower {
             resumed: 0,
             cancel_requested: false,
             is_over: false,
+            forked: BTreeSet::new(),
             is_retried: false,
             completed: BTreeSet::new(),
             nodes: BTreeMap::new(),
@@ -72,6 +75,13 @@ impl Follower {
             written: BTreeMap::new(),
             begun: Vec::new(),
         }
+    }
+
+    /// That of a run that is forked from this one, before the record of this number.
+    pub(super) fn of_fork(&self, before: Option<u64>) -> Follower {
+        let earlier = self.forked.iter().copied().filter(|at| before.is_some_and(|before| *at < before));
+        let forked = earlier.chain(before).collect();
+        Follower { forked, ..Follower::new(self.folds.scenario(), &self.sites) }
     }
 
     /// The run's state, as the fold of what was recorded.
@@ -90,6 +100,11 @@ impl Follower {
     pub(super) fn follow(&mut self, stored: &Stored) -> Result<(), String> {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
+        if let EventKind::RunRetried { .. } = kind {
+            self.events = self.folds.again(stored).map_err(says)?;
+            self.events.push(stored.clone());
+            return self.fold(stored).map_err(says);
+        }
         self.events.push(stored.clone());
         let derived = self.folds.take(stored).map_err(says)?;
         self.fold(stored).map_err(says)?;
@@ -133,7 +148,11 @@ impl Follower {
             return Err(format!("has a record of {}, after one of {}", millis(stored.time), millis(self.time)));
         }
         let is_retry = matches!(stored.record.kind, EventKind::RunRetried { .. });
-        if self.is_over != is_retry {
+        let is_fork = self.forked.contains(&stored.seq);
+        if is_fork && !is_retry {
+            return Err("is the first record of a fork, and does not say so".to_owned());
+        }
+        if self.is_over != is_retry && !is_fork {
             return Err("has a record behind the end, or is retried before it".to_owned());
         }
         let is_first = self.records == 0;
@@ -147,7 +166,7 @@ impl Follower {
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
             EventKind::RunCancelling if self.sites.which_job(&stored.record.path).is_none() => {}
-            EventKind::RunRetried { .. } => self.retries(),
+            EventKind::RunRetried { .. } => return self.retries(),
             kind if kind.is_terminal() && self.is_retried => self.is_over = true,
             kind if kind.is_terminal() => return self.ends(),
             _ if self.is_retried => return self.after_a_retry(stored),
@@ -157,11 +176,18 @@ impl Follower {
         Ok(())
     }
 
-    fn retries(&mut self) {
+    /// What is done, and what the state is, are a matter of the records that still count.
+    fn retries(&mut self) -> Result<(), String> {
         (self.is_over, self.is_retried, self.cancel_requested) = (false, true, false);
         self.nodes.clear();
         self.asked.clear();
         self.wrote.clear();
+        self.completed.clear();
+        self.state.clear();
+        let events = std::mem::take(&mut self.events);
+        let held = events.iter().try_for_each(|stored| self.after_a_retry(stored));
+        self.events = events;
+        held
     }
 
     /// What is done stays done, unless what is around it begins from its start.
@@ -182,6 +208,9 @@ impl Follower {
                 return self.writes(path, state);
             }
             EventKind::NodeCollecting { state, .. } => return self.writes(path, state),
+            EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } if self.sites.is_node(path) => {
+                self.completed.insert(path.clone());
+            }
             _ => {}
         }
         Ok(())

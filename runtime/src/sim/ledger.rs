@@ -1,6 +1,7 @@
 //! What the nodes of a simulated run have done, in a book that no crash reaches; and what may never be, looked at
 //! whenever a node begins.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -11,6 +12,7 @@ use super::disk::Disk;
 use super::scenario::Scenario;
 use super::sight::seen;
 use super::sites::Sites;
+use crate::engine::{Outcome, effective};
 use crate::event::EventKind;
 use crate::store::Stored;
 
@@ -38,6 +40,8 @@ struct Book {
     /// What was first of what a node had asked for at once: by path, place, how often what is around it had begun, and how
     /// often it had processed an arrival.
     decided: BTreeMap<(String, usize, usize, usize), &'static str>,
+    /// What came of the run, and of its forks.
+    ended: Vec<Outcome<Value>>,
     /// What has been broken.
     broken: Vec<String>,
     lines: Vec<String>,
@@ -92,6 +96,27 @@ impl Ledger {
 
     pub(super) fn is_mended(&self) -> bool {
         self.book().is_mended
+    }
+
+    /// The run that is played is over.
+    pub(super) fn ends(&self, outcome: Outcome<Value>) {
+        self.book().ended.push(outcome);
+    }
+
+    /// How many runs are over.
+    pub(super) fn ended(&self) -> usize {
+        self.book().ended.len()
+    }
+
+    pub(super) fn take_ended(&self) -> Vec<Outcome<Value>> {
+        std::mem::take(&mut self.book().ended)
+    }
+
+    /// What is looked at from here on is another run.
+    pub(super) fn begins_anew(&self) {
+        let mut book = self.book();
+        book.begun.clear();
+        book.decided.clear();
     }
 
     pub(super) fn scenario(&self) -> &Scenario {
@@ -158,7 +183,8 @@ impl Ledger {
     /// A step or a child begins. How many failures of it are on record.
     pub(super) fn begin_step(&self, path: &str, of: &str) -> u32 {
         self.0.disk.with_records(|records| {
-            let since = &records[self.entry(of, records)..];
+            let counting = counting(records);
+            let since = &counting[self.entry(of, &counting)..];
             if since.iter().any(|at| is_completion(at) && at.record.path == path) {
                 self.breaks(format!("`{path}` is on record, and runs again"));
             }
@@ -177,8 +203,8 @@ impl Ledger {
         if records.iter().rposition(is_end) > records.iter().rposition(is_retry) {
             self.breaks(format!("`{path}` begins when the run is over"));
         }
-        let from = self.entry(path, records);
-        let since = &records[from..];
+        let counting = counting(records);
+        let since = &counting[self.entry(path, &counting)..];
         if since.iter().any(|at| is_completion(at) && at.record.path == path) {
             self.breaks(format!("`{path}` is on record as completed, and begins again"));
         }
@@ -186,7 +212,7 @@ impl Ledger {
             EventKind::NodeStarted { attempt: number, .. } => at.record.path == path && number == attempt,
             _ => false,
         };
-        let Some(started) = records.iter().rposition(is_started) else {
+        let Some(started) = counting.iter().rposition(is_started) else {
             return self.breaks(format!("`{path}` begins attempt {attempt}, and that is not on record"));
         };
         let waits = since.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
@@ -196,7 +222,7 @@ impl Ledger {
         if before > waits + if special.at_most_once { 0 } else { resumed } {
             self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
         }
-        match seen(&self.0.sites, path, started, records) {
+        match seen(&self.0.sites, path, started, &counting) {
             Err((writer, fault)) => self.breaks(format!("`{writer}` has written what cannot be folded: {fault}")),
             Ok(folded) if folded != *state => {
                 let (seen, folded) = (Value::from(state.clone()), Value::from(folded));
@@ -242,6 +268,11 @@ impl Ledger {
         let above = self.0.sites.above(path);
         records.iter().rposition(|at| is_start(at) && above.contains(&at.record.path)).unwrap_or(0)
     }
+}
+
+/// The records that no retry has voided.
+fn counting(records: &[Stored]) -> Cow<'_, [Stored]> {
+    if records.iter().any(is_retry) { effective(records.to_vec()).into() } else { records.into() }
 }
 
 pub(super) fn is_completion(stored: &Stored) -> bool {

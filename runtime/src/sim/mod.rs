@@ -21,6 +21,7 @@ mod disk;
 mod draw;
 mod folds;
 mod follow;
+mod forks;
 mod jobs;
 mod ledger;
 mod oracle;

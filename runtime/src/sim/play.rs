@@ -11,6 +11,7 @@ use super::behaviour;
 use super::bodies::{World, definition};
 use super::disk::{Disk, Process, at_once, error};
 use super::follow::Follower;
+use super::forks::ended;
 use super::jobs::set_stage;
 use super::ledger::{Ledger, is_retry, millis};
 use super::replays::Moments;
@@ -24,9 +25,7 @@ use crate::run_error::RunError;
 use crate::store::{MemoryStore, Store, StoreError, Stored};
 use crate::workflow::Flow;
 
-const ID: &str = "x";
-
-/// How long a process may go on; nothing that happens in one takes a tenth of it.
+/// How long a process may go on with one run; nothing that happens in one takes a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How long nobody is there between two processes.
@@ -35,16 +34,24 @@ const DOWNTIME: Duration = Duration::from_millis(1500);
 /// What came of a scenario.
 #[derive(Debug)]
 pub(super) struct Played {
-    pub(super) outcome: Outcome<Value>,
-    pub(super) records: Vec<Stored>,
-    /// The same, with what follows from them and is not recorded.
-    pub(super) events: Vec<Stored>,
+    /// The run, and its forks, each of the one before it.
+    pub(super) runs: Vec<Ended>,
     /// All that happened, line by line.
     pub(super) log: Vec<String>,
     /// How many processes died, and how often the store failed one that lived on.
     pub(super) crashes: u64,
     pub(super) store_failures: u64,
     pub(super) commits: u64,
+}
+
+/// A run that is over.
+#[derive(Clone, Debug)]
+pub(super) struct Ended {
+    pub(super) id: String,
+    pub(super) outcome: Outcome<Value>,
+    pub(super) records: Vec<Stored>,
+    /// Those that count, with what follows from them and is not recorded.
+    pub(super) events: Vec<Stored>,
 }
 
 /// Plays it.
@@ -71,7 +78,7 @@ pub(super) fn play(scenario: &Scenario) -> Result<Played, String> {
 /// How a process ended.
 enum End {
     Died,
-    Over(Outcome<Value>),
+    Over,
 }
 
 fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
@@ -83,7 +90,7 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
     let begun = now;
     let (mut crashes, mut store_failures) = (0, 0);
     let mut faults = scenario.faults.iter().copied();
-    let outcome = loop {
+    loop {
         let store = disk.boot(faults.next());
         ledger.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
@@ -99,33 +106,32 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
         });
         // Whatever was under way is gone with it.
         drop(runtime);
-        if let Some(broken) = ledger.broken().or(disk.broken()) {
+        if let Some(broken) = ledger.broken().or(disk.broken()).or(disk.originals_are_untouched().err()) {
             return Err(match std::env::var("GRAPHWEFT_LOG") {
                 Ok(_) => format!("{broken}\n  {}", life.records()),
                 Err(_) => broken,
             });
         }
         match ended? {
-            End::Over(outcome) => break outcome,
+            End::Over => break,
             End::Died => crashes += 1,
         }
         ledger.write(format!("{} a new process", millis(now)));
-    };
-    let records = disk.with_records(<[Stored]>::to_vec);
-    let events = disk.with_follower(|follower| follower.events());
+    }
+    let runs = ended(&disk, ledger.take_ended());
     let mut log = ledger.take_lines();
-    log.extend(records.iter().map(|at| {
+    log.extend(runs.iter().flat_map(|run| &run.records).map(|at| {
         let kind = serde_json::to_string(&at.record.kind).unwrap_or_default();
         format!("{} {} {} {kind}", at.seq, millis(at.time), at.record.path)
     }));
-    Ok(Played { outcome, records, events, log, crashes, store_failures, commits: disk.all_commits() })
+    Ok(Played { runs, log, crashes, store_failures, commits: disk.all_commits() })
 }
 
 /// One process.
-struct Life<'a> {
-    scenario: &'a Scenario,
-    disk: &'a Disk,
-    ledger: &'a Ledger,
+pub(super) struct Life<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) disk: &'a Disk,
+    pub(super) ledger: &'a Ledger,
     moments: &'a Moments,
     begun: SystemTime,
 }
@@ -140,13 +146,13 @@ impl Life<'_> {
         tokio::select! {
             biased;
             () = self.disk.died() => Ok(End::Died),
-            ended = self.drives(store, Clock::new(clock), store_failures) => ended.map(End::Over),
-            () = tokio::time::sleep(PATIENCE) => Err(self.stuck()),
+            ended = self.drives(store, Clock::new(clock), store_failures) => ended.map(|()| End::Over),
+            () = tokio::time::sleep(PATIENCE * (1 + self.scenario.forks.len() as u32)) => Err(self.stuck()),
         }
     }
 
     fn stuck(&self) -> String {
-        let header = self.disk.header(ID);
+        let header = self.disk.header(&self.id());
         format!("nothing moves, and the run is not over: {header:?}\n  {}", self.records())
     }
 
@@ -157,7 +163,7 @@ impl Life<'_> {
         })
     }
 
-    async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<Outcome<Value>, String> {
+    async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<(), String> {
         let world = World { ledger: self.ledger.clone(), clock: clock.clone() };
         set_stage(&world);
         let definition = definition(&self.scenario.flow);
@@ -172,11 +178,13 @@ impl Life<'_> {
         let engine = builder.build().map_err(|error| error.to_string())?;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
-            let run = if self.ledger.is_mended() {
+            let run = if let Some(fork) = self.next_fork() {
+                self.forks(&engine, fork).await?
+            } else if self.ledger.is_mended() {
                 self.retries(&engine).await?
             } else if is_first || self.scenario.starts_again {
                 let flow = Flow::<Value, Value>::new(Arc::clone(&definition));
-                match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(ID).await {
+                match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(self.id()).await {
                     Ok(run) => Ok(run),
                     Err(StartError::Store(error)) => Err(error),
                     Err(other) => return Err(format!("the run cannot be started: {other}")),
@@ -192,7 +200,12 @@ impl Life<'_> {
                     }
                     Ok(outcome) => {
                         self.stays_over(&engine, &outcome).await?;
-                        return Ok(outcome);
+                        self.ledger.ends(outcome);
+                        if self.next_fork().is_none() {
+                            return Ok(());
+                        }
+                        self.ledger.mend();
+                        continue;
                     }
                     Err(error) => error,
                 },
@@ -221,7 +234,7 @@ impl Life<'_> {
         if !self.is_to_be_retried() {
             return self.recovers(engine).await;
         }
-        match engine.retry(ID).await {
+        match engine.retry(self.id()).await {
             Ok(run) => Ok(Ok(run)),
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),
@@ -244,7 +257,7 @@ impl Life<'_> {
         if let Some(run) = recovery.resumed.into_iter().next() {
             return Ok(Ok(run));
         }
-        match engine.get_run(ID).await {
+        match engine.get_run(&self.id()).await {
             Ok(Some(run)) => Ok(Ok(run)),
             Ok(None) => Err("the run is gone".to_owned()),
             Err(error) => Ok(Err(error)),
@@ -319,6 +332,9 @@ impl Life<'_> {
 
     /// Then it is not cancelled once more, which would keep it from ever being completed.
     fn is_cancelled_before_its_retry(&self) -> bool {
+        if self.disk.forks() > 0 {
+            return self.is_of_a_cancelled_run();
+        }
         let is_cancelled = |at: &Stored| matches!(at.record.kind, EventKind::RunCancelled);
         self.disk.with_records(|records| {
             let retried = records.iter().position(is_retry).unwrap_or(0);
@@ -328,7 +344,7 @@ impl Life<'_> {
 
     /// Gives a wrong answer, the right one, and the right one again.
     async fn answers(&self, engine: &Engine, question: &str) -> Result<Result<(), StoreError>, String> {
-        match engine.answer(ID, question, json!("not a number")).await {
+        match engine.answer(&self.id(), question, json!("not a number")).await {
             Err(AnswerError::Invalid { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
@@ -337,7 +353,7 @@ impl Life<'_> {
             other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
         }
         let right = json!(behaviour::answer(question));
-        match engine.answer(ID, question, right.clone()).await {
+        match engine.answer(&self.id(), question, right.clone()).await {
             Ok(()) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Moving { .. }) => {
@@ -350,7 +366,7 @@ impl Life<'_> {
         if !self.disk.with_records(|records| records.iter().any(answered)) {
             return Err(format!("the answer to `{question}` was taken, and is not on record"));
         }
-        match engine.answer(ID, question, right).await {
+        match engine.answer(&self.id(), question, right).await {
             Err(AnswerError::Store(error)) => Ok(Err(error)),
             Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. } | AnswerError::Moving { .. }) => {
                 Ok(Ok(()))
@@ -374,7 +390,7 @@ impl Life<'_> {
         if before != after {
             return Err(format!("{} records behind the end", after - before));
         }
-        if let Ok(Some(run)) = engine.get_run(ID).await
+        if let Ok(Some(run)) = engine.get_run(&self.id()).await
             && let Ok(again) = run.outcome().await
             && again != *outcome
         {

@@ -306,3 +306,14 @@ fn a_question_of_a_retried_run_is_open_after_a_crash() {
         ));
     }
 }
+
+/// What the retry had voided counted again: the fork failed as the run had before.
+#[test]
+fn a_fork_from_before_the_retry_of_its_run_does_not_end_as_the_run_had_before_that() {
+    for before in 0..6 {
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n2 => END; START => n2", "nodes": {{"n2": {{"fails": 1}}}}}}, "retries": true,
+                "forks": [{{"before": {before}}}]}}"#
+        ));
+    }
+}

@@ -35,6 +35,17 @@ pub(super) struct Scenario {
     pub(super) starts_again: bool,
     /// Whether a run that has failed or was cancelled is retried, once nothing fails any more.
     pub(super) retries: bool,
+    /// Forks, each of the run before it, once that is over for good. Nothing fails in them any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) forks: Vec<ForkAt>,
+}
+
+/// Where a run is forked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct ForkAt {
+    /// Before the record of this number, modulo how many there are, and never before the first; `None` is at its end.
+    pub(super) before: Option<u64>,
 }
 
 /// Where the run is kept.

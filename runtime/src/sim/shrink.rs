@@ -42,6 +42,12 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.unloads = false);
     with(&|to| to.starts_again = false);
     with(&|to| to.retries = false);
+    for at in 0..scenario.forks.len() {
+        with(&|to| _ = to.forks.remove(at));
+        with(&|to| to.forks[at].before = None);
+        with(&|to| to.forks[at].before = to.forks[at].before.map(|before| before / 2));
+        with(&|to| to.forks[at].before = to.forks[at].before.map(|before| before.saturating_sub(1)));
+    }
     with(&|to| to.commit_takes = 0);
     with(&|to| to.max_concurrency = 0);
     with(&|to| to.answers = Answers::AtOnce);

@@ -35,8 +35,8 @@ fn fail(seed: u64, scenario: &Scenario, why: &str) -> ! {
     );
 }
 
-fn keep_every_promise(draw: fn(u64) -> Scenario) {
-    let (first, runs) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_RUNS", 200));
+fn keep_every_promise(draw: fn(u64) -> Scenario, runs: u64) {
+    let (first, runs) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_RUNS", runs));
     let mut counts = Counts::default();
     for seed in first..first + runs {
         let scenario = draw(seed);
@@ -50,12 +50,17 @@ fn keep_every_promise(draw: fn(u64) -> Scenario) {
 
 #[test]
 fn random_runs_keep_every_promise() {
-    keep_every_promise(draw::scenario);
+    keep_every_promise(draw::scenario, 200);
 }
 
 #[test]
 fn random_runs_that_are_retried_keep_every_promise() {
-    keep_every_promise(draw::retried);
+    keep_every_promise(draw::retried, 200);
+}
+
+#[test]
+fn random_runs_that_are_forked_keep_every_promise() {
+    keep_every_promise(draw::forked, 40);
 }
 
 #[test]
@@ -100,13 +105,18 @@ fn a_retried_run_outlives_the_failure_of_any_commit() {
     outlives(draw::retried, 150);
 }
 
+#[test]
+fn a_forked_run_outlives_the_failure_of_any_commit() {
+    outlives(draw::forked, 40);
+}
+
 /// Plays what a failing search has printed.
 #[test]
 fn one() {
     let Ok(text) = std::env::var("GRAPHWEFT_SCENARIO") else { return };
     let scenario: Scenario = serde_json::from_str(&text).expect("a scenario");
     match judged(&scenario) {
-        Ok(played) => println!("{}\n{:?}", played.log.join("\n"), played.outcome),
+        Ok(played) => println!("{}\n{:?}", played.log.join("\n"), played.runs),
         Err(why) => panic!("{why}"),
     }
 }

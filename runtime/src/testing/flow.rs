@@ -226,7 +226,8 @@ impl AnyScope for MadeScope {
     }
 
     fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
-        self.exits.restore(output)
+        // It is left by its first choice, whatever the output is.
+        Ok(self.exits.emit(None, output))
     }
 
     fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
