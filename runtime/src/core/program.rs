@@ -168,18 +168,51 @@ impl Layout {
         self.nodes.get(node).and_then(|node| node.choices.get(choice)).map_or(0, |choice| choice.live.len())
     }
 
-    /// Whether one node comes behind another: a way along edges leads there.
-    pub(crate) fn leads(&self, from: NodeIx, to: NodeIx) -> bool {
+    /// Whether a node in these turns comes behind another in those: a way along edges leads there, from turn to turn of the
+    /// loops around both.
+    pub(crate) fn is_behind(&self, (node, turns): (NodeIx, &[u64]), (first, since): (NodeIx, &[u64])) -> bool {
+        let shared = self.shared_loops(first, node);
+        let differs = turns.iter().zip(since).take(shared).position(|(turn, since)| turn != since);
+        let Some(outer) = differs else { return self.leads(first, shared, |edge| edge.to == node) };
+        // To a later turn of this loop leads whatever leads back in it.
+        let of = self.loop_around(node, outer + 1);
+        let leads_back = |edge: &EdgeLayout| {
+            edge.role == Role::Back && edge.home == outer + 1 && self.loop_around(edge.to, outer + 1) == of
+        };
+        turns[outer] > since[outer] && self.leads(first, outer, leads_back)
+    }
+
+    /// How many loops are around both nodes.
+    fn shared_loops(&self, one: NodeIx, other: NodeIx) -> usize {
+        let depth = self.frames[self.nodes[one].frame].depth.min(self.frames[self.nodes[other].frame].depth);
+        (1..=depth).take_while(|depth| self.loop_around(one, *depth) == self.loop_around(other, *depth)).count()
+    }
+
+    /// The frame kind of the loop at a depth around a node.
+    fn loop_around(&self, node: NodeIx, depth: usize) -> usize {
+        let mut frame = self.nodes[node].frame;
+        while let FrameLayout { depth: deeper, parent: Some(parent), .. } = &self.frames[frame]
+            && *deeper > depth
+        {
+            frame = *parent;
+        }
+        frame
+    }
+
+    /// Whether a way leads along such an edge, within one turn of each of so many loops, the outermost first.
+    fn leads(&self, from: NodeIx, loops: usize, is_there: impl Fn(&EdgeLayout) -> bool) -> bool {
         let mut seen = vec![false; self.nodes.len()];
         let mut left = vec![from];
         while let Some(node) = left.pop() {
-            for edge in &self.nodes[node].out {
-                let next = self.edges[*edge].to;
-                if next == to {
+            for edge in self.nodes[node].out.iter().map(|edge| &self.edges[*edge]) {
+                if edge.role == Role::Back && edge.home <= loops {
+                    continue;
+                }
+                if is_there(edge) {
                     return true;
                 }
-                if !std::mem::replace(&mut seen[next], true) {
-                    left.push(next);
+                if !std::mem::replace(&mut seen[edge.to], true) {
+                    left.push(edge.to);
                 }
             }
         }

@@ -357,32 +357,38 @@ impl Past {
     /// given back to it. Of a request, the node that asked for it runs again.
     fn void_node(&self, path: &str, anew: bool, voids: &mut BTreeSet<u64>) {
         let at_path = |fact: &&Fact| fact.stored.record.path == path;
-        let Some(fact) = self.facts.iter().find(|fact| fact.task.is_some() && at_path(fact)) else { return };
+        // A node may have run in an earlier attempt at the graph around it too, which does not count any more.
+        let Some(fact) = self.facts.iter().rfind(|fact| fact.task.is_some() && at_path(fact)) else { return };
         let Some(task) = fact.task else { return };
         for at in &self.facts {
-            let record = &at.stored.record.path;
             let is_void = match at.task {
-                Some(of) if of == task && !fact.is_request && !at.is_request => true,
-                Some(of) if of == task && at.is_request && fact.is_request => {
-                    // Children above it are not done either.
-                    record == path || below(record, path) || (below(path, record) && is_end(&at.stored.record.kind))
-                }
-                Some(of) if of == task && !at.is_request => true,
-                Some(of) if of == task => anew,
+                Some(of) if self.is_same_node(of, task) => self.is_done_again(fact, at, anew),
                 Some(of) => (anew && self.is_inside(of, task)) || self.is_behind(of, task),
                 None => false,
             };
-            if is_void && !(at.task == Some(task) && self.keeps(task, at, anew, fact.is_request)) {
+            if is_void {
                 voids.insert(at.stored.seq);
             }
         }
         self.reopen_around(task, voids);
     }
 
-    /// A node with a graph inside that is not to run anew is only not done: what happened in there stays.
-    fn keeps(&self, task: TaskId, at: &Fact, anew: bool, of_request: bool) -> bool {
-        let is_leaf = self.nodes.get(&task).is_none_or(|node| node.is_leaf);
-        !anew && !is_leaf && !of_request && !is_end(&at.stored.record.kind)
+    /// Whether this does not count any more, of a node of which something is named for a retry.
+    fn is_done_again(&self, named: &Fact, at: &Fact, anew: bool) -> bool {
+        let (path, record) = (&named.stored.record.path, &at.stored.record.path);
+        match (named.is_request, at.is_request) {
+            // Children above it are not done either.
+            (true, true) => {
+                record == path || below(record, path) || (below(path, record) && is_end(&at.stored.record.kind))
+            }
+            (false, true) => anew,
+            (true, false) => true,
+            // With a graph inside that is not to run anew it is only not done: what happened in there stays.
+            (false, false) => {
+                let is_leaf = at.task.and_then(|task| self.nodes.get(&task)).is_none_or(|node| node.is_leaf);
+                anew || is_leaf || is_end(&at.stored.record.kind)
+            }
+        }
     }
 
     /// The nodes around it are not done either, and what is behind them runs again.
@@ -404,14 +410,21 @@ impl Past {
         parent.is_some_and(|(parent, _)| parent == around || self.is_inside(parent, around))
     }
 
-    /// Whether a node, or one around it, comes behind another: a way leads there, and not back to an earlier turn.
+    /// Whether both are one node in one turn: a collecting node has a task for each arrival.
+    fn is_same_node(&self, task: TaskId, other: TaskId) -> bool {
+        let (Some(one), Some(other)) = (self.nodes.get(&task), self.nodes.get(&other)) else { return task == other };
+        one.parent == other.parent
+            && Arc::ptr_eq(&one.place.scope, &other.place.scope)
+            && (one.place.node, &one.place.turns) == (other.place.node, &other.place.turns)
+    }
+
+    /// Whether a node, or one around it, comes behind another.
     fn is_behind(&self, task: TaskId, of: TaskId) -> bool {
         let (Some(at), Some(first)) = (self.nodes.get(&task), self.nodes.get(&of)) else { return false };
         if at.parent == first.parent && Arc::ptr_eq(&at.place.scope, &first.place.scope) {
-            let (from, to) = (first.place.node as usize, at.place.node as usize);
-            let is_later = at.place.turns.numbers() >= common(&first.place.turns.numbers(), &at.place.turns.numbers());
-            let is_other = task != of && at.place.path() != first.place.path();
-            return is_other && is_later && at.place.scope.layout.leads(from, to);
+            let (turns, since) = (at.place.turns.numbers(), first.place.turns.numbers());
+            let (node, first) = (at.place.node as usize, first.place.node as usize);
+            return at.place.scope.layout.is_behind((node, &turns), (first, &since));
         }
         at.parent.is_some_and(|(parent, _)| parent != of && self.is_behind(parent, of))
     }
@@ -436,11 +449,6 @@ impl Past {
         }
         Ok(())
     }
-}
-
-/// The turns of the loops that two nodes share.
-fn common(first: &[u64], other: &[u64]) -> Vec<u64> {
-    first[..first.len().min(other.len())].to_vec()
 }
 
 /// Whether a node, a child or a step is done with this, in whatever way.

@@ -6,11 +6,12 @@ use serde_json::Value;
 
 use super::behaviour::weight;
 
+use super::ledger::is_retry;
 use super::oracle::{self, Story};
 use super::play::{Ended, Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
-use crate::engine::Outcome;
+use crate::engine::{Outcome, effective};
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::store::Stored;
@@ -22,9 +23,11 @@ use crate::store::Stored;
 pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let played = play(scenario)?;
     let sites = Sites::of(scenario);
+    let mut gone_on_from = BTreeSet::new();
     for run in &played.runs {
         record(&run.records)?;
-        against_the_oracle(scenario, &sites, run)
+        gone_on_from.extend(failures_gone_on_from(&sites, &run.records));
+        against_the_oracle(scenario, &sites, run, &gone_on_from)
             .map_err(|why| format!("{why} (run `{}`)\n  {}", run.id, played.log.join("\n  ")))?;
     }
     Ok(played)
@@ -47,13 +50,14 @@ struct Happened {
     conflicted: BTreeSet<String>,
     /// Those that have failed for good.
     failed: BTreeSet<String>,
-    /// Where the run was retried: those of them that it had gone on from, by an arm.
+    /// Where the run was retried: those of them that it had gone on from before, by an arm.
     gone_on_from: Option<BTreeSet<String>>,
     cancel_requested: bool,
 }
 
 impl Happened {
-    fn of(sites: &Sites, records: &[Stored]) -> Happened {
+    /// What comes of records, in a run that had gone on from these failures before it was retried.
+    fn of(sites: &Sites, records: &[Stored], gone_on_from: &BTreeSet<String>) -> Happened {
         let mut happened = Happened {
             completed: BTreeMap::new(),
             skipped: BTreeSet::new(),
@@ -74,7 +78,7 @@ impl Happened {
             }
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
-                EventKind::RunRetried { .. } => happened.is_retried(sites),
+                EventKind::RunRetried { .. } => happened.is_retried(gone_on_from),
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
@@ -110,17 +114,17 @@ impl Happened {
     }
 
     /// What had failed is tried again, unless the run has gone on from it.
-    fn is_retried(&mut self, sites: &Sites) {
+    fn is_retried(&mut self, gone_on_from: &BTreeSet<String>) {
         self.cancel_requested = false;
-        let completed = &self.completed;
-        let counts = |path: &String| {
-            completed.contains_key(path) || sites.above(path).iter().any(|above| completed.contains_key(above))
-        };
-        self.interrupted.retain(counts);
-        self.conflicted.retain(counts);
-        self.failed.retain(counts);
+        for failed in [&mut self.interrupted, &mut self.conflicted, &mut self.failed] {
+            failed.retain(|path| gone_on_from.contains(path));
+        }
         let failed = std::mem::take(&mut self.failed);
         self.gone_on_from.get_or_insert_default().extend(failed);
+    }
+
+    fn has_gone_on_from(&self, sites: &Sites, path: &String) -> bool {
+        self.completed.contains_key(path) || sites.above(path).iter().any(|above| self.completed.contains_key(above))
     }
 
     /// A graph begins from its start: what has happened in it before does not count.
@@ -137,8 +141,25 @@ impl Happened {
     }
 }
 
-fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Result<(), String> {
-    let happened = Happened::of(sites, &played.events);
+/// The failures that a run had gone on from, by an arm, whenever it was retried, and at its end.
+fn failures_gone_on_from(sites: &Sites, records: &[Stored]) -> BTreeSet<String> {
+    let retries = records.iter().enumerate().filter(|(_, stored)| is_retry(stored)).map(|(at, _)| at);
+    let mut gone_on_from = BTreeSet::new();
+    for until in retries.chain([records.len()]) {
+        let happened = Happened::of(sites, &effective(records[..until].to_vec()), &gone_on_from);
+        let failed = happened.failed.iter().chain(happened.gone_on_from.iter().flatten());
+        gone_on_from.extend(failed.filter(|path| happened.has_gone_on_from(sites, path)).cloned().collect::<Vec<_>>());
+    }
+    gone_on_from
+}
+
+fn against_the_oracle(
+    scenario: &Scenario,
+    sites: &Sites,
+    played: &Ended,
+    gone_on_from: &BTreeSet<String>,
+) -> Result<(), String> {
+    let happened = Happened::of(sites, &played.events, gone_on_from);
     for path in &happened.interrupted {
         if !scenario.find(name_of(path)).is_some_and(|special| special.at_most_once) {
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));

@@ -5,7 +5,7 @@ use graphweft_judge::notation;
 use graphweft_judge::random_graphs::{self, Random};
 
 use super::scenario::{
-    Answers, Doing, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
+    Again, Answers, Doing, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
 };
 
 /// What is drawn from a seed; always the same.
@@ -29,6 +29,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
         retries: false,
+        again: Vec::new(),
         forks: Vec::new(),
     };
     if random.in_percent(20) {
@@ -57,6 +58,19 @@ pub(super) fn retried(seed: u64) -> Scenario {
     Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, ..scenario(seed) }
 }
 
+/// A scenario whose run is retried with more than what has failed, if it fails or is cancelled.
+pub(super) fn again(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(24));
+    let count = 1 + random.below(2);
+    let again = (0..count).map(|_| runs_again(&mut random)).collect();
+    Scenario { again, ..retried(seed ^ 0xa0) }
+}
+
+fn runs_again(random: &mut Random) -> Again {
+    let which = random.below(1000) as u64;
+    if random.in_percent(50) { Again::FromNode(which) } else { Again::Rerun(which) }
+}
+
 /// A scenario whose run is forked when it is over, and maybe its fork as well.
 pub(super) fn forked(seed: u64) -> Scenario {
     let drawn = retried(seed ^ 0xf0);
@@ -66,7 +80,9 @@ pub(super) fn forked(seed: u64) -> Scenario {
     if fork().before.is_some_and(|before| before < 500) {
         forks.push(fork());
     }
-    Scenario { retries: random.in_percent(40), forks, ..drawn }
+    let retries = random.in_percent(40);
+    let again = if random.in_percent(30) { vec![runs_again(&mut random)] } else { Vec::new() };
+    Scenario { retries, again, forks, ..drawn }
 }
 
 fn failing(random: &mut Random, flow: &mut Flow) {

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value};
 
+use super::again::look_at_voids;
 use super::asked::Asked;
 use super::folds::Folds;
 use super::ledger::millis;
@@ -101,6 +102,7 @@ impl Follower {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
         if let EventKind::RunRetried { .. } = kind {
+            look_at_voids(&self.sites, &self.events, kind).map_err(says)?;
             self.events = self.folds.again(stored).map_err(says)?;
             self.events.push(stored.clone());
             return self.fold(stored).map_err(says);

@@ -12,6 +12,7 @@
 //! - `GRAPHWEFT_SCENARIO='{..}' cargo test -p graphweft --lib sim::tests::one` plays a scenario that was printed, and
 //!   `GRAPHWEFT_LOG=1` shows the records of what breaks.
 
+mod again;
 mod asked;
 mod behaviour;
 mod bodies;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use graphweft_graph::{END, Edge, EdgeIx, NodeIx, START, Way};
+use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, START, Way};
 use graphweft_judge::judge::{Verdict, judge};
 use serde_json::{Value, json};
 
@@ -176,14 +176,8 @@ impl<'a> Play<'a> {
         (0..self.proven.graph.edges.len()).filter(|edge| which(*edge)).collect()
     }
 
-    /// How many counters of its source's tag an edge keeps.
     fn kept(&self, edge: EdgeIx) -> usize {
-        let ends = self.proven.graph.edges[edge];
-        let (from, to) = (self.chain(ends.from), self.chain(ends.to));
-        match self.verdict.back[edge] {
-            Some(of) => 1 + from.iter().position(|at| *at == of).expect("it stands in its loop"),
-            None => from.iter().zip(to).take_while(|(a, b)| a == b).count(),
-        }
+        kept(&self.proven.graph, &self.verdict, edge)
     }
 
     /// Puts a token on each out-edge: live ones on those of the choice, dead ones on the others.
@@ -494,6 +488,16 @@ impl<'a> Play<'a> {
             true if is_each => Ok(outputs.into_iter().collect()),
             true => Ok(outputs.into_iter().next().expect("one output")),
         }
+    }
+}
+
+/// How many counters of its source's tag an edge keeps.
+pub(super) fn kept(graph: &Graph<String>, verdict: &Verdict, edge: EdgeIx) -> usize {
+    let ends = graph.edges[edge];
+    let (from, to) = (&verdict.chain[ends.from], &verdict.chain[ends.to]);
+    match verdict.back[edge] {
+        Some(of) => 1 + from.iter().position(|at| *at == of).expect("it stands in its loop"),
+        None => from.iter().zip(to).take_while(|(a, b)| a == b).count(),
     }
 }
 

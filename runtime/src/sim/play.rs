@@ -95,7 +95,7 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
         ledger.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let life = Life { scenario, disk: &disk, ledger: &ledger, moments: &moments, begun };
+        let life = Life { scenario, disk: &disk, ledger: &ledger, sites: &sites, moments: &moments, begun };
         let ended = runtime.block_on(async {
             let booted = Instant::now();
             let from = now;
@@ -132,6 +132,7 @@ pub(super) struct Life<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) disk: &'a Disk,
     pub(super) ledger: &'a Ledger,
+    pub(super) sites: &'a Sites,
     moments: &'a Moments,
     begun: SystemTime,
 }
@@ -234,7 +235,7 @@ impl Life<'_> {
         if !self.is_to_be_retried() {
             return self.recovers(engine).await;
         }
-        match engine.retry(self.id()).await {
+        match self.names(engine.retry(self.id())).await {
             Ok(run) => Ok(Ok(run)),
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),

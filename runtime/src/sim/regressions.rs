@@ -317,3 +317,49 @@ fn a_fork_from_before_the_retry_of_its_run_does_not_end_as_the_run_had_before_th
         ));
     }
 }
+
+/// A way led from it to the head of the loop, and so to all that stands in the loop: in the same turn too.
+#[test]
+fn what_comes_before_a_node_in_its_turn_does_not_run_again_with_it() {
+    for which in 0..8 {
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n9 => END; n7.0 => n9; n6 => n7; n7.1 => n6; START => n6", "nodes": {{"n9": {{"fails": 1}}}}}},
+                "retries": true, "again": [{{"FromNode": {which}}}]}}"#
+        ));
+    }
+}
+
+/// The turns of two loops were compared with each other, as if the second loop came before the first.
+#[test]
+fn what_comes_behind_a_loop_runs_again_also_in_an_earlier_turn_of_another_loop() {
+    for (chance, which) in (0..4).flat_map(|chance| (0..10).map(move |which| (chance, which))) {
+        holds(&format!(
+            r#"{{"chance": {chance}, "flow": {{"graph": "n6 => END; START => n2; n3 => n2; n2.1 => n3; n2.0 => n4; n5 => n4; n4.1 => n5; n4.0 => n6",
+                "nodes": {{"n6": {{"fails": 1}}}}}}, "retries": true, "again": [{{"FromNode": {which}}}]}}"#
+        ));
+    }
+}
+
+/// The one of the first attempt ran again, which did not count any more, and that of the second did not.
+#[test]
+fn a_node_that_runs_again_is_the_one_of_the_last_attempt_at_the_graph_around_it() {
+    for again in ["FromNode", "Rerun"] {
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n2 => END; START => n2", "nodes": {{"n2": {{"attempts": 2, "inside": {{"Nested":
+                {{"graph": "n4 => END; n3 => n4; START => n3", "nodes": {{"n4": {{"fails": 1}}}}}}}}}}}}}},
+                "retries": true, "again": [{{"{again}": {}}}]}}"#,
+            u8::from(again == "FromNode")
+        ));
+    }
+}
+
+/// The arrival that it had processed first stayed.
+#[test]
+fn a_collecting_node_that_runs_again_processes_all_of_its_arrivals_again() {
+    for which in 0..6 {
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n6 => END; n5 => n6; n3 | n4 => n5; START => n3; START => n4",
+                "nodes": {{"n5": {{"wants": 2}}, "n6": {{"fails": 1}}}}}}, "retries": true, "again": [{{"FromNode": {which}}}]}}"#
+        ));
+    }
+}

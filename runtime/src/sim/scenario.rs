@@ -35,9 +35,21 @@ pub(super) struct Scenario {
     pub(super) starts_again: bool,
     /// Whether a run that has failed or was cancelled is retried, once nothing fails any more.
     pub(super) retries: bool,
+    /// What the retry runs again besides what has failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) again: Vec<Again>,
     /// Forks, each of the run before it, once that is over for good. Nothing fails in them any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) forks: Vec<ForkAt>,
+}
+
+/// One thing that a retry runs again: which of those that the history has, modulo how many there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Again {
+    /// A node that has begun, as if it never had.
+    FromNode(u64),
+    /// A node, a step or a child that is done.
+    Rerun(u64),
 }
 
 /// Where a run is forked.

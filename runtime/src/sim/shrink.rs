@@ -2,7 +2,7 @@
 
 use graphweft_judge::{notation, shrink};
 
-use super::scenario::{Answers, Doing, Flow, Kept, Scenario, Special};
+use super::scenario::{Again, Answers, Doing, Flow, Kept, Scenario, Special};
 
 /// How many scenarios are played at most.
 const PATIENCE: usize = 1000;
@@ -42,6 +42,15 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.unloads = false);
     with(&|to| to.starts_again = false);
     with(&|to| to.retries = false);
+    for at in 0..scenario.again.len() {
+        with(&|to| _ = to.again.remove(at));
+        with(&|to| match &mut to.again[at] {
+            Again::FromNode(which) | Again::Rerun(which) => *which /= 2,
+        });
+        with(&|to| match &mut to.again[at] {
+            Again::FromNode(which) | Again::Rerun(which) => *which = which.saturating_sub(1),
+        });
+    }
     for at in 0..scenario.forks.len() {
         with(&|to| _ = to.forks.remove(at));
         with(&|to| to.forks[at].before = None);

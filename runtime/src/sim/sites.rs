@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use graphweft_graph::Graph;
+
 use super::scenario::{Doing, Flow, Inside, Scenario, Special};
 
 /// For the name of each node, the node with the graph that it stands in.
@@ -37,6 +39,19 @@ impl Sites {
     /// The graph that a node stands in; `None` for what is no node of a graph.
     pub(super) fn around(&self, path: &str) -> Option<&Around> {
         self.around.get(name_of(path))
+    }
+
+    /// The graph that has a node of this name.
+    pub(super) fn graph_of(&self, name: &str) -> Option<Graph<String>> {
+        let mut left: Vec<&Flow> = [&self.scenario.flow].into_iter().chain(&self.scenario.jobs).collect();
+        while let Some(flow) = left.pop() {
+            let graph = graphweft_judge::notation::read(&flow.graph);
+            if graph.nodes.iter().any(|node| node.id == name) {
+                return Some(graph);
+            }
+            left.extend(flow.insides().map(|(_, inside)| inside.flow()));
+        }
+        None
     }
 
     /// Whether it is a node of a graph, and nothing that a node has asked its context for.

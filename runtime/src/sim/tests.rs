@@ -59,6 +59,11 @@ fn random_runs_that_are_retried_keep_every_promise() {
 }
 
 #[test]
+fn random_runs_that_are_retried_from_a_node_keep_every_promise() {
+    keep_every_promise(draw::again, 60);
+}
+
+#[test]
 fn random_runs_that_are_forked_keep_every_promise() {
     keep_every_promise(draw::forked, 40);
 }
@@ -103,6 +108,11 @@ fn a_child_workflow_outlives_the_failure_of_any_commit() {
 #[test]
 fn a_retried_run_outlives_the_failure_of_any_commit() {
     outlives(draw::retried, 150);
+}
+
+#[test]
+fn a_run_that_is_retried_from_a_node_outlives_the_failure_of_any_commit() {
+    outlives(draw::again, 40);
 }
 
 #[test]

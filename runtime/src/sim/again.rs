@@ -1,0 +1,235 @@
+//! Retries that run more again than what has failed: nodes are named by the history of the run, and what the record of the
+//! retry voids is held against the graph, by the loops that the judge has found.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use graphweft_graph::{Graph, NodeIx};
+use graphweft_judge::judge::{Verdict, judge};
+
+use super::oracle::kept;
+use super::play::Life;
+use super::scenario::Again;
+use super::sites::{Sites, name_of};
+use crate::engine::{Retry, effective};
+use crate::event::{AfterFailure, EventKind};
+use crate::store::Stored;
+
+/// More turns than a loop of a scenario has.
+const TURNS: u64 = 12;
+
+impl Life<'_> {
+    /// Has the retry run the nodes again that the scenario says.
+    pub(super) fn names(&self, mut retry: Retry) -> Retry {
+        let records = self.disk.with_records(|records| effective(records.to_vec()));
+        for again in &self.scenario.again {
+            let pick = |paths: Vec<String>, which: u64| {
+                let at = which.checked_rem(paths.len() as u64)?;
+                paths.into_iter().nth(at as usize)
+            };
+            match *again {
+                Again::FromNode(which) => {
+                    let begun = paths(&records, |kind| matches!(kind, EventKind::NodeStarted { .. }));
+                    let is_free = |path: &String| self.sites.is_node(path) && !self.is_in_limited_items(path);
+                    let nodes = begun.into_iter().filter(is_free).collect();
+                    retry = pick(nodes, which).into_iter().fold(retry, Retry::from_node);
+                }
+                Again::Rerun(which) => {
+                    let done = paths(&records, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
+                    let done = done.into_iter().filter(|path| !self.is_in_limited_items(path)).collect();
+                    retry = pick(done, which).into_iter().fold(retry, Retry::rerun);
+                }
+            }
+        }
+        retry
+    }
+
+    /// Whether the items that something is done in have a limit on how many are under way. Those that a retry reopens are
+    /// all under way at once.
+    fn is_in_limited_items(&self, path: &str) -> bool {
+        let above = self.sites.above(node_of(self.sites, path));
+        above.iter().any(|node| self.sites.special(node).is_some_and(|special| special.max_parallel.is_some()))
+    }
+}
+
+/// The paths that have such records, each once.
+fn paths(records: &[Stored], is_it: impl Fn(&EventKind) -> bool) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::new();
+    for stored in records.iter().filter(|stored| is_it(&stored.record.kind)) {
+        if !paths.contains(&stored.record.path) {
+            paths.push(stored.record.path.clone());
+        }
+    }
+    paths
+}
+
+/// What is done and still counts, before a retry: the records with which it was done, by path.
+fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
+    let mut done: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for stored in records {
+        let path = &stored.record.path;
+        match &stored.record.kind {
+            // What is inside begins anew.
+            EventKind::NodeStarted { inside: Some(_), .. } => done.retain(|at, _| !is_inside(sites, at, path)),
+            EventKind::NodeCompleted { .. }
+            | EventKind::NodeCollecting { .. }
+            | EventKind::Answered { .. }
+            | EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } => {
+                done.entry(path.clone()).or_default().push(stored.seq);
+            }
+            EventKind::TimerFired if !sites.is_node(path) => done.entry(path.clone()).or_default().push(stored.seq),
+            _ => {}
+        }
+    }
+    done
+}
+
+/// The node that has asked for this, or the node itself.
+fn node_of<'p>(sites: &Sites, path: &'p str) -> &'p str {
+    let mut at = path;
+    while !sites.is_node(at) {
+        let Some((before, _)) = at.rsplit_once('/') else { return path };
+        at = before;
+    }
+    at
+}
+
+fn is_inside(sites: &Sites, path: &str, node: &str) -> bool {
+    sites.above(node_of(sites, path)).iter().any(|above| above == node)
+}
+
+/// The retry voids what was done by the nodes that it names and by all behind them, and nothing else that was done.
+///
+/// # Errors
+/// What is voided and should stay, or the other way round.
+pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind) -> Result<(), String> {
+    let EventKind::RunRetried { voids, from_nodes, rerun } = retry else { return Ok(()) };
+    let mut graphs = Graphs { sites, known: BTreeMap::new() };
+    let from_nodes = from_nodes.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: true });
+    let rerun = rerun.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: false });
+    let named: Vec<Named<'_>> = from_nodes.chain(rerun).collect();
+    for (path, numbers) in done(sites, records) {
+        let is_due = named.iter().any(|named| graphs.runs_again(named, &path));
+        for number in numbers {
+            let is_void = voids.iter().any(|range| range.contains(&number));
+            if is_void != is_due {
+                let what = if is_due { "is to run again, and stays" } else { "is not to run again, and is voided" };
+                return Err(format!("`{path}` {what} (record {number})"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a retry names.
+struct Named<'r> {
+    path: &'r str,
+    /// The node that has asked for it, or the node itself.
+    node: &'r str,
+    /// Whether all of it begins anew.
+    is_anew: bool,
+}
+
+/// The graphs of a scenario, by their nodes.
+struct Graphs<'s> {
+    sites: &'s Sites,
+    known: BTreeMap<String, (Graph<String>, Verdict)>,
+}
+
+impl Graphs<'_> {
+    /// Whether what was done at a path is not done any more.
+    fn runs_again(&mut self, named: &Named<'_>, path: &str) -> bool {
+        let node = node_of(self.sites, path);
+        let is_request = node != path;
+        let is_inside = self.sites.above(node).iter().any(|above| above == named.node);
+        if node == named.node {
+            // What a node had asked for is returned to it, unless it is named itself.
+            let is_named = |at: &str| at == named.path || is_below(at, named.path) || is_below(named.path, at);
+            return named.is_anew || !is_request || (named.path != named.node && is_named(path));
+        }
+        if is_inside && named.is_anew {
+            return true;
+        }
+        let around = self.sites.above(named.node);
+        if !is_request && around.iter().any(|above| above == path) {
+            return true;
+        }
+        let firsts: Vec<String> = [named.node.to_owned()].into_iter().chain(around).collect();
+        let lasts: Vec<String> = [node.to_owned()].into_iter().chain(self.sites.above(node)).collect();
+        lasts.iter().any(|last| firsts.iter().any(|first| self.is_behind(first, last)))
+    }
+
+    /// Whether a token that comes of the first node may come to the other, or to what is made of it there.
+    fn is_behind(&mut self, first: &str, last: &str) -> bool {
+        let (from, to) = (Spot::of(first), Spot::of(last));
+        if first == last || (from.before, from.item) != (to.before, to.item) {
+            return false;
+        }
+        let Some((graph, verdict)) = self.graph_of(from.name) else { return false };
+        let at = |spot: &Spot<'_>| graph.nodes.iter().position(|node| node.id == spot.name);
+        let (Some(from_node), Some(to_node)) = (at(&from), at(&to)) else { return false };
+        let tag = |spot: &Spot<'_>, node: NodeIx| match spot.turns.is_empty() {
+            true => vec![1; verdict.chain[node].len()],
+            false => spot.turns.clone(),
+        };
+        let wanted = (to_node, tag(&to, to_node));
+        let mut seen = BTreeSet::new();
+        let mut left = VecDeque::from([(from_node, tag(&from, from_node))]);
+        while let Some((node, tag)) = left.pop_front() {
+            for (edge, ends) in graph.edges.iter().enumerate().filter(|(_, ends)| ends.from == node) {
+                let mut tag = tag[..kept(graph, verdict, edge)].to_vec();
+                let heads = match verdict.back[edge] {
+                    // Which head begins the next turn, and which one does not, is known from all that lead back.
+                    Some(of) => {
+                        *tag.last_mut().expect("a turn") += 1;
+                        verdict.loops[of].heads.iter().copied().collect()
+                    }
+                    None => vec![ends.to],
+                };
+                for head in heads {
+                    let mut tag = tag.clone();
+                    tag.resize(verdict.chain[head].len(), 1);
+                    let next = (head, tag);
+                    if next == wanted {
+                        return true;
+                    }
+                    if next.1.iter().all(|turn| *turn < TURNS) && seen.insert(next.clone()) {
+                        left.push_back(next);
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    fn graph_of(&mut self, name: &str) -> Option<&(Graph<String>, Verdict)> {
+        if !self.known.contains_key(name) {
+            let graph = self.sites.graph_of(name)?;
+            let verdict = judge(&graph).ok()?;
+            self.known.insert(name.to_owned(), (graph, verdict));
+        }
+        self.known.get(name)
+    }
+}
+
+/// Where a node stands: the graph under way, and the turns in it.
+struct Spot<'p> {
+    before: &'p str,
+    /// The item of `[..]` in which the graph is, and those around it.
+    item: &'p str,
+    name: &'p str,
+    turns: Vec<u64>,
+}
+
+impl<'p> Spot<'p> {
+    fn of(path: &'p str) -> Spot<'p> {
+        let (before, last) = path.rsplit_once('/').unwrap_or_default();
+        let (name, behind) = last.split_at(name_of(path).len());
+        let (item, turns) = behind.split_at(behind.rfind(']').map_or(0, |at| at + 1));
+        let turns = turns.trim_start_matches('#').split('.').filter_map(|turn| turn.parse().ok()).collect();
+        Spot { before, item, name, turns }
+    }
+}
+
+fn is_below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
