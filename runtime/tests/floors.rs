@@ -119,7 +119,7 @@ impl Named {
     }
 
     /// A path of another crate comes to be one inside of this file, which leads nowhere else.
-    fn from_root(&self, path: &[String]) -> Vec<String> {
+    fn in_crate(&self, path: &[String]) -> Vec<String> {
         let mut from = self.module.clone();
         for part in path {
             match part.as_str() {
@@ -144,7 +144,7 @@ impl Named {
     }
 
     fn name(&mut self, path: &[String], name: &syn::Ident, hands_on: bool) {
-        let path = self.from_root(path);
+        let path = self.in_crate(path);
         if hands_on {
             self.handed_on.push((name.to_string(), path.clone()));
         }
@@ -188,7 +188,7 @@ impl<'f> Visit<'f> for Named {
     fn visit_path(&mut self, path: &'f syn::Path) {
         let parts: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         if parts.len() > 1 {
-            self.used.push(self.from_root(&parts));
+            self.used.push(self.in_crate(&parts));
         }
         visit::visit_path(self, path);
     }

@@ -7,8 +7,9 @@ use super::disk::{Disk, at_once};
 use super::ledger::is_retry;
 use super::play::{Ended, Life};
 use super::scenario::ForkAt;
-use crate::engine::{Engine, ForkError, Outcome, Run, RunError};
+use crate::engine::{Engine, ForkError, Outcome, Run};
 use crate::event::EventKind;
+use crate::run_error::RunError;
 use crate::store::{RunHeader, RunKey, Store, StoreError, Stored};
 
 /// The id of the run that comes of so many forks, each of the one before it.
