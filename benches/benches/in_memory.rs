@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the macro makes a public function without any")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use graphweft_benches::in_memory;
+use graphweft_benches::in_memory::{self, Place};
 use graphweft_benches::measure::Contender;
 use graphweft_benches::peers::Peers;
 
@@ -12,9 +12,9 @@ fn all(criterion: &mut Criterion) {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let nobody = Peers::default();
     let works: [(&str, Vec<Contender<'_>>); 3] = [
-        ("chain of 100 nodes", in_memory::chain(&runtime, &nobody)),
-        ("fan-out to 100 and join", in_memory::fan_out(&runtime, &nobody)),
-        ("loop of 10,000 turns", in_memory::rounds(&runtime, &nobody)),
+        ("chain of 100 nodes", in_memory::chain(&runtime, Place::Main, &nobody)),
+        ("fan-out to 100 and join", in_memory::fan_out(&runtime, Place::Main, &nobody)),
+        ("loop of 10,000 turns", in_memory::rounds(&runtime, Place::Main, &nobody)),
     ];
     for (name, contenders) in works {
         let mut group = criterion.benchmark_group(name);

@@ -10,7 +10,11 @@ Measures graphweft against the same work written by hand, and prints a table.
   --only PART        in-memory, durable, resume, scale or compile; may be repeated
   --directory PATH   where files of runs are made: its file system is what is measured; the system's default
   --json PATH        where the figures go; target/speed.json in benches
-  --page PATH        a page whose part between `<!-- table -->` and `<!-- end of table -->` is to be the table";
+  --page PATH        a page whose part between `<!-- table -->` and `<!-- end of table -->` is to be the table
+  --table NAME       the name of that part, instead of `table`
+
+CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1 builds everything as servers are built, the other
+libraries too.";
 
 pub(crate) enum Wanted {
     Table(Arguments),
@@ -29,6 +33,7 @@ pub(crate) struct Arguments {
     pub(crate) directory: PathBuf,
     pub(crate) json: PathBuf,
     pub(crate) page: Option<PathBuf>,
+    pub(crate) table: String,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,6 +69,7 @@ impl Arguments {
             directory: std::env::temp_dir(),
             json: PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/target/speed.json")),
             page: None,
+            table: "table".to_owned(),
         };
         let mut given = given;
         while let Some(name) = given.next() {
@@ -79,6 +85,7 @@ impl Arguments {
                 "--directory" => arguments.directory = value()?.into(),
                 "--json" => arguments.json = value()?.into(),
                 "--page" => arguments.page = Some(value()?.into()),
+                "--table" => arguments.table = value()?,
                 "--child" => {
                     let (name, count) = (value()?, value()?.parse().map_err(|_| HELP.to_owned())?);
                     return Ok(Wanted::Child { name, count, directory: value()?.into() });

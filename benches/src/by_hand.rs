@@ -59,6 +59,21 @@ async fn turn(left: u64) -> Turn {
     }
 }
 
+fn turn_boxed(left: u64) -> BoxFuture<'static, Turn> {
+    Box::pin(turn(left))
+}
+
+/// Goes round so many times, through a function that is not known before.
+pub async fn rounds_of_boxes(mut left: u64) -> u64 {
+    let turn = black_box(turn_boxed as fn(u64) -> BoxFuture<'static, Turn>);
+    loop {
+        match turn(left).await {
+            Turn::Again(next) => left = next,
+            Turn::Done(end) => return end,
+        }
+    }
+}
+
 /// Goes round so many times.
 pub async fn rounds(mut left: u64) -> u64 {
     loop {

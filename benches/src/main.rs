@@ -31,7 +31,7 @@ fn main() {
     println!("{table}");
     write(&arguments.json, &format!("{:#}\n", report::json(&machine, &rows)));
     if let Some(page) = &arguments.page {
-        page::put(page, &table);
+        page::put(page, &arguments.table, &table);
     }
 }
 

@@ -3,9 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-const BEGIN: &str = "<!-- table -->";
-const END: &str = "<!-- end of table -->";
-
 /// What it was measured on.
 pub(crate) fn machine() -> String {
     let version = Command::new("rustc").arg("--version").output();
@@ -16,15 +13,16 @@ pub(crate) fn machine() -> String {
     format!("{cores} cores, {system}, {processor}, {}.", version.unwrap_or_else(|_| "rustc unknown".to_owned()))
 }
 
-/// Puts the table between the marks of a page.
-pub(crate) fn put(path: &Path, table: &str) {
+/// Puts a table between its marks on a page.
+pub(crate) fn put(path: &Path, name: &str, table: &str) {
+    let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- end of {name} -->"));
     let page = std::fs::read_to_string(path).unwrap_or_default();
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let parts = page.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(&end)?.1)));
     let Some((before, after)) = parts else {
-        eprintln!("{} has no `{BEGIN}` and `{END}`", path.display());
+        eprintln!("{} has no `{begin}` and `{end}`", path.display());
         std::process::exit(1);
     };
-    let page = format!("{before}{BEGIN}\n{table}{END}{after}");
+    let page = format!("{before}{begin}\n{table}{end}{after}");
     if let Err(error) = std::fs::write(path, page) {
         eprintln!("{} cannot be written: {error}", path.display());
         std::process::exit(1);
