@@ -91,12 +91,6 @@ pub enum AnswerError {
     /// The answer cannot be recorded.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Another process has taken the run over. Answer again.
-    #[error("run `{run}` was taken over by another process; retry")]
-    Moving {
-        /// The run.
-        run: String,
-    },
 }
 
 fn quoted(ids: &[String]) -> String {

@@ -35,9 +35,6 @@ pub enum RunError {
     /// the store works again.
     #[error("the run stopped because the store failed: {0}")]
     Store(#[from] StoreError),
-    /// Another process executes the run now.
-    #[error("another process has taken the run over")]
-    TakenOver,
     /// A record does not have the type that this version of the program expects. The run is not lost: a program that
     /// can read it resumes it.
     #[error("the run cannot be resumed: the record of `{path}` cannot be read: {}{message}", at_field(field))]
@@ -82,8 +79,8 @@ impl From<Halt> for RunError {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Store(error) => RunError::Store(error),
-            Halt::Fenced => RunError::TakenOver,
-            Halt::Parked | Halt::ShutDown => RunError::ShutDown,
+            // A handle follows a run that was taken over or unloaded, and nobody gets these two.
+            Halt::Fenced | Halt::Parked | Halt::ShutDown => RunError::ShutDown,
             Halt::MissingResources(missing) => RunError::MissingResources(missing),
             Halt::Unreadable { path, field, message } => RunError::RecordMismatch { path, field, message },
             Halt::NotRegistered { workflow } => RunError::NotRegistered { workflow },

@@ -11,7 +11,7 @@ use crate::chance::Chance;
 use crate::judge::{Judge, Scene, one_process_at_a_time};
 use crate::ledger::{self, Line, What};
 use crate::people::People;
-use crate::process::{DONE, Orders, Process, TAKEN_OVER, output, run_id, wait_for};
+use crate::process::{DONE, Orders, Process, output, run_id, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -76,7 +76,7 @@ pub(crate) struct Shared {
 }
 
 /// A process on another machine is believed to be dead when its lease is over. It may still be alive: what it then tries
-/// to record is refused, and it says that it was robbed.
+/// to record is refused, and its handle follows the run to the other process.
 pub(crate) fn a_process_that_outlives_its_lease_is_fenced(seed: u64, directory: &Path) -> Result<u64, String> {
     let lease = Duration::from_millis(400);
     let watcher = Watcher::new(directory);
@@ -99,8 +99,8 @@ pub(crate) fn a_process_that_outlives_its_lease_is_fenced(seed: u64, directory: 
     let at = ledger::read(directory).iter().position(|line| *line == taken_over).unwrap_or_default();
     first.signal("CONT");
     let code = first.end_within(PATIENCE)?;
-    if code != TAKEN_OVER {
-        return Err(format!("the first process ended with {code}, and was not told that its run was taken over"));
+    if code != DONE {
+        return Err(format!("the first process ended with {code}, and did not follow its run to the other process"));
     }
     if second.end_within(PATIENCE)? != DONE {
         return Err("the second process has not completed the run".to_owned());

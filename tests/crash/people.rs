@@ -1,11 +1,12 @@
-//! Those who answer and cancel, from a process that does not know the workflow, whether the one that asks lives or not.
+//! Those who answer and cancel, from a process that does not know the workflow. They cancel whether the process that asks
+//! lives or not; an answer is accepted as long as a living process has the run.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use graphweft::store::SqliteStore;
-use graphweft::{AnswerError, Engine, Event, EventKind, Question, json};
+use graphweft::{AnswerError, Engine, Event, EventKind, Question, RunError, json};
 
 use crate::chance::Chance;
 use crate::flows;
@@ -77,7 +78,7 @@ impl People {
         let answer = json!(flows::answer(question));
         match self.runtime.block_on(self.engine.answer(&run_id(run), question, answer)) {
             Ok(()) => Ok(true),
-            Err(AnswerError::AlreadyAnswered { .. }) => Ok(false),
+            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Run(RunError::NotRegistered { .. })) => Ok(false),
             Err(error) => Err(format!("`{question}` cannot be answered: {error}")),
         }
     }

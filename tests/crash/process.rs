@@ -39,7 +39,6 @@ pub(crate) struct Orders {
 /// What a process that ends by itself says.
 pub(crate) const DONE: i32 = 0;
 pub(crate) const LEFT: i32 = 41;
-pub(crate) const TAKEN_OVER: i32 = 42;
 pub(crate) const NO_ROOM: i32 = 44;
 const BROKEN: i32 = 43;
 
@@ -132,15 +131,13 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
             }
         });
     }
-    let mut code = DONE;
     for end in ends.join_all().await {
         match end {
             Ok(()) => {}
-            Err(Failed::Stopped(RunError::TakenOver)) => code = TAKEN_OVER,
             Err(other) => return broken(orders, &format!("{other:?}")),
         }
     }
-    code
+    DONE
 }
 
 /// How a run went where it should not have.
@@ -148,6 +145,7 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
 enum Failed {
     #[expect(dead_code, reason = "it is shown")]
     Ended(String),
+    #[expect(dead_code, reason = "it is shown")]
     Stopped(RunError),
 }
 

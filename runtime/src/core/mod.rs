@@ -36,6 +36,7 @@ mod state_map;
 mod task;
 mod task_id;
 mod token;
+mod values;
 
 #[cfg(test)]
 mod tests;

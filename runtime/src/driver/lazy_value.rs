@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    fn read_token(&self, token: Token) -> Result<Token, Halt> {
+    pub(super) fn read_token(&self, token: Token) -> Result<Token, Halt> {
         let Token { value, hand } = token;
         let recorded = match value.downcast::<Recorded>() {
             Ok(recorded) => *recorded,

@@ -20,7 +20,7 @@ pub(crate) use catch::caught;
 pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 #[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
-pub(crate) use run::{Ending, Job, Part};
+pub(crate) use run::{Ending, Job, Part, Prepared};
 
 #[cfg(test)]
 mod tests;

@@ -36,7 +36,7 @@ impl Driver {
         // What could be woken by something else would be cut off in the middle of that.
         let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all() && journal.desk.are_idle());
         let leaves = is_unwanted && may_leave;
-        if !journal.rest(journal.desk.next_timer(), leaves, || pulse.generation() == generation) {
+        if !journal.rest(journal.desk.next_timer(), || pulse.generation() == generation) {
             return;
         }
         if is_unwanted {

@@ -90,6 +90,16 @@ impl Driver {
         }
     }
 
+    /// Makes values of the records that something under way needs. One that cannot be read is an error here, before any node
+    /// has run.
+    pub(super) fn read_values(&mut self) -> Result<(), Halt> {
+        let nothing = Run::new(Arc::clone(&self.executable.program), 0, false, Map::new(), None);
+        let mut run = std::mem::replace(&mut self.run, nothing);
+        let read = run.replace_values(|token| self.read_token(token));
+        self.run = run;
+        read
+    }
+
     fn restore_request(&self, node: usize, stored: Stored) -> Result<(), Halt> {
         let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return Ok(()) };
         if !journal.desk.can_restore(&stored.record, &stored.record.path[..node]) {

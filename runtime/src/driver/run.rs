@@ -160,28 +160,27 @@ impl Job {
         let history = std::mem::take(&mut self.history);
         // Boxed: the future is moved before it begins, and has room for one driver and not for two.
         let mut driver = Box::new(self.driver());
-        match caught(|| (driver.definition.start)(input)) {
-            Ok(started) if history.is_empty() => driver.report(Report::Begin(started), None),
-            Ok(started) => {
-                let resumed = caught(|| driver.replay(started, history).map(|values| driver.resume(values)));
-                match resumed {
-                    Ok(Ok(())) => {}
-                    Ok(Err(halt)) => driver.halt = Some(halt),
-                    Err(fault) => driver.halt = Some(Halt::broken(&driver.definition.name, &fault)),
-                }
+        if let Err(halt) = driver.begin_run(input, history) {
+            driver.halt = Some(halt);
+        }
+        Prepared(driver).run().await
+    }
+
+    /// Folds what is recorded of the run and reads the values that it needs next. Runs no node and records nothing.
+    ///
+    /// # Errors
+    /// Why the run cannot be resumed by this program.
+    pub(crate) fn prepare(mut self, input: BoxValue) -> Result<Prepared, Halt> {
+        let history = std::mem::take(&mut self.history);
+        let mut driver = Box::new(self.driver());
+        match driver.begin_run(input, history) {
+            Ok(()) => Ok(Prepared(driver)),
+            Err(halt) => {
+                // The values of the user may panic when they are dropped.
+                let _refused_already = caught(|| drop(driver));
+                Err(halt)
             }
-            Err(fault) => driver.failed = Some(fault),
         }
-        let ending = driver.go().await;
-        let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
-        // Whatever a destructor says now, the run has ended as it has.
-        let _ended_already = caught(|| drop(driver));
-        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
-        // elsewhere.
-        if let Some(shared) = shared {
-            shared.until_alone().await;
-        }
-        ending
     }
 
     /// Its driver, before anything has happened.
@@ -236,6 +235,31 @@ impl Job {
     }
 }
 
+/// A run that is ready to be driven, with its records folded. Dropping it leaves no trace.
+pub(crate) struct Prepared(Box<Driver>);
+
+impl Prepared {
+    /// Drives the run to its end; see [`Job::run`].
+    pub(crate) async fn run(self) -> Ending {
+        let Prepared(mut driver) = self;
+        let ending = driver.go().await;
+        let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
+        // Whatever a destructor says now, the run has ended as it has.
+        let _ended_already = caught(|| drop(driver));
+        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
+        // elsewhere.
+        if let Some(shared) = shared {
+            shared.until_alone().await;
+        }
+        ending
+    }
+
+    /// Drops it, with all that it has read.
+    pub(crate) fn discard(self) {
+        let _checked_already = caught(|| drop(self));
+    }
+}
+
 async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
     match journal.flush().await {
         Ok(()) => ending,
@@ -248,6 +272,27 @@ fn failure(definition: &Definition, fault: Fault) -> Failure {
 }
 
 impl Driver {
+    /// Begins the run, or folds what is recorded of it.
+    fn begin_run(&mut self, input: BoxValue, history: Vec<Stored>) -> Result<(), Halt> {
+        let started = match caught(|| (self.definition.start)(input)) {
+            Ok(started) => started,
+            Err(fault) => {
+                self.failed = Some(fault);
+                return Ok(());
+            }
+        };
+        if history.is_empty() {
+            self.report(Report::Begin(started), None);
+            return Ok(());
+        }
+        let resumed = caught(|| {
+            let values = self.replay(started, history)?;
+            self.resume(values);
+            self.read_values()
+        });
+        resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)))
+    }
+
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
     /// run fails, and says so.
     async fn go(&mut self) -> Ending {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value as Json;
 
+use super::live::Live;
 use super::{Engine, Halt};
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
@@ -26,25 +27,23 @@ impl Engine {
     /// answer.
     pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
         let answer = answer.into();
-        if let Some(live) = self.0.runs.get(run) {
-            let journal = &live.journal;
-            let id = journal.desk.take_answer(run, question, &answer)?;
-            if !journal.push_answer(id.clone(), answer.clone()) {
-                return Err(AnswerError::Withdrawn { run: run.to_owned(), question: id });
-            }
-            return match journal.flush().await {
-                Ok(()) if journal.was_late(&id) => {
-                    Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id })
-                }
-                Ok(()) => Ok(()),
-                Err(Halt::Store(error)) => Err(AnswerError::Store(error)),
-                Err(_) => Err(AnswerError::Moving { run: run.to_owned() }),
-            };
-        }
         loop {
+            if let Some(live) = self.0.runs.get(run) {
+                match answer_live(&live, question, &answer).await {
+                    Ok(answered) => return answered,
+                    Err(halt) => {
+                        Engine::until_gone(&live).await;
+                        match halt {
+                            Some(Halt::Store(error)) => return Err(AnswerError::Store(error)),
+                            // The run is on its way out of this process, which is no reason to refuse its answer.
+                            _ => continue,
+                        }
+                    }
+                }
+            }
             let header = self.0.store.header(run).await?;
             let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
-            if let Some(halt) = self.why_blocked(&header) {
+            if let Some(halt) = self.obstacle(&header).await? {
                 return Err(RunError::from(halt).into());
             }
             let questions = self.asked(header.key).await?;
@@ -66,50 +65,69 @@ impl Engine {
     /// # Errors
     /// If the request cannot be recorded.
     pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
-        if let Some(live) = self.0.runs.get(run) {
-            // Who waits for its end waits on.
-            live.journal.set_progress(Progress::Running);
-            live.journal.cancel.cancel();
-            return Ok(());
-        }
-        while let Some(header) = self.0.store.header(run).await? {
-            let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
-            if header.status.is_over() {
-                break;
+        loop {
+            if let Some(live) = self.0.runs.get(run) {
+                // A caller that waits for the end of the run continues to wait.
+                live.journal.set_progress(Progress::Running);
+                live.journal.push_cancel();
+                let Err(halt) = live.journal.flush().await else { return Ok(()) };
+                // The run is on its way out of this process.
+                Engine::until_gone(&live).await;
+                match halt {
+                    Halt::Store(error) => return Err(error),
+                    _ => continue,
+                }
             }
+            let Some(header) = self.0.store.header(run).await?.filter(|header| !header.status.is_over()) else {
+                return Ok(());
+            };
+            if self.obstacle(&header).await?.is_some() {
+                if self.end_cancelled(&header).await? {
+                    return Ok(());
+                }
+                continue;
+            }
+            let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
             if self.add(&header, record).await? {
                 self.adopt(&header).await;
-                return self.end_cancelled(run).await;
+                return Ok(());
             }
         }
-        Ok(())
     }
 
-    /// Ends a cancelled run that this program cannot resume and that no other process has: that takes no graph.
-    async fn end_cancelled(&self, run: &str) -> Result<(), StoreError> {
-        while let Some(header) = self.0.store.header(run).await? {
-            let is_blocked = self.why_blocked(&header).is_some() || self.is_abandoned(&header).await?;
-            let header = self.0.store.header(run).await?.filter(|_| is_blocked);
-            let Some(header) = header.filter(|header| !header.status.is_over() && header.owner.is_none()) else {
-                break;
-            };
-            let append = Append {
-                run: header.key,
-                at: header.records,
-                time: self.0.env.clock.now(),
-                records: Arc::new(vec![Record { path: header.workflow.clone(), kind: EventKind::RunCancelled }]),
-                header: HeaderChange { status: Some((RunStatus::Cancelled, None)), ..HeaderChange::default() },
-            };
-            if self.0.store.append(append).await? == Appended::Done {
-                break;
-            }
+    /// Ends a run that no living engine has and that this program cannot resume: that takes no graph. `false`: another
+    /// engine was faster; look again.
+    async fn end_cancelled(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        let record = |kind| Record { path: header.workflow.clone(), kind };
+        let mut records = vec![record(EventKind::CancelRequested), record(EventKind::RunCancelled)];
+        if header.owner.is_some() {
+            // Its owner is dead, or only believed to be: then what it still appends is refused.
+            records.insert(0, record(EventKind::RunResumed { owner: self.owner().await?.0 }));
         }
-        Ok(())
+        let append = Append {
+            run: header.key,
+            at: header.records,
+            time: self.0.env.clock.now(),
+            records: Arc::new(records),
+            header: HeaderChange {
+                status: Some((RunStatus::Cancelled, None)),
+                owner: Some(None),
+                ..HeaderChange::default()
+            },
+        };
+        let is_done = self.0.store.append(append).await? == Appended::Done;
+        if is_done {
+            self.halted().remove(&header.key);
+        }
+        Ok(is_done)
     }
 
     /// A run that is to go on goes on here, where this engine knows its workflow and nobody alive drives it. What keeps
     /// it from that keeps nobody from having answered: whoever waits for the run is told.
     async fn adopt(&self, header: &RunHeader) {
+        if self.0.runs.is_closed() {
+            return;
+        }
         self.keep();
         if !self.0.workflows.contains_key(&header.workflow) {
             return;
@@ -125,7 +143,9 @@ impl Engine {
                 }
                 for header in claimed.runs {
                     let id = header.id.clone();
-                    if let Err(halt) = self.resume(header).await {
+                    if let Err(halt) = self.resume(header).await
+                        && halt != Halt::Fenced
+                    {
                         let error = RunError::from(halt);
                         tracing::error!(run = id, %error, "an answered run cannot be resumed here");
                     }
@@ -150,4 +170,28 @@ impl Engine {
         };
         Ok(self.0.store.append(append).await? == Appended::Done)
     }
+}
+
+/// Answers a question of a run that is driven here.
+///
+/// # Errors
+/// Where the run leaves this process: why, if that is known already. What its questions are says nothing then.
+async fn answer_live(live: &Live, question: &str, answer: &Json) -> Result<Result<(), AnswerError>, Option<Halt>> {
+    let (journal, run) = (&live.journal, live.journal.run_id.as_str());
+    let unless_leaving = |error| match journal.halted() {
+        None if !journal.is_stopped() => Ok(Err(error)),
+        halt => Err(halt),
+    };
+    let id = match journal.desk.take_answer(run, question, answer) {
+        Ok(id) => id,
+        Err(error) => return unless_leaving(error),
+    };
+    if !journal.push_answer(id.clone(), answer.clone()) {
+        return unless_leaving(AnswerError::Withdrawn { run: run.to_owned(), question: id });
+    }
+    journal.flush().await.map_err(Some)?;
+    if journal.was_late(&id) {
+        return Ok(Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id }));
+    }
+    Ok(Ok(()))
 }

@@ -209,8 +209,7 @@ impl EngineBuilder {
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),
-            blocked: Mutex::default(),
-            stopped: Mutex::default(),
+            halted: Mutex::default(),
         })))
     }
 }

@@ -51,12 +51,14 @@ impl Engine {
             }
         }
         for damaged in claimed.damaged {
-            self.blocked().insert(damaged.key, Halt::Store(damaged.error.clone()));
+            self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
             tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot be resumed");
         }
         for header in claimed.runs {
             let id = header.id.clone();
-            if let Err(halt) = self.resume(header).await {
+            if let Err(halt) = self.resume(header).await
+                && halt != Halt::Fenced
+            {
                 let error = RunError::from(halt);
                 tracing::error!(run = id, %error, "a run cannot be resumed here");
             }

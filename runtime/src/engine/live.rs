@@ -1,18 +1,19 @@
 //! Runs that are under way in this process.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
-use crate::driver::{Ending, Job, Part};
+use crate::driver::{Ending, Job, Part, Prepared};
 use crate::engine::Halt;
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::shared::{Journal, Progress, Shared};
-use crate::store::{RunHeader, RunKey, Stored};
+use crate::store::{Owner, RunHeader, RunKey, Stored};
 use crate::table::{BoxValue, Definition};
 
 /// A run that is driven here.
@@ -146,34 +147,33 @@ impl Engine {
         }
     }
 
-    /// Drives a run from here on, in a task of its own.
-    pub(crate) fn launch(
+    /// Makes all that a run needs to be driven here. Nothing of it runs, and nothing is recorded.
+    ///
+    /// # Errors
+    /// Why this program cannot resume it.
+    pub(super) fn make_ready(
         &self,
-        reservation: Reservation,
         header: &RunHeader,
         definition: &Arc<Definition>,
         start: Beginning,
-    ) -> Result<Arc<Live>, Halt> {
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
-        let Some(owner) = self.0.owner.get() else { return Err(Halt::ShutDown) };
-        let journal = Arc::new(Journal::new(header, *owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
+        owner: Owner,
+    ) -> Result<ReadyRun, Halt> {
+        let journal = Arc::new(Journal::new(header, owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
         // Who looks for its questions finds them from the first moment on.
         journal.desk.restore_questions(&start.history);
-        if !start.history.is_empty() {
+        let is_new = start.history.is_empty();
+        if !is_new {
             journal.desk.folds();
         }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
+        if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
+            // It could not be resumed here, so it stays in memory whatever it waits for.
+            shared.pulse.once_only(true);
+        }
         if let Some((before, graph)) = start.new_graph {
             journal.push(header.workflow.clone(), EventKind::GraphChanged { from: before, to: graph.0 });
             journal.change_graph(graph);
         }
-        let live = Arc::new(Live { journal: Arc::clone(&journal), input: start.recorded, end: Mutex::new(None) });
-        let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.entry(header.workflow.clone()).or_insert_with(|| Arc::clone(definition));
-        drop(started);
-        self.0.runs.add(&header.id, &live)?;
-        self.stopped().remove(&header.id);
-        drop(reservation);
         let job = Job {
             definition: Arc::clone(definition),
             shared,
@@ -182,17 +182,75 @@ impl Engine {
             part: Part::Whole,
             history: start.history,
         };
-        // Where the runtime is shut down, whatever the task has come to, this is dropped.
-        let guard = Dropped { journal: Some(journal), engine: self.clone(), id: header.id.clone() };
-        let driven = Arc::clone(&live);
+        let drive =
+            if is_new { Drive::New(Box::new(job), start.input) } else { Drive::Resumed(job.prepare(start.input)?) };
+        Ok(ReadyRun { definition: Arc::clone(definition), journal, input: start.recorded, drive })
+    }
+
+    /// Drives a run from here on, in a task of its own.
+    pub(super) fn launch(&self, reservation: Reservation, ready: ReadyRun) -> Result<Arc<Live>, Halt> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
+        let (live, driven) = self.admit(reservation, ready)?;
+        runtime.spawn(driven.run());
+        Ok(live)
+    }
+
+    /// Enters a run into the table of those that are driven here.
+    fn admit(&self, reservation: Reservation, ready: ReadyRun) -> Result<(Arc<Live>, Driven), Halt> {
+        let ReadyRun { definition, journal, input, drive } = ready;
+        let live = Arc::new(Live { journal: Arc::clone(&journal), input, end: Mutex::new(None) });
+        self.0.runs.add(&journal.run_id, &live)?;
+        self.halted().remove(&journal.key);
+        drop(reservation);
+        let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.entry(journal.workflow.clone()).or_insert(definition);
+        drop(started);
         if self.0.store.is_shared() {
             self.keep();
         }
-        runtime.spawn(async move {
-            let ending = job.run(start.input).await;
-            guard.over(&driven, ending);
-        });
-        Ok(live)
+        // Where the runtime is shut down, whatever the task has come to, this is dropped.
+        let guard = Dropped { journal: Some(journal), engine: self.clone() };
+        Ok((Arc::clone(&live), Driven { live, drive, guard }))
+    }
+}
+
+/// A run that is ready to be driven. Dropping it leaves no trace.
+pub(super) struct ReadyRun {
+    definition: Arc<Definition>,
+    journal: Arc<Journal>,
+    input: Arc<Json>,
+    drive: Drive,
+}
+
+impl ReadyRun {
+    /// Drops it, with the values of the user that it has read.
+    pub(super) fn discard(self) {
+        if let Drive::Resumed(prepared) = self.drive {
+            prepared.discard();
+        }
+    }
+}
+
+enum Drive {
+    New(Box<Job>, BoxValue),
+    Resumed(Prepared),
+}
+
+/// A run in the table, with what drives it.
+struct Driven {
+    live: Arc<Live>,
+    drive: Drive,
+    guard: Dropped,
+}
+
+impl Driven {
+    async fn run(self) {
+        let Driven { live, drive, guard } = self;
+        let ending = match drive {
+            Drive::New(job, input) => job.run(input).await,
+            Drive::Resumed(prepared) => prepared.run().await,
+        };
+        guard.over(&live, ending);
     }
 }
 
@@ -209,7 +267,6 @@ pub(crate) struct Beginning {
 struct Dropped {
     journal: Option<Arc<Journal>>,
     engine: Engine,
-    id: String,
 }
 
 impl Dropped {
@@ -219,19 +276,10 @@ impl Dropped {
             Ending::Completed(output) => End::Completed(Some(output)),
             Ending::Failed(failure) => End::Failed(failure),
             Ending::Cancelled => End::Cancelled,
-            Ending::Halted(halt) => {
-                self.engine.0.runs.remove(&self.id);
-                match &halt {
-                    Halt::Parked => self.engine.keep(),
-                    Halt::Store(_) => _ = self.engine.stopped().insert(self.id.clone(), halt.clone()),
-                    halt if halt.is_of_program() => self.engine.block(journal.key, &self.id, halt),
-                    _ => {}
-                }
-                return journal.gone(halt);
-            }
+            Ending::Halted(halt) => return self.engine.halt(&journal, halt),
         };
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        self.engine.0.runs.remove(&self.id);
+        self.engine.0.runs.remove(&journal.run_id);
         journal.set_progress(Progress::Over);
     }
 }
@@ -239,8 +287,40 @@ impl Dropped {
 impl Drop for Dropped {
     fn drop(&mut self) {
         if let Some(journal) = self.journal.take() {
-            self.engine.0.runs.remove(&self.id);
-            journal.gone(Halt::ShutDown);
+            self.engine.halt(&journal, Halt::ShutDown);
         }
+    }
+}
+
+impl Engine {
+    /// A run is no longer driven here, and has not ended.
+    fn halt(&self, journal: &Journal, halt: Halt) {
+        // Whatever stopped its journal did so first.
+        let halt = journal.halted().unwrap_or(halt);
+        match &halt {
+            Halt::Parked | Halt::Fenced => {}
+            halt => _ = self.halted().insert(journal.key, halt.clone()),
+        }
+        let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
+        self.0.runs.remove(&journal.run_id);
+        journal.gone(halt);
+        if is_of_program {
+            self.release_later(&journal.run_id);
+        }
+        if is_parked {
+            // An answer may have come since it was recorded that the run waits: then the run is not suspended any more.
+            if !journal.is_at_rest() {
+                self.0.lost_claim.store(true, Ordering::Release);
+            }
+            self.keep();
+        }
+    }
+
+    /// Waits until a run that is being stopped here is gone from the table.
+    pub(super) async fn until_gone(live: &Live) {
+        let mut progress = live.journal.progress();
+        let is_gone = |now: &Progress| matches!(now, Progress::Over | Progress::Halted);
+        // An error says that the run is gone altogether.
+        let _ = progress.wait_for(is_gone).await;
     }
 }

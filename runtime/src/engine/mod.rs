@@ -10,6 +10,7 @@ mod keeper;
 mod list;
 mod live;
 mod recover;
+mod resumable;
 mod retry;
 mod run;
 mod shutdown;
@@ -40,7 +41,7 @@ pub use start::Start;
 pub(crate) use crate::halt::Halt;
 use crate::node::Payload;
 use crate::shared::Env;
-use crate::store::{Owner, RunHeader, RunKey, Store, StoreError};
+use crate::store::{Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
 use crate::workflow::{Flow, Workflow};
 use live::Runs;
@@ -67,11 +68,9 @@ pub(crate) struct Inner {
     /// Whether a claim has failed, and may have been carried out all the same: then runs are this engine's, and nobody
     /// knows which.
     lost_claim: AtomicBool,
-    /// Runs that this program cannot resume, and why: everybody who asks gets this, and nobody tries again before
-    /// [`Engine::recover`].
-    blocked: Mutex<BTreeMap<RunKey, Halt>>,
-    /// Runs that the store has stopped, by id, and how. They are still this engine's, whatever they wait for.
-    stopped: Mutex<BTreeMap<String, Halt>>,
+    /// Runs that were under way here, or were to be, and are not, and why: the store has failed, the runtime is gone, or this
+    /// program cannot resume them. They are not claimed before [`Engine::recover`].
+    halted: Mutex<BTreeMap<RunKey, Halt>>,
 }
 
 impl Drop for Inner {
@@ -150,18 +149,8 @@ impl Engine {
         self.0.workflows.keys().map(String::as_str)
     }
 
-    fn blocked(&self) -> MutexGuard<'_, BTreeMap<RunKey, Halt>> {
-        self.0.blocked.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Why this program cannot resume a run, if it has tried and no other process has the run now.
-    fn why_blocked(&self, header: &RunHeader) -> Option<Halt> {
-        let is_elsewhere = header.owner.is_some() && header.owner != self.0.owner.get().copied();
-        if is_elsewhere || header.status.is_over() { None } else { self.blocked().get(&header.key).cloned() }
-    }
-
-    fn stopped(&self) -> MutexGuard<'_, BTreeMap<String, Halt>> {
-        self.0.stopped.lock().unwrap_or_else(PoisonError::into_inner)
+    fn halted(&self) -> MutexGuard<'_, BTreeMap<RunKey, Halt>> {
+        self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A workflow that this engine has met.

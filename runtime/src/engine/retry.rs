@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::history::Deriver;
-use super::live::Found;
+use super::live::{Found, ReadyRun, Reservation};
 use super::{Engine, Run};
 use crate::event::{Event, EventKind};
 use crate::run_error::RunError;
@@ -166,46 +166,71 @@ impl Retry {
         };
         let header = engine.0.store.header(&run).await?;
         let header = header.ok_or_else(|| RetryError::UnknownRun { run: run.clone() })?;
-        let definition = engine.0.workflows.get(&header.workflow).cloned().ok_or_else(|| not_registered(&header))?;
         match header.status {
             RunStatus::Failed | RunStatus::Cancelled => {}
             RunStatus::Completed => {
                 let (state, help) = ("has completed", "`engine.fork(..)` starts a new run from one of its events");
                 return Err(RetryError::NotFailed { run, state, help });
             }
-            _ => return Err(goes_on(&run)),
+            _ => {
+                return Err(match engine.obstacle(&header).await? {
+                    Some(halt) => RunError::from(halt).into(),
+                    None => goes_on(&run),
+                });
+            }
         }
-        let history = engine.0.store.read(header.key, 0, usize::MAX).await?;
+        let definition = engine.0.workflows.get(&header.workflow).cloned().ok_or_else(|| not_registered(&header))?;
+        if engine.0.runs.is_closed() {
+            return Err(RunError::ShutDown.into());
+        }
+        let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
         for path in from_nodes.iter().chain(&rerun) {
             if !history.iter().any(|stored| stored.record.path == *path) {
                 return Err(RetryError::UnknownPath { run, path: path.clone() });
             }
         }
-        let voids = engine.voids(&header, &definition, history, &from_nodes, &rerun).await.map_err(RunError::from)?;
+        let voids = engine.voids(&header, &definition, history.clone(), &from_nodes, &rerun).await;
+        let voids = voids.map_err(RunError::from)?;
         let owner = engine.owner().await?;
+        let retried =
+            Record { path: header.workflow.clone(), kind: EventKind::RunRetried { voids, from_nodes, rerun } };
+        let now = engine.0.env.clock.now();
+        history.push(Stored { seq: header.records, time: now, record: retried.clone() });
+        // All that can be refused is refused before the retry is recorded.
+        let again =
+            RunHeader { records: header.records + 1, status: RunStatus::Running, owner: Some(owner), ..header.clone() };
+        let past = engine.past(&again, &definition, history).await.map_err(RunError::from)?;
+        let beginning = past.begin(&definition).map_err(RunError::from)?;
+        let ready = engine.make_ready(&again, &definition, beginning, owner).map_err(RunError::from)?;
         let append = Append {
             run: header.key,
             at: header.records,
-            time: engine.0.env.clock.now(),
-            records: Arc::new(vec![Record {
-                path: header.workflow.clone(),
-                kind: EventKind::RunRetried { voids, from_nodes, rerun },
-            }]),
+            time: now,
+            records: Arc::new(vec![retried]),
             header: HeaderChange {
                 status: Some((RunStatus::Running, None)),
                 owner: Some(Some(owner)),
                 ..HeaderChange::default()
             },
         };
-        if engine.0.store.append(append).await? == Appended::Conflict {
-            return Err(goes_on(&run));
+        let appended = engine.0.store.append(append).await;
+        if appended != Ok(Appended::Done) {
+            ready.discard();
+            return Err(appended.map_or_else(RetryError::Store, |_| goes_on(&run)));
         }
-        let live = engine.begin_again(reservation, &header, &definition).await;
-        match live {
-            Ok(live) => Ok(Run::of_live(&engine, live)),
+        engine.launched(reservation, ready, &header.id).await.map_err(RetryError::Run)
+    }
+}
+
+impl Engine {
+    /// Drives a run that has just been retried or forked.
+    async fn launched(&self, reservation: Reservation, ready: ReadyRun, id: &str) -> Result<Run<Json>, RunError> {
+        match self.launch(reservation, ready) {
+            Ok(live) => Ok(Run::of_live(self, live)),
+            // The engine was shut down meanwhile, so that the next one resumes the run.
             Err(halt) => {
-                engine.give_up(&header).await;
-                Err(RunError::from(halt).into())
+                self.release(id).await;
+                Err(halt.into())
             }
         }
     }
@@ -268,6 +293,9 @@ impl Fork {
         if at == 0 || at > records {
             return Err(ForkError::NoSuchEvent { run, before: at, records });
         }
+        if engine.0.runs.is_closed() {
+            return Err(RunError::ShutDown.into());
+        }
         // What the old run has ended with, or was about to, is what is to happen otherwise.
         let voids = match end_of(&history, at) {
             OldEnd::Voided(voids) => voids.to_vec(),
@@ -277,11 +305,17 @@ impl Fork {
         };
         let voids: Vec<Range<u64>> = voids.into_iter().filter(|void| void.start < at).collect();
         let voids: Vec<Range<u64>> = voids.into_iter().map(|void| void.start..void.end.min(at)).collect();
-        let taken = usize::try_from(at).unwrap_or(usize::MAX);
-        let mut records: Vec<Record> = history.into_iter().take(taken).map(|stored| stored.record).collect();
+        let mut history = history;
+        history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         // Also without any: time limits begin anew.
         let kind = EventKind::RunRetried { voids, from_nodes: Vec::new(), rerun: Vec::new() };
-        records.push(Record { path: old.workflow.clone(), kind });
+        let forked = Record { path: old.workflow.clone(), kind };
+        let now = engine.0.env.clock.now();
+        history.push(Stored { seq: at, time: now, record: forked });
+        let records = history.iter().map(|stored| stored.record.clone()).collect();
+        // All that can be refused is refused before the new run is there.
+        let past = engine.past(&old, &definition, history).await.map_err(RunError::from)?;
+        engine.check_past(&old, &definition, past.clone()).map_err(RunError::from)?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.reserve(&id) {
             Found::Free(reservation) => reservation,
@@ -291,23 +325,25 @@ impl Fork {
             Some(body) => Arc::new((old.graph, body)),
             None => engine.graph_of(&definition),
         };
+        let owner = engine.owner().await?;
         let new = NewRun {
             id: id.clone(),
             workflow: old.workflow.clone(),
-            owner: Some(engine.owner().await?),
+            owner: Some(owner),
             graph,
             forked_from: Some((run, at)),
-            time: engine.0.env.clock.now(),
+            time: now,
             records,
         };
         let header = match engine.0.store.create(new).await? {
             Created::New(header) => header,
             Created::Existing(_) => return Err(ForkError::IdTaken { id }),
         };
-        match engine.begin_again(reservation, &header, &definition).await {
-            Ok(live) => Ok(Run::of_live(&engine, live)),
+        let ready = past.begin(&definition).and_then(|start| engine.make_ready(&header, &definition, start, owner));
+        match ready {
+            Ok(ready) => engine.launched(reservation, ready, &id).await.map_err(ForkError::Run),
             Err(halt) => {
-                engine.give_up(&header).await;
+                engine.release(&id).await;
                 Err(RunError::from(halt).into())
             }
         }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 
 use super::events::LOOK;
 use super::history::effective;
 use super::live::{End, Live};
-use super::{Engine, Events, Halt};
+use super::{Engine, Events};
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::Payload;
@@ -116,10 +116,15 @@ impl<T> Run<T> {
         self.engine.answer(&self.id, question, answer).await
     }
 
-    /// The run in this process, where it is there: the one of this handle, or one that went on since.
+    /// The run in this process, if it is driven here now, whichever handle or retry that is of.
     fn live(&self) -> Option<Arc<Live>> {
-        let own = self.live.as_ref().filter(|live| !matches!(*live.journal.progress().borrow(), Progress::Halted(_)));
-        own.cloned().or_else(|| self.engine.0.runs.get(&self.id))
+        self.engine.0.runs.get(&self.id)
+    }
+
+    /// How the run has ended in this process, by the run as it was when the handle was made.
+    fn own_end(&self) -> Option<MutexGuard<'_, Option<End>>> {
+        let live = self.live.as_ref()?;
+        Some(live.end.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -127,25 +132,33 @@ impl<T: Payload> Run<T> {
     /// Waits until the run has ended, or until it cannot make progress without an answer. Cancel safe. It may be called
     /// again: the first call after the end returns the output itself, later calls read it from its record.
     ///
+    /// A handle follows its run: through retries, and to other processes.
+    ///
     /// # Errors
-    /// [`RunError`] if the run stopped in this process before it ended (it is not lost), and
-    /// [`RunError::OutputMismatch`] if the recorded output is not a `T`.
+    /// [`RunError`] if the run stopped in this process before it ended, or if no living process has it and this one cannot
+    /// resume it (it is not lost), and [`RunError::OutputMismatch`] if the recorded output is not a `T`.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
+        // How many records the run had when it was found that this program can resume it.
+        let mut checked = None;
         loop {
-            let outcome = match self.live() {
-                Some(live) => self.outcome_of_live(&live).await?,
-                None => match &self.live {
-                    // What stopped it here is what its holder has to know, unless it only left the memory.
-                    Some(live) => match live.journal.halted() {
-                        Some(Halt::Parked) | None => self.outcome_of_record().await?,
-                        Some(halt) => return Err(halt.into()),
-                    },
-                    None => self.outcome_of_record().await?,
-                },
+            if let Some(live) = self.live() {
+                if let Some(outcome) = self.outcome_of_live(&live).await? {
+                    return Ok(outcome);
+                }
+                continue;
+            }
+            // A run that has completed is never retried.
+            let output = match self.own_end().as_deref_mut() {
+                Some(Some(End::Completed(output))) => take(output),
+                _ => None,
             };
-            if let Some(outcome) = outcome {
+            if let Some(output) = output {
+                return Ok(Outcome::Completed(output));
+            }
+            if let Some(outcome) = self.outcome_of_record(&mut checked).await? {
                 return Ok(outcome);
             }
+            tokio::time::sleep(LOOK).await;
         }
     }
 
@@ -164,8 +177,7 @@ impl<T: Payload> Run<T> {
                 }
                 Ok(Some(Outcome::Waiting(open)))
             }
-            Progress::Halted(Halt::Parked) => Ok(None),
-            Progress::Halted(halt) => Err(halt.into()),
+            Progress::Halted => Ok(None),
             Progress::Running | Progress::Over => {
                 let taken = match &mut *live.end.lock().unwrap_or_else(PoisonError::into_inner) {
                     Some(End::Completed(output)) => take(output),
@@ -173,51 +185,48 @@ impl<T: Payload> Run<T> {
                     Some(End::Cancelled) => return Ok(Some(Outcome::Cancelled)),
                     None => None,
                 };
-                match taken {
-                    Some(output) => Ok(Some(Outcome::Completed(output))),
-                    None => self.outcome_of_record().await,
-                }
+                Ok(taken.map(Outcome::Completed))
             }
         }
     }
 
-    async fn outcome_of_record(&self) -> Result<Option<Outcome<T>>, RunError> {
-        let store = &self.engine.0.store;
-        let header = store.header(&self.id).await?.ok_or(RunError::NotFound)?;
-        if let Some(halt) = self.engine.why_blocked(&header) {
-            return Err(halt.into());
+    /// `None` where the run continues, and has not ended.
+    async fn outcome_of_record(&self, checked: &mut Option<u64>) -> Result<Option<Outcome<T>>, RunError> {
+        let (engine, store) = (&self.engine, &self.engine.0.store);
+        let Some(header) = store.header(&self.id).await? else {
+            // The store has forgotten it since.
+            return match self.own_end().as_deref() {
+                Some(Some(End::Failed(failure))) => Ok(Some(Outcome::Failed(failure.clone()))),
+                Some(Some(End::Cancelled)) => Ok(Some(Outcome::Cancelled)),
+                _ => Err(RunError::NotFound),
+            };
+        };
+        if header.status.is_over() {
+            let last = store.read(header.key, header.records.saturating_sub(1), 1).await?;
+            return match last.into_iter().next().map(|stored| stored.record.kind) {
+                Some(EventKind::RunCompleted { output }) => read(&output).map(|it| Some(Outcome::Completed(it))),
+                Some(EventKind::RunFailed { failure }) => Ok(Some(Outcome::Failed(failure))),
+                Some(EventKind::RunCancelled) => Ok(Some(Outcome::Cancelled)),
+                _ => Ok(None),
+            };
         }
-        match header.status {
-            RunStatus::Waiting => {
-                let open = self.engine.asked(self.key).await?.open();
-                if !open.is_empty() {
-                    return Ok(Some(Outcome::Waiting(open)));
-                }
+        if !engine.is_elsewhere(&header).await? {
+            if let Some(halt) = engine.stopped_here(&header) {
+                return Err(halt.into());
             }
-            status if status.is_over() => {
-                let last = store.read(self.key, header.records.saturating_sub(1), 1).await?;
-                match last.into_iter().next().map(|stored| stored.record.kind) {
-                    Some(EventKind::RunCompleted { output }) => {
-                        return read(&output).map(|it| Some(Outcome::Completed(it)));
-                    }
-                    Some(EventKind::RunFailed { failure }) => return Ok(Some(Outcome::Failed(failure))),
-                    Some(EventKind::RunCancelled) => return Ok(Some(Outcome::Cancelled)),
-                    _ => {}
+            if *checked != Some(header.records) {
+                if let Some(halt) = engine.obstacle(&header).await? {
+                    return Err(halt.into());
                 }
+                *checked = Some(header.records);
             }
-            _ => {}
         }
-        // Whoever was waiting outside of the memory is told as well.
-        let stopped = self.engine.stopped().get(&*self.id).cloned();
-        if let Some(halt) =
-            stopped.filter(|_| header.owner.is_some() && header.owner == self.engine.0.owner.get().copied())
-        {
-            return Err(halt.into());
+        if header.status == RunStatus::Waiting {
+            let open = engine.asked(header.key).await?.open();
+            if !open.is_empty() {
+                return Ok(Some(Outcome::Waiting(open)));
+            }
         }
-        if self.engine.is_abandoned(&header).await? {
-            return Err(RunError::NotRegistered { workflow: header.workflow });
-        }
-        tokio::time::sleep(LOOK).await;
         Ok(None)
     }
 

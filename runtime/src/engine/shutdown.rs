@@ -1,7 +1,6 @@
 //! Shutting an engine down.
 
 use super::Engine;
-use crate::shared::Progress;
 
 impl Engine {
     /// Stops all runs and releases them, so another process can resume them immediately. Call it before the process
@@ -35,10 +34,7 @@ impl Engine {
             run.journal.stop_driver();
         }
         for run in &runs {
-            let mut progress = run.journal.progress();
-            let stopped = |now: &Progress| matches!(now, Progress::Over | Progress::Halted(_));
-            // An error says that the run is gone altogether.
-            let _ = progress.wait_for(stopped).await;
+            Engine::until_gone(run).await;
         }
         if let Some(owner) = self.0.owner.get() {
             self.0.store.leave(*owner).await;

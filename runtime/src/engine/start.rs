@@ -97,8 +97,8 @@ impl<T> Start<T> {
             Created::New(header) => {
                 let start =
                     Beginning { input, recorded: Arc::new(recorded), state, history: Vec::new(), new_graph: None };
-                let live = engine.launch(reservation, &header, &definition, start)?;
-                Ok(Run::of_live(&engine, live))
+                let ready = engine.make_ready(&header, &definition, start, owner)?;
+                Ok(Run::of_live(&engine, engine.launch(reservation, ready)?))
             }
             Created::Existing(header) => {
                 let first = engine.0.store.read(header.key, 0, 1).await?;

@@ -31,7 +31,7 @@ pub(crate) enum Progress {
     Waiting,
     Over,
     /// It is no longer driven here, and has not ended.
-    Halted(Halt),
+    Halted,
 }
 
 pub(crate) struct Journal {
@@ -232,6 +232,16 @@ impl Journal {
         true
     }
 
+    /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver.
+    pub(crate) fn push_cancel(&self) {
+        let mut inner = self.inner();
+        if !inner.cancelled {
+            self.push_to(&mut inner, Record { path: self.workflow.clone(), kind: EventKind::CancelRequested });
+        }
+        drop(inner);
+        self.cancel.cancel();
+    }
+
     /// Adds a record, and what follows from it and is not recorded: that is published behind it. Without a record, it follows
     /// from the last one there is.
     pub(crate) fn push_with(&self, record: Option<Record>, derived: Vec<Record>) {
@@ -259,21 +269,18 @@ impl Journal {
 
     /// Nothing of the run moves before an answer comes, or this time. `false` where that is not so any more: something is
     /// on its way into the journal, an answer perhaps, or has come and had its effect.
-    pub(crate) fn rest(&self, wake_at: Option<SystemTime>, leaves: bool, is_still: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn rest(&self, wake_at: Option<SystemTime>, is_still: impl FnOnce() -> bool) -> bool {
         let mut inner = self.inner();
         if inner.durable != inner.pushed || !is_still() {
             return false;
         }
-        if inner.ended || (inner.rests == Some(wake_at) && !leaves) {
+        if inner.ended || inner.rests == Some(wake_at) {
             return true;
         }
         inner.pushed += 1;
         inner.rests = Some(wake_at);
         let status = if self.desk.has_open_questions() { RunStatus::Waiting } else { RunStatus::Sleeping };
         inner.header.status = Some((status, wake_at));
-        if leaves {
-            inner.header.owner = Some(None);
-        }
         true
     }
 
@@ -529,9 +536,8 @@ impl Journal {
 
     /// The run is no longer driven here: whoever waits for it is told.
     pub(crate) fn gone(&self, halt: Halt) {
-        self.halt(halt.clone());
-        let halt = self.halted().unwrap_or(halt);
-        self.set_progress(Progress::Halted(halt));
+        self.halt(halt);
+        self.set_progress(Progress::Halted);
     }
 
     pub(crate) fn halted(&self) -> Option<Halt> {
@@ -565,7 +571,7 @@ impl Journal {
 
     pub(crate) fn set_progress(&self, progress: Progress) {
         self.progress.send_if_modified(|now| {
-            let stays = matches!(now, Progress::Over | Progress::Halted(_));
+            let stays = matches!(now, Progress::Over | Progress::Halted);
             let same = matches!((&*now, &progress), (Progress::Running, Progress::Running));
             if stays || same {
                 return false;

@@ -346,6 +346,10 @@ impl Store for Process {
         claimed
     }
 
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.is_alive(owner))
+    }
+
     fn is_shared(&self) -> bool {
         self.disk.0.store.is_shared()
     }

@@ -350,16 +350,13 @@ impl Life<'_> {
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
-            Err(AnswerError::Moving { .. }) => return Ok(Ok(())),
             other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
         }
         let right = json!(behaviour::answer(question));
         match engine.answer(&self.id(), question, right.clone()).await {
             Ok(()) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
-            Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Moving { .. }) => {
-                return Ok(Ok(()));
-            }
+            Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
             Err(other) => return Err(format!("the answer to `{question}` was refused: {other}")),
         }
         let answered =
@@ -369,9 +366,7 @@ impl Life<'_> {
         }
         match engine.answer(&self.id(), question, right).await {
             Err(AnswerError::Store(error)) => Ok(Err(error)),
-            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. } | AnswerError::Moving { .. }) => {
-                Ok(Ok(()))
-            }
+            Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. }) => Ok(Ok(())),
             other => Err(format!("a second answer to `{question}` gave {other:?}")),
         }
     }

@@ -236,7 +236,11 @@ impl Runs {
         let can_take = |key: &RunKey| {
             let header = &self.runs[key].header;
             let is_free = header.owner.is_none_or(|owner| {
-                if owner == claim.owner { claim.own } else { claim.orphans && !self.owners.contains(&owner) }
+                if owner == claim.owner {
+                    claim.own || header.status.is_suspended()
+                } else {
+                    claim.orphans && !self.owners.contains(&owner)
+                }
             });
             is_free
                 && !except.contains(key)
@@ -332,6 +336,10 @@ impl Store for MemoryStore {
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         done(self.lock().claim(&claim))
+    }
+
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.lock().owners.contains(&owner))
     }
 
     fn is_shared(&self) -> bool {

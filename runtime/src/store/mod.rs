@@ -53,12 +53,15 @@ pub trait Store: Send + Sync + 'static {
     /// Headers, newest run first.
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>>;
 
-    /// Takes over runs that are ready and have no live owner, and adds [`EventKind::RunResumed`] to each, in one
+    /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds [`EventKind::RunResumed`] to each, in one
     /// transaction.
     ///
     /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a
     /// `wake_at` that has passed.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>>;
+
+    /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes nothing.
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Whether other processes may use it at the same time.
     fn is_shared(&self) -> bool {
@@ -238,9 +241,10 @@ pub struct Claim {
     pub workflows: Vec<String>,
     /// Only this run.
     pub only: Option<RunKey>,
-    /// Not these runs, which it already executes.
+    /// Not these runs, which it already executes, or cannot execute.
     pub except: Vec<RunKey>,
-    /// Also its own runs, unless they are in `except`.
+    /// Also its own runs that are running. Its own suspended runs are taken in any case: an engine keeps a run that it has
+    /// unloaded.
     pub own: bool,
     /// Also runs whose owner is no longer alive.
     pub orphans: bool,

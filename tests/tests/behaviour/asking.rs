@@ -299,19 +299,28 @@ fn a_run_that_waits_goes_on_waiting_when_its_runtime_is_shut_down() {
 }
 
 #[test]
-fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow() {
+fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow_while_another_has_the_run() {
     let store = MemoryStore::new();
     left_waiting(&store, &["x"]);
     runtime().block_on(async {
         let stranger = Engine::builder().store(store.clone()).build().unwrap();
-        let error = stranger.answer("x", "approve", json!(7)).await.unwrap_err();
-        assert!(matches!(error, AnswerError::Invalid { .. }), "{error}");
-        stranger.answer("x", "approve", yes()).await.unwrap();
         let error = stranger.answer("x", "approve", yes()).await.unwrap_err();
+        assert!(matches!(error, AnswerError::Run(RunError::NotRegistered { .. })), "nobody would continue it: {error}");
+        // Another engine asks, and its run leaves the memory.
+        let builder = Engine::builder().store(store.clone()).register::<publish>().max_resident_waiting(0);
+        let engine = builder.build().unwrap();
+        let run = engine.start::<publish>("a poem".into()).id("y").await.unwrap();
+        waiting(&run).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let error = stranger.answer("y", "approve", json!(7)).await.unwrap_err();
+        assert!(matches!(error, AnswerError::Invalid { .. }), "{error}");
+        stranger.answer("y", "approve", yes()).await.unwrap();
+        let error = stranger.answer("y", "approve", yes()).await.unwrap_err();
         assert!(matches!(error, AnswerError::AlreadyAnswered { .. }), "{error}");
-        let engine = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
-        assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
-        assert_eq!(engine.get_run("x").await.unwrap().unwrap().result().await.unwrap(), json!("a poem: yes"));
+        while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(run.result().await.unwrap(), "a poem: yes");
     });
 }
 

@@ -108,8 +108,10 @@ async fn a_run_that_cannot_be_resumed_is_cancelled_without_its_graph() {
 async fn a_run_of_an_unregistered_workflow_says_so() {
     let engine = unregistered().await;
     let run = engine.get_run("x").await.unwrap().unwrap();
+    let error = soon(run.outcome()).await.unwrap_err();
+    assert!(matches!(&error, RunError::NotRegistered { workflow } if workflow == "job"), "{error}");
     // What it asks can be seen without the workflow.
-    assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    assert_eq!(run.questions().await.unwrap().len(), 1);
     let error = soon(engine.retry("x").into_future()).await.unwrap_err();
     assert!(error.to_string().contains("workflow `job` is not registered"), "{error}");
     run.cancel().await.unwrap();

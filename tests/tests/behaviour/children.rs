@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::join;
 use graphweft::prelude::*;
 use graphweft::state::{Overwrite, Sum};
-use graphweft::store::{MemoryStore, Store};
 use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy};
 use graphweft_tests::{Journal, failure, paths, records, records_of, retried_after, started};
 use tokio::sync::{Barrier, Notify};
@@ -581,7 +580,8 @@ async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the
         1
     }
     #[node]
-    async fn approval(ctx: &Context) -> bool {
+    async fn approval(ctx: &Context, #[resource] journal: &Journal) -> bool {
+        let _leaves = journal.when_dropped("approval is dropped");
         ctx.ask::<bool>("approve", "fine?").await
     }
     workflow! { approving(()) -> bool { START => notes => approval; } }
@@ -591,12 +591,11 @@ async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the
     }
     workflow! { asking(()) -> bool { START => asks; } }
     let journal = Journal::default();
-    let store = MemoryStore::new();
-    let engine = Engine::builder().store(store.clone()).resource(journal.clone()).max_resident_waiting(0);
+    let engine = Engine::builder().resource(journal.clone()).max_resident_waiting(0);
     let engine = engine.register::<asking>().build().unwrap();
     let run = engine.start::<asking>(()).await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
-    while store.header(run.id()).await.unwrap().unwrap().owner.is_some() {
+    while journal.count("approval is dropped") == 0 {
         tokio::task::yield_now().await;
     }
     run.answer("approve", true).await.unwrap();
@@ -604,7 +603,7 @@ async fn a_run_whose_child_workflow_waits_outside_of_the_memory_goes_on_with_the
         tokio::task::yield_now().await;
     }
     assert!(run.result().await.unwrap());
-    assert_eq!(journal.lines(), ["notes"]);
+    assert_eq!(journal.count("notes"), 1);
     let resumed = paths(&records(&run).await, |kind| matches!(kind, EventKind::RunResumed { .. }));
     assert_eq!(resumed.len(), 1);
 }

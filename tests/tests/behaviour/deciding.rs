@@ -1,17 +1,34 @@
 //! A node that decides by what came first decides the same when it runs again: after a restart, a takeover, or since its run
 //! had left the memory.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;
 use futures::future::{Either, select};
 use graphweft::prelude::*;
-use graphweft::store::MemoryStore;
+use graphweft::store::{Append, Appended, HeaderChange, MemoryStore, Record, Store};
 use graphweft::{AnswerError, EventKind, Never};
 use graphweft_tests::{Death, Journal, Remains, life, paths, records};
 
 const SOON: Duration = Duration::from_millis(40);
 const LATER: Duration = Duration::from_secs(3600);
+
+/// Records an answer as another process does, without any that continues the run.
+async fn record_answer(remains: &Remains, question: &str, answer: u32) {
+    let header = remains.store.header("run").await.unwrap().unwrap();
+    let append = Append {
+        run: header.key,
+        at: header.records,
+        time: SystemTime::now(),
+        records: Arc::new(vec![Record {
+            path: question.to_owned(),
+            kind: EventKind::Answered { answer: answer.into() },
+        }]),
+        header: HeaderChange { nudge: true, ..HeaderChange::default() },
+    };
+    assert_eq!(remains.store.append(append).await, Ok(Appended::Done));
+}
 
 /// `biased` as tokio means it, or not.
 async fn decide(ctx: &Context, biased: bool, deadline: Duration) -> String {
@@ -100,10 +117,9 @@ fn of_two_answers_the_first_decides_in_every_process() {
         });
         // Both are answered before anybody runs it: the one that is on record first counts.
         life(async {
-            let engine = remains.engine(&Death::default()).build().unwrap();
             let (first, second) = if attempt % 2 == 0 { ("left", "right") } else { ("right", "left") };
-            engine.answer("run", first, 1).await.unwrap();
-            engine.answer("run", second, 2).await.unwrap();
+            record_answer(&remains, &format!("racing/first_of_two/{first}"), 1).await;
+            record_answer(&remains, &format!("racing/first_of_two/{second}"), 2).await;
         });
         let expected = if attempt % 2 == 0 { "left 1" } else { "right 1" };
         life(async {
@@ -418,9 +434,8 @@ fn answers_that_were_recorded_before_reach_the_tasks_that_a_node_has_spawned() {
         }
     });
     life(async {
-        let engine = remains.engine(&Death::default()).build().unwrap();
         for (name, answer) in [("a", 1), ("b", 2), ("c", 3)] {
-            engine.answer("run", name, answer).await.unwrap();
+            record_answer(&remains, &format!("spawning/spawns/{name}"), answer).await;
         }
     });
     let (output, _) = remains.goes_on::<spawning>();

@@ -95,6 +95,10 @@ impl Store for Failing {
         self.inner.claim(claim)
     }
 
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.is_alive(owner)
+    }
+
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
         self.inner.graph(hash)
     }

@@ -141,6 +141,7 @@ async fn a_run_that_waits_names_all_of_its_questions() {
 async fn work_beside_a_question_is_not_cut_off() {
     #[node]
     async fn works_beside(ctx: &Context, #[resource] journal: &Journal, #[resource] may_end: &Arc<Notify>) -> u32 {
+        let _leaves = journal.when_dropped("it leaves the memory");
         let work = async {
             journal.note("work begins");
             may_end.notified().await;
@@ -151,21 +152,21 @@ async fn work_beside_a_question_is_not_cut_off() {
         answer + worked
     }
     workflow! { working_beside(()) -> u32 { START => works_beside; } }
-    let (journal, may_end, store) = (Journal::default(), Arc::new(Notify::new()), MemoryStore::new());
-    let engine = Engine::builder().store(store.clone()).resource(journal.clone()).resource(may_end.clone());
+    let (journal, may_end) = (Journal::default(), Arc::new(Notify::new()));
+    let engine = Engine::builder().resource(journal.clone()).resource(may_end.clone());
     let engine = engine.register::<working_beside>().max_resident_waiting(0).build().unwrap();
     let run = engine.start::<working_beside>(()).await.unwrap();
     assert_eq!(open(&run).await.len(), 1);
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert!(store.header(run.id()).await.unwrap().unwrap().owner.is_some(), "it has left the memory");
+    assert_eq!(journal.count("it leaves the memory"), 0);
     may_end.notify_one();
     // When nothing but the question is left, it may go.
-    while store.header(run.id()).await.unwrap().unwrap().owner.is_some() {
+    while journal.count("it leaves the memory") == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    assert_eq!(journal.lines(), ["work begins", "work ends"]);
+    assert_eq!(journal.lines(), ["work begins", "work ends", "it leaves the memory"]);
     run.answer("amount", 2).await.unwrap();
     may_end.notify_one();
     loop {
@@ -181,6 +182,7 @@ async fn work_beside_a_question_is_not_cut_off() {
 async fn a_node_that_listens_for_cancellation_leaves_the_memory_while_it_waits() {
     #[node]
     async fn listens(ctx: &Context, #[resource] journal: &Journal) -> u32 {
+        let _leaves = journal.when_dropped("is dropped");
         tokio::select! {
             answer = ctx.ask::<u32>("amount", "?") => answer,
             () = ctx.cancelled() => {
@@ -190,20 +192,21 @@ async fn a_node_that_listens_for_cancellation_leaves_the_memory_while_it_waits()
         }
     }
     workflow! { listening(()) -> u32 { START => listens; } }
-    let (journal, store) = (Journal::default(), MemoryStore::new());
-    let engine = Engine::builder().store(store.clone()).resource(journal.clone());
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(journal.clone());
     let engine = engine.register::<listening>().max_resident_waiting(0).build().unwrap();
     let run = engine.start::<listening>(()).await.unwrap();
     assert_eq!(open(&run).await.len(), 1);
-    while store.header(run.id()).await.unwrap().unwrap().owner.is_some() {
+    while journal.lines().is_empty() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
+    assert_eq!(journal.lines(), ["is dropped"]);
     let stays = Engine::builder().resource(journal.clone()).build().unwrap();
     let run = stays.start::<listening>(()).await.unwrap();
     assert_eq!(open(&run).await.len(), 1);
     run.cancel().await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Cancelled));
-    assert_eq!(journal.lines(), ["cleans up"]);
+    assert_eq!(journal.lines(), ["is dropped", "cleans up", "is dropped"]);
 }
 
 #[tokio::test]
@@ -277,7 +280,8 @@ async fn a_run_is_not_said_to_wait_while_another_of_its_nodes_works() {
 #[tokio::test]
 async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     #[node]
-    async fn spawns(ctx: &Context, #[resource] may_speak: &Arc<Notify>) -> u32 {
+    async fn spawns(ctx: &Context, #[resource] may_speak: &Arc<Notify>, #[resource] journal: &Journal) -> u32 {
+        let _leaves = journal.when_dropped("it leaves the memory");
         let (own, may_speak) = (ctx.clone(), Arc::clone(may_speak));
         tokio::spawn(async move {
             may_speak.notified().await;
@@ -287,8 +291,9 @@ async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     }
     workflow! { speaking(()) -> u32 { START => spawns; } }
     let (may_speak, store) = (Arc::new(Notify::new()), MemoryStore::new());
-    let engine = Engine::builder().store(store.clone()).resource(Arc::clone(&may_speak));
-    let engine = engine.max_resident_waiting(1).build().unwrap();
+    let journal = Journal::default();
+    let engine = Engine::builder().store(store.clone()).resource(Arc::clone(&may_speak)).resource(journal.clone());
+    let engine = engine.register::<speaking>().max_resident_waiting(1).build().unwrap();
     let run = engine.start::<speaking>(()).id("run").await.unwrap();
     open(&run).await;
     let records = store.header("run").await.unwrap().unwrap().records;
@@ -307,7 +312,7 @@ async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("its header says that it waits");
     assert_eq!(open(&run).await.len(), 1);
     // It is the only one that waits, and one may stay.
-    assert!(store.header("run").await.unwrap().unwrap().owner.is_some(), "it has left the memory");
+    assert!(journal.lines().is_empty(), "{:?}", journal.lines());
 }
 
 #[tokio::test]

@@ -145,7 +145,7 @@ fn a_run_does_not_rest_over_an_answer() {
         });
         // As the driver does it, until it has left or sees that something moves.
         while let Some(still_at) = run.pulse.still() {
-            let leaves = journal.rest(None, true, || run.pulse.generation() == still_at);
+            let leaves = journal.rest(None, || run.pulse.generation() == still_at);
             block_on(journal.flush()).expect("it is recorded");
             if leaves {
                 break;

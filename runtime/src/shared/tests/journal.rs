@@ -62,6 +62,10 @@ impl Store for Slow {
         self.store.claim(claim)
     }
 
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.is_alive(owner)
+    }
+
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.store.graph(hash)
     }
@@ -139,7 +143,7 @@ async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
     add_from_elsewhere(&store, answered()).await;
-    assert!(journal.rest(None, false, || true));
+    assert!(journal.rest(None, || true));
     journal.flush().await.expect("it is recorded");
     assert_eq!(header(&store).await.status, RunStatus::Running);
 }
@@ -148,20 +152,20 @@ async fn a_run_that_is_answered_before_it_says_that_it_rests_does_not_rest() {
 async fn a_run_whose_answer_is_on_its_way_does_not_leave() {
     let store = MemoryStore::new();
     let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
-    assert!(journal.rest(None, false, || true));
+    assert!(journal.rest(None, || true));
     journal.push("flow/a".to_owned(), answered().kind);
-    assert!(!journal.rest(None, true, || true), "nobody would wake it for that answer");
+    assert!(!journal.rest(None, || true), "nobody would wake it for that answer");
     journal.flush().await.expect("it is recorded");
     let header = header(&store).await;
     assert_eq!((header.status, header.owner), (RunStatus::Running, Some(owner)));
-    assert!(journal.rest(None, true, || true), "the answer has come");
+    assert!(journal.rest(None, || true), "the answer has come");
 }
 
 #[tokio::test]
 async fn a_run_that_was_answered_while_it_rested_says_that_it_runs_with_its_next_record() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
-    assert!(journal.rest(None, false, || true));
+    assert!(journal.rest(None, || true));
     journal.flush().await.expect("it is recorded");
     add_from_elsewhere(&store, answered()).await;
     assert!(header(&store).await.wake_at.is_some(), "whoever finds its owner dead goes on with it");
@@ -177,7 +181,7 @@ async fn a_run_whose_answer_is_on_its_way_into_the_journal_does_not_rest() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
     journal.push("flow/a/ask".to_owned(), answered().kind);
-    assert!(!journal.rest(None, true, || true));
+    assert!(!journal.rest(None, || true));
     journal.flush().await.expect("it is recorded");
     let header = header(&store).await;
     assert_eq!((header.status, header.owner.is_some()), (RunStatus::Running, true));
@@ -187,7 +191,7 @@ async fn a_run_whose_answer_is_on_its_way_into_the_journal_does_not_rest() {
 async fn a_run_that_has_begun_to_move_does_not_rest() {
     let store = MemoryStore::new();
     let (journal, _) = journal(&store, Arc::new(store.clone())).await;
-    assert!(!journal.rest(None, true, || false));
+    assert!(!journal.rest(None, || false));
     journal.flush().await.expect("nothing is to be recorded");
     assert_eq!(header(&store).await.status, RunStatus::Running);
 }
@@ -209,7 +213,7 @@ async fn a_run_that_was_taken_over_does_not_rest_here() {
         limit: 1,
     };
     store.claim(claim).await.expect("it claims");
-    assert!(journal.rest(None, true, || true));
+    assert!(journal.rest(None, || true));
     assert_eq!(journal.flush().await, Err(Halt::Fenced));
     let header = header(&store).await;
     assert_eq!((header.status, header.owner), (RunStatus::Running, Some(other)));

@@ -39,13 +39,12 @@ impl Plan {
             next_wake: None,
         };
         let me = to_integer(claim.owner.0);
-        let is_wanted = |owner: &i64| {
-            if *owner == me { claim.own } else { claim.orphans && !alive.contains(owner) }
-        };
+        let is_wanted = |owner: &i64| *owner == me || (claim.orphans && !alive.contains(owner));
         for owner in owners_of_runs(connection)?.into_iter().filter(is_wanted) {
-            search.runs_of(Some(owner))?;
+            let suspended_only = owner == me && !claim.own;
+            search.runs_of(Some(owner), if suspended_only { 1 } else { 0 })?;
         }
-        search.runs_of(None)?;
+        search.runs_of(None, 0)?;
         let Search { mut ready, next_wake, .. } = search;
         ready.sort_unstable();
         ready.truncate(claim.limit);
@@ -124,13 +123,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at the runs that a dead owner had, that the claimer forgot, or that nobody has.
-    fn runs_of(&mut self, owner: Option<i64>) -> Result<(), Trouble> {
+    /// Looks at the runs that a dead owner had, that the claimer has, or that nobody has, and that are ready from this time
+    /// on: 0 for all, 1 for those that are suspended.
+    fn runs_of(&mut self, owner: Option<i64>, from: i64) -> Result<(), Trouble> {
         let claim = self.claim;
         let now = to_millis(claim.now);
         for workflow in &claim.workflows {
             let mut runs = self.connection.prepare_cached(READY_RUNS)?;
-            let mut rows = runs.query(params![owner, workflow, now])?;
+            let mut rows = runs.query(params![owner, workflow, now, from])?;
             let mut left = claim.limit;
             while let Some(row) = rows.next()?.filter(|_| left > 0) {
                 let (ready, key) = (row.get(0)?, row.get(1)?);
@@ -159,7 +159,7 @@ impl Search<'_> {
 
 /// The runs of an owner and a workflow that can go on, the longest ready first; read off the index.
 pub(super) const READY_RUNS: &str = "
-    SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready <= ?3 ORDER BY ready, key";
+    SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready BETWEEN ?4 AND ?3 ORDER BY ready, key";
 
 /// Those that can go on later.
 pub(super) const NEXT_RUNS: &str = "

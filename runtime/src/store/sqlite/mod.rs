@@ -365,6 +365,11 @@ impl Store for SqliteStore {
         self.0.claim(claim).boxed()
     }
 
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let path = self.0.shared.path.clone();
+        self.0.reader.read(move |connection| owners::is_alive(connection, &path, owner)).boxed()
+    }
+
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.0.reader.read(move |connection| read::graph(connection, hash)).boxed()
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::row::RunRow;
 use super::settings::beside;
@@ -131,17 +131,31 @@ pub(super) fn census(connection: &Connection, database: &Path) -> Result<Census,
     let mut rows = owners.query([])?;
     while let Some(row) = rows.next()? {
         let (id, expires, boot): (i64, i64, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let is_alive = match boot {
-            Some(boot) if BOOT.as_ref() == Some(&boot) => is_held(&lock_path(database, id))?,
-            _ => now < expires,
-        };
-        if is_alive {
+        if has_life(database, id, (expires, boot), now)? {
             census.alive.insert(id);
         } else {
             census.dead.push(id);
         }
     }
     Ok(census)
+}
+
+pub(super) fn is_alive(connection: &Connection, database: &Path, owner: Owner) -> Result<bool, Trouble> {
+    let id = to_integer(owner.0);
+    let mut select = connection.prepare_cached("SELECT expires, boot FROM owners WHERE id = ?1")?;
+    let row = select.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(match row {
+        Some(row) => has_life(database, id, row, to_millis(SystemTime::now()))?,
+        None => false,
+    })
+}
+
+/// Whether an owner is alive, by its row and its file.
+fn has_life(database: &Path, id: i64, (expires, boot): (i64, Option<String>), now: i64) -> io::Result<bool> {
+    match boot {
+        Some(boot) if BOOT.as_ref() == Some(&boot) => is_held(&lock_path(database, id)),
+        _ => Ok(now < expires),
+    }
 }
 
 /// Removes a dead owner and its file.

@@ -205,7 +205,7 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), 
     if batch.nudge {
         row.nudged = 1;
         if status_of(row.status).is_some_and(RunStatus::is_suspended) {
-            row.ready = Some(to_millis(batch.time));
+            row.ready = ready(RunStatus::Sleeping, Some(batch.time));
         }
     }
     row.update(transaction)
@@ -241,11 +241,12 @@ fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Tr
     Ok(())
 }
 
-/// When a run can go on: always where it runs, at a time or not by itself where it waits, never when it is over.
+/// When a run can go on: always where it runs, at a time or not by itself where it waits, never when it is over. Only one that
+/// runs has the time 0.
 fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
     match status {
         RunStatus::Running => Some(0),
-        RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(to_millis),
+        RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(|at| to_millis(at).max(1)),
         RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
     }
 }

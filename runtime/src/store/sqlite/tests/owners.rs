@@ -133,7 +133,7 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
     let _store = open(&path).await;
     let connection = behind_the_back(&path);
     for (query, values) in [
-        (super::super::claim::READY_RUNS, &["1", "'checkout'", "5"][..]),
+        (super::super::claim::READY_RUNS, &["1", "'checkout'", "5", "0"][..]),
         (super::super::claim::NEXT_RUNS, &["1", "'checkout'", "5"]),
         (super::super::claim::OWNERS_OF_RUNS, &[]),
     ] {

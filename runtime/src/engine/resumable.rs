@@ -1,0 +1,133 @@
+//! Why a run cannot continue here: the one place that knows. Every call that concerns a run asks it, so that all of them
+//! give the same reason.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::live::Beginning;
+use super::{Engine, Halt};
+use crate::compile::check_resources;
+use crate::event::EventKind;
+use crate::store::{Owner, RunHeader, StoreError, Stored};
+use crate::table::Definition;
+
+/// What is recorded of a run, in the terms of the graph of this program.
+#[derive(Clone)]
+pub(super) struct Past {
+    input: Arc<Json>,
+    state: Map<String, Json>,
+    history: Vec<Stored>,
+    /// The hash of the graph before, and the graph, if the last records were made under another.
+    new_graph: Option<(u64, Arc<(u64, Json)>)>,
+}
+
+impl Engine {
+    /// Why a run does not continue: no living engine has it, and this program cannot resume it. `None` if it continues or has
+    /// ended. Changes nothing.
+    pub(super) async fn obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
+        if header.status.is_over() || self.is_live_or_elsewhere(header).await? {
+            return Ok(None);
+        }
+        // What came to light only when the run was executed.
+        if let Some(halt) = self.halted().get(&header.key).filter(|halt| halt.is_of_program()) {
+            return Ok(Some(halt.clone()));
+        }
+        self.obstacle_under(header, self.0.workflows.get(&header.workflow)).await
+    }
+
+    /// Why this program cannot resume a run under a definition.
+    pub(super) async fn obstacle_under(
+        &self,
+        header: &RunHeader,
+        definition: Option<&Arc<Definition>>,
+    ) -> Result<Option<Halt>, StoreError> {
+        let checked = match definition {
+            Some(definition) => self.check(header, definition).await,
+            None => Err(Halt::NotRegistered { workflow: header.workflow.clone() }),
+        };
+        match checked {
+            Ok(()) => Ok(None),
+            // A store that fails says nothing about the run.
+            Err(Halt::Store(error)) if !is_damage(&error) => Err(error),
+            Err(halt) => Ok(Some(halt)),
+        }
+    }
+
+    /// Why a run that no other engine has was stopped here, although this program may be able to resume it.
+    pub(super) fn stopped_here(&self, header: &RunHeader) -> Option<Halt> {
+        if self.0.runs.is_closed() {
+            return Some(Halt::ShutDown);
+        }
+        let is_mine = header.owner.is_some() && header.owner == self.0.owner.get().copied();
+        match self.halted().get(&header.key) {
+            // Elsewhere it was resumed, and waits there by now.
+            Some(Halt::Store(_)) if !is_mine => None,
+            halt => halt.cloned(),
+        }
+    }
+
+    async fn is_live_or_elsewhere(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        Ok(self.0.runs.get(&header.id).is_some() || self.is_elsewhere(header).await?)
+    }
+
+    /// Whether another living engine has a run.
+    pub(super) async fn is_elsewhere(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        match header.owner {
+            Some(owner) if Some(owner) != self.0.owner.get().copied() => self.0.store.is_alive(owner).await,
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if it were
+    /// resumed. No node runs.
+    async fn check(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
+        let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        let past = self.past(header, definition, history).await?;
+        self.check_past(header, definition, past)
+    }
+
+    pub(super) fn check_past(&self, header: &RunHeader, definition: &Arc<Definition>, past: Past) -> Result<(), Halt> {
+        // Nobody ever sees what this one records.
+        self.make_ready(header, definition, past.begin(definition)?, Owner(0))?.discard();
+        Ok(())
+    }
+
+    /// What is recorded of a run, in the terms of the graph of this program.
+    pub(super) async fn past(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        mut history: Vec<Stored>,
+    ) -> Result<Past, Halt> {
+        check_resources(&self.0.env, definition).map_err(Halt::MissingResources)?;
+        let Some(EventKind::RunStarted { input, state, .. }) = history.first().map(|stored| &stored.record.kind) else {
+            return Err(Halt::Unreadable {
+                path: header.workflow.clone(),
+                field: ".".to_owned(),
+                message: "its first record is not that of its start".to_owned(),
+            });
+        };
+        let (input, state) = (Arc::new(input.clone()), state.clone());
+        let before = self.adapt(header, definition, &mut history).await?;
+        let new_graph = before.map(|before| (before, self.graph_of(definition)));
+        Ok(Past { input, state, history: super::history::effective(history), new_graph })
+    }
+}
+
+impl Past {
+    pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
+        let Past { input: recorded, state, history, new_graph } = self;
+        let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
+            path: definition.name.clone(),
+            field: error.path().to_string(),
+            message: error.inner().to_string(),
+        })?;
+        Ok(Beginning { input, recorded, state, history, new_graph })
+    }
+}
+
+/// Whether a store cannot read this run, whatever is tried.
+fn is_damage(error: &StoreError) -> bool {
+    matches!(error, StoreError::Corrupt { .. } | StoreError::BadRecord { .. })
+}
