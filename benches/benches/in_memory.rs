@@ -11,10 +11,11 @@ fn all(criterion: &mut Criterion) {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let nobody = Peers::default();
-    let works: [(&str, Vec<Contender<'_>>); 3] = [
+    let works: [(&str, Vec<Contender<'_>>); 4] = [
         ("chain of 100 nodes", in_memory::chain(&runtime, Place::Main, &nobody)),
         ("fan-out to 100 and join", in_memory::fan_out(&runtime, Place::Main, &nobody)),
         ("loop of 10,000 turns", in_memory::rounds(&runtime, Place::Main, &nobody)),
+        ("a short run through an engine", in_memory::awaited(&runtime)),
     ];
     for (name, contenders) in works {
         let mut group = criterion.benchmark_group(name);

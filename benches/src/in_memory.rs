@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use graphweft::prelude::*;
 use tokio::runtime::Runtime;
 
 use crate::by_hand::{self, NODES};
@@ -83,11 +86,70 @@ pub fn rounds<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Cont
     contenders
 }
 
+#[node]
+async fn one(n: u64) -> u64 {
+    n + 1
+}
+
+workflow! {
+    short(u64) -> u64 {
+        let two = one();
+        let three = one();
+        START => one => two => three;
+    }
+}
+
+/// A short run of three nodes through an engine, awaited by its caller: in the caller's task, and in a task of its own.
+pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
+    let engine = Engine::builder().build().expect("an engine");
+    let through = |engine: &Engine, name, role, one: fn(Engine) -> BoxFuture<'static, u64>| {
+        let engine = engine.clone();
+        Contender::new(name, role, 1, move |times| {
+            let engine = engine.clone();
+            timed(runtime, Place::Main, times, move || one(engine.clone()))
+        })
+    };
+    vec![
+        through(&engine, "graphweft, `run_to_end`", Role::Ours, |engine| {
+            async move { engine.run_to_end::<short>(1).await.expect("it cannot fail") }.boxed()
+        }),
+        contender!(
+            runtime,
+            Place::Main,
+            "a spawn and a wake",
+            Limit,
+            1,
+            tokio::spawn(async { std::hint::black_box(1) })
+        ),
+        through(&engine, "graphweft, `start` and `result`", Role::Also, |engine| {
+            let started = async move { engine.start::<short>(1).await.expect("it needs nothing").result().await };
+            started.map(|output| output.expect("it cannot fail")).boxed()
+        }),
+    ]
+}
+
+/// The same, held against each other.
+fn in_its_own_task(awaited: &[Measured]) -> Row {
+    let with_role = |name: &str, role| {
+        let measured = awaited.iter().find(|measured| measured.name == name).expect("it was measured");
+        Measured { role, ..measured.clone() }
+    };
+    let spawned = with_role("graphweft, `start` and `result`", Role::Ours);
+    let both = [spawned, with_role("graphweft, `run_to_end`", Role::Limit)];
+    let row = Row::of("a short run of 3 nodes through an engine, in a task of its own", &both);
+    let is_reached = row.ratio.is_some_and(|ratio| ratio <= 2.0);
+    row.with_target(Target::new("≤ 2 × that in the caller's task", is_reached))
+}
+
 /// The lines of the table. The other libraries take part on the main thread.
 pub fn rows(runtime: &Runtime, peers: &Peers, effort: Effort) -> Vec<Row> {
     let mut rows = rows_in(runtime, Place::Main, peers, effort);
     rows.push(last_thousand(runtime, effort));
     rows.extend(rows_in(runtime, Place::Spawned, &Peers::default(), effort));
+    let awaited = paired(awaited(runtime), effort);
+    let work = "a short run of 3 nodes through an engine, in the task of its caller";
+    rows.push(Row::of(work, &awaited).at_most(8000.0));
+    rows.push(in_its_own_task(&awaited));
     rows
 }
 

@@ -48,7 +48,7 @@ pub use collectors::{First, FirstN};
 pub use context::Context;
 pub use engine::{
     BuildError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, Recovery, Retry, RetryError, Run, RunFilter,
-    RunInfo, Start, StartError,
+    RunInfo, RunToEndError, Start, StartError,
 };
 pub use event::{AfterFailure, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};

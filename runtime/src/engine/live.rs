@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::BoxFuture;
 use serde_json::Value as Json;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use super::Engine;
@@ -22,6 +24,9 @@ pub(crate) struct Live {
     pub(crate) input: Arc<Json>,
     /// How it ended, once it has.
     pub(crate) end: Mutex<Option<End>>,
+    /// What drives it, while that is done in the task of its caller, and the runtime to drive it in otherwise. Locked while
+    /// it is polled.
+    pub(super) in_caller: Mutex<Option<(Handle, BoxFuture<'static, ()>)>>,
 }
 
 /// How a run ended in this process.
@@ -189,16 +194,17 @@ impl Engine {
 
     /// Drives a run from here on, in a task of its own.
     pub(super) fn launch(&self, reservation: Reservation, ready: ReadyRun) -> Result<Arc<Live>, Halt> {
-        let runtime = tokio::runtime::Handle::try_current().map_err(|_| Halt::ShutDown)?;
+        let runtime = Handle::try_current().map_err(|_| Halt::ShutDown)?;
         let (live, driven) = self.admit(reservation, ready)?;
         runtime.spawn(driven.run());
         Ok(live)
     }
 
     /// Enters a run into the table of those that are driven here.
-    fn admit(&self, reservation: Reservation, ready: ReadyRun) -> Result<(Arc<Live>, Driven), Halt> {
+    pub(super) fn admit(&self, reservation: Reservation, ready: ReadyRun) -> Result<(Arc<Live>, Driven), Halt> {
         let ReadyRun { definition, journal, input, drive } = ready;
-        let live = Arc::new(Live { journal: Arc::clone(&journal), input, end: Mutex::new(None) });
+        let live =
+            Arc::new(Live { journal: Arc::clone(&journal), input, end: Mutex::new(None), in_caller: Mutex::new(None) });
         self.0.runs.add(&journal.run_id, &live)?;
         self.halted().remove(&journal.key);
         drop(reservation);
@@ -237,14 +243,14 @@ enum Drive {
 }
 
 /// A run in the table, with what drives it.
-struct Driven {
+pub(super) struct Driven {
     live: Arc<Live>,
     drive: Drive,
     guard: Dropped,
 }
 
 impl Driven {
-    async fn run(self) {
+    pub(super) async fn run(self) {
         let Driven { live, drive, guard } = self;
         let ending = match drive {
             Drive::New(job, input) => job.run(input).await,

@@ -13,6 +13,7 @@ mod recover;
 mod resumable;
 mod retry;
 mod run;
+mod run_to_end;
 mod shutdown;
 mod start;
 
@@ -36,6 +37,7 @@ pub use list::{RunFilter, RunInfo};
 pub use recover::Recovery;
 pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
+pub use run_to_end::RunToEndError;
 pub use start::Start;
 
 pub(crate) use crate::halt::Halt;

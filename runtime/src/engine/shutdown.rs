@@ -32,6 +32,7 @@ impl Engine {
         let runs = self.0.runs.close();
         for run in &runs {
             run.journal.stop_driver();
+            run.hand_over();
         }
         for run in &runs {
             Engine::until_gone(run).await;

@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::live::{Beginning, Found};
+use super::live::{Beginning, Found, ReadyRun, Reservation};
 use super::{Engine, Halt, Run, StartError};
 use crate::compile::check_resources;
 use crate::driver::caught;
@@ -60,7 +60,20 @@ impl<T> Start<T> {
         self
     }
 
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
     async fn start(self) -> Result<Run<T>, StartError> {
+        let engine = self.engine.clone();
+        match self.prepare().await? {
+            Prepared::Existing(run) => Ok(run),
+            Prepared::New(reservation, ready) => Ok(Run::of_live(&engine, engine.launch(reservation, ready)?)),
+        }
+    }
+
+    /// Checks all that can be refused, and adds the run to the store.
+    pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
         let Start { engine, id, state, what, .. } = self;
         let (definition, input) = what?;
         tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
@@ -74,7 +87,7 @@ impl<T> Start<T> {
             match engine.reserve(&id) {
                 Found::Live(live) => {
                     same_run(&id, &live.journal.workflow, &definition.name, Some(&live.input), &recorded)?;
-                    return Ok(Run::of_live(&engine, live));
+                    return Ok(Prepared::Existing(Run::of_live(&engine, live)));
                 }
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => break reservation,
@@ -97,8 +110,7 @@ impl<T> Start<T> {
             Created::New(header) => {
                 let start =
                     Beginning { input, recorded: Arc::new(recorded), state, history: Vec::new(), new_graph: None };
-                let ready = engine.make_ready(&header, &definition, start, owner)?;
-                Ok(Run::of_live(&engine, engine.launch(reservation, ready)?))
+                Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))
             }
             Created::Existing(header) => {
                 let first = engine.0.store.read(header.key, 0, 1).await?;
@@ -108,15 +120,23 @@ impl<T> Start<T> {
                 });
                 same_run(&id, &header.workflow, &definition.name, input, &recorded)?;
                 if header.status.is_over() {
-                    return Ok(Run::of_header(&engine, &header));
+                    return Ok(Prepared::Existing(Run::of_header(&engine, &header)));
                 }
-                match engine.take_up(reservation, header.clone(), &definition).await? {
-                    Some(live) => Ok(Run::of_live(&engine, live)),
-                    None => Ok(Run::of_header(&engine, &header)),
-                }
+                Ok(Prepared::Existing(match engine.take_up(reservation, header.clone(), &definition).await? {
+                    Some(live) => Run::of_live(&engine, live),
+                    None => Run::of_header(&engine, &header),
+                }))
             }
         }
     }
+}
+
+/// A run that is in the store.
+pub(super) enum Prepared<T> {
+    /// It is new, and nothing drives it yet.
+    New(Reservation, ReadyRun),
+    /// It was there before.
+    Existing(Run<T>),
 }
 
 /// The run that has the id already, if it is the one that was to be started.

@@ -34,6 +34,7 @@ mod results_and_options;
 mod resuming;
 mod retries;
 mod routing;
+mod run_to_end;
 mod runtimes;
 mod shutting_down;
 mod signatures;

@@ -5,10 +5,16 @@ use std::collections::BTreeSet;
 use graphweft_graph::{END, EdgeIx, NodeIx, Problem, Route, START, Way, analyse};
 use proc_macro2::Span;
 
-use super::Inside;
 use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
 use crate::ir::MentionTokens;
+
+/// Where a flow stands, which decides how its errors can be mended: `[..]` has no END to lead to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inside {
+    Workflow,
+    Each,
+}
 
 pub(super) fn tell(spell: &Spell<'_>, inside: Inside, problems: &[Problem], diagnostics: &mut Diagnostics) {
     let mut outputs: Vec<(EdgeIx, EdgeIx, &Route)> = Vec::new();

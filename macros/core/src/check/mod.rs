@@ -12,6 +12,7 @@ use proc_macro2::Span;
 
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, FlowNode, NodeKind, Workflow};
+use ends::Inside;
 use spell::Spell;
 
 /// Proves a workflow's graph and those of its `[..]`s, and keeps the plans of those that are sound.
@@ -38,13 +39,6 @@ fn is_proven(flow: &Flow) -> bool {
 fn prove(workflow: &mut Workflow, nowhere: Span, diagnostics: &mut Diagnostics) {
     let begins = ends::begins(&Spell::new(&workflow.flow), nowhere, diagnostics);
     flow(&mut workflow.flow, Inside::Workflow, begins, diagnostics);
-}
-
-/// Where a flow stands, which decides how its errors can be mended: `[..]` has no END to lead to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    Workflow,
-    Each,
 }
 
 fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnostics) {
