@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::requests::{is_end, retry_requests};
 use super::{Engine, Halt};
 use crate::compile::executable_in;
 use crate::core::{Place, Run, StopReason, TaskId};
@@ -318,39 +319,10 @@ impl Past {
                 voids.insert(fact.stored.seq);
             }
         }
-        self.retry_requests(&again, &mut voids);
+        let of_them = |fact: &&Fact| fact.is_request && fact.task.is_some_and(|task| again.contains(&task));
+        let requests: Vec<&Stored> = self.facts.iter().filter(of_them).map(|fact| &fact.stored).collect();
+        retry_requests(&requests, &mut voids);
         voids
-    }
-
-    /// What had failed for good among what these nodes had asked for is tried again, and what was stopped in there was not.
-    fn retry_requests(&self, again: &BTreeSet<TaskId>, voids: &mut BTreeSet<u64>) {
-        let requests = || {
-            let of_them = |fact: &&Fact| fact.is_request && fact.task.is_some_and(|task| again.contains(&task));
-            self.facts.iter().filter(of_them)
-        };
-        let mut failed: BTreeSet<&str> = BTreeSet::new();
-        for fact in requests() {
-            let path = fact.stored.record.path.as_str();
-            match &fact.stored.record.kind {
-                // What was interrupted and may run at most once stays so.
-                EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. }
-                    if cause.fault != Some(Fault::Interrupted) =>
-                {
-                    failed.insert(path);
-                }
-                EventKind::NodeCompleted { .. } => _ = failed.remove(path),
-                EventKind::NodeCancelled | EventKind::RunCancelling => _ = voids.insert(fact.stored.seq),
-                _ => {}
-            }
-        }
-        for fact in requests() {
-            let path = fact.stored.record.path.as_str();
-            let is_attempt =
-                matches!(fact.stored.record.kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. });
-            if is_attempt && failed.contains(path) {
-                voids.insert(fact.stored.seq);
-            }
-        }
     }
 
     /// A node is to run again, and all behind it: `anew`, as if it had never started; otherwise what it had asked for is
@@ -449,17 +421,6 @@ impl Past {
         }
         Ok(())
     }
-}
-
-/// Whether a node, a child or a step is done with this, in whatever way.
-fn is_end(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::NodeCompleted { .. }
-            | EventKind::NodeCollecting { .. }
-            | EventKind::NodeCancelled
-            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
-    )
 }
 
 fn ranges(numbers: &BTreeSet<u64>) -> Vec<Range<u64>> {

@@ -10,6 +10,7 @@ mod keeper;
 mod list;
 mod live;
 mod recover;
+mod requests;
 mod resumable;
 mod retry;
 mod run;

@@ -107,7 +107,8 @@ pub struct Fork {
 impl Engine {
     /// Resumes a run that has failed or was cancelled, from where it failed. Recorded results are reused: completed
     /// nodes are not executed again, and the node that failed has all of its attempts again, with its recorded steps,
-    /// children and answers.
+    /// children and answers. A child workflow of that node that had failed starts from its beginning; one that was
+    /// executing continues.
     ///
     /// Awaiting it returns a [`RetryError`] if there is no such run, if it has not failed, or if it cannot be resumed
     /// in this process.

@@ -29,13 +29,13 @@ impl Life<'_> {
             match *again {
                 Again::FromNode(which) => {
                     let begun = paths(&records, |kind| matches!(kind, EventKind::NodeStarted { .. }));
-                    let is_free = |path: &String| self.sites.is_node(path) && !self.is_in_limited_items(path);
+                    let is_free = |path: &String| self.sites.is_node(path) && self.can_be_named(path);
                     let nodes = begun.into_iter().filter(is_free).collect();
                     retry = pick(nodes, which).into_iter().fold(retry, Retry::from_node);
                 }
                 Again::Rerun(which) => {
                     let done = paths(&records, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
-                    let done = done.into_iter().filter(|path| !self.is_in_limited_items(path)).collect();
+                    let done = done.into_iter().filter(|path| self.can_be_named(path)).collect();
                     retry = pick(done, which).into_iter().fold(retry, Retry::rerun);
                 }
             }
@@ -43,11 +43,12 @@ impl Life<'_> {
         retry
     }
 
-    /// Whether the items that something is done in have a limit on how many are under way. Those that a retry reopens are
-    /// all under way at once.
-    fn is_in_limited_items(&self, path: &str) -> bool {
-        let above = self.sites.above(node_of(self.sites, path));
-        above.iter().any(|node| self.sites.special(node).is_some_and(|special| special.max_parallel.is_some()))
+    /// Not what is in items that have a limit on how many are under way: those that a retry reopens are all under way at
+    /// once. And nothing in a child workflow: what comes behind it there is not known to the run.
+    fn can_be_named(&self, path: &str) -> bool {
+        let node = node_of(self.sites, path);
+        let is_limited = |node: &String| self.sites.special(node).is_some_and(|special| special.max_parallel.is_some());
+        self.sites.is_own(node) && !self.sites.around_all(node).iter().any(is_limited)
     }
 }
 
@@ -83,6 +84,41 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     done
 }
 
+/// The jobs that have failed for good, or were about to, of nodes that are not done: these start anew.
+fn failed_jobs(sites: &Sites, records: &[Stored], done: &BTreeMap<String, Vec<u64>>) -> BTreeSet<String> {
+    let mut failed: BTreeSet<String> = BTreeSet::new();
+    let mut stopped: BTreeSet<&str> = BTreeSet::new();
+    for (at, stored) in records.iter().enumerate() {
+        let path = &stored.record.path;
+        let is_job = sites.which_job(path).is_some();
+        match &stored.record.kind {
+            EventKind::NodeStarted { .. } if is_job => failed.retain(|at| at != path && !is_below(at, path)),
+            EventKind::NodeFailed { then: AfterFailure::Fails, .. } if is_job => _ = failed.insert(path.clone()),
+            EventKind::RunCancelling if is_job => _ = stopped.insert(path),
+            EventKind::NodeFailed { then: AfterFailure::Fails, .. } => {
+                let Some(job) = sites.job(path).filter(|job| !stopped.contains(job)) else { continue };
+                let around = sites.above(path).into_iter().next();
+                let ends = |kind: &EventKind| {
+                    matches!(
+                        kind,
+                        EventKind::NodeFailed { .. } | EventKind::NodeCompleted { .. } | EventKind::NodeCancelled
+                    )
+                };
+                let ends_around = |at: &Stored| around.as_ref() == Some(&at.record.path) && ends(&at.record.kind);
+                // What comes of it when the job is stopped does not.
+                let stops = |at: &Stored| at.record.path == job && at.record.kind == EventKind::RunCancelling;
+                if !records[at..].iter().take_while(|at| !stops(at)).any(ends_around) {
+                    failed.insert(job.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    let is_done = |node: &str| [node.to_owned()].iter().chain(&sites.around_all(node)).any(|at| done.contains_key(at));
+    failed.retain(|job| !is_done(node_of(sites, job)));
+    failed
+}
+
 /// The node that has asked for this, or the node itself.
 fn node_of<'p>(sites: &Sites, path: &'p str) -> &'p str {
     let mut at = path;
@@ -94,21 +130,28 @@ fn node_of<'p>(sites: &Sites, path: &'p str) -> &'p str {
 }
 
 fn is_inside(sites: &Sites, path: &str, node: &str) -> bool {
-    sites.above(node_of(sites, path)).iter().any(|above| above == node)
+    sites.around_all(node_of(sites, path)).iter().any(|above| above == node)
 }
 
 /// The retry voids what was done by the nodes that it names and by all behind them, and nothing else that was done.
 ///
 /// # Errors
 /// What is voided and should stay, or the other way round.
-pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind) -> Result<(), String> {
+pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind, is_fork: bool) -> Result<(), String> {
     let EventKind::RunRetried { voids, from_nodes, rerun } = retry else { return Ok(()) };
     let mut graphs = Graphs { sites, known: BTreeMap::new() };
     let from_nodes = from_nodes.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: true });
     let rerun = rerun.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: false });
     let named: Vec<Named<'_>> = from_nodes.chain(rerun).collect();
-    for (path, numbers) in done(sites, records) {
-        let is_due = named.iter().any(|named| graphs.runs_again(named, &path));
+    let done = done(sites, records);
+    let failed = failed_jobs(sites, records, &done);
+    for (path, numbers) in done {
+        let is_in_failed = failed.iter().any(|job| is_below(&path, job));
+        // In the run that was forked its node may have been done with it, behind what the fork has of that.
+        if is_fork && is_in_failed {
+            continue;
+        }
+        let is_due = is_in_failed || named.iter().any(|named| graphs.runs_again(named, &path));
         for number in numbers {
             let is_void = voids.iter().any(|range| range.contains(&number));
             if is_void != is_due {
@@ -140,7 +183,7 @@ impl Graphs<'_> {
     fn runs_again(&mut self, named: &Named<'_>, path: &str) -> bool {
         let node = node_of(self.sites, path);
         let is_request = node != path;
-        let is_inside = self.sites.above(node).iter().any(|above| above == named.node);
+        let is_inside = self.sites.around_all(node).iter().any(|above| above == named.node);
         if node == named.node {
             // What a node had asked for is returned to it, unless it is named itself.
             let is_named = |at: &str| at == named.path || is_below(at, named.path) || is_below(named.path, at);
@@ -149,12 +192,15 @@ impl Graphs<'_> {
         if is_inside && named.is_anew {
             return true;
         }
-        let around = self.sites.above(named.node);
-        if !is_request && around.iter().any(|above| above == path) {
+        if named.path != named.node && is_below(path, named.path) {
+            return true;
+        }
+        let around = self.sites.around_all(named.node);
+        if around.iter().any(|above| above == path) {
             return true;
         }
         let firsts: Vec<String> = [named.node.to_owned()].into_iter().chain(around).collect();
-        let lasts: Vec<String> = [node.to_owned()].into_iter().chain(self.sites.above(node)).collect();
+        let lasts: Vec<String> = [node.to_owned()].into_iter().chain(self.sites.around_all(node)).collect();
         lasts.iter().any(|last| firsts.iter().any(|first| self.is_behind(first, last)))
     }
 

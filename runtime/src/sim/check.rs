@@ -124,7 +124,7 @@ impl Happened {
     }
 
     fn has_gone_on_from(&self, sites: &Sites, path: &String) -> bool {
-        self.completed.contains_key(path) || sites.above(path).iter().any(|above| self.completed.contains_key(above))
+        self.completed.contains_key(path) || sites.around_all(path).iter().any(|at| self.completed.contains_key(at))
     }
 
     /// A graph begins from its start: what has happened in it before does not count.

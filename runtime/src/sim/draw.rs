@@ -11,9 +11,10 @@ use super::scenario::{
 /// What is drawn from a seed; always the same.
 pub(super) fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);
-    let drawing = Drawing { most: 12, collects: true, jobs: if random.in_percent(30) { JOBS } else { 0 } };
+    let drawing =
+        Drawing { most: 12, collects: true, jobs: if random.in_percent(30) { JOBS } else { 0 }, jobs_before: 0 };
     let flow = flow(&mut random, "n", drawing, 2);
-    let jobs = (0..drawing.jobs).map(|at| self::flow(&mut random, &format!("j{at}n"), OF_JOB, 1)).collect();
+    let jobs = (0..drawing.jobs).map(|at| job(&mut random, at)).collect();
     let faults = random.below(4);
     let mut drawn = Scenario {
         chance: random.bits(),
@@ -42,7 +43,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
 /// A scenario in which a node runs child workflows, and little else happens.
 pub(super) fn child_workflows(seed: u64) -> Scenario {
     let mut random = Random::new(!seed);
-    let jobs = (0..JOBS).map(|at| self::flow(&mut random, &format!("j{at}n"), OF_JOB, 1)).collect();
+    let jobs = (0..JOBS).map(|at| job(&mut random, at)).collect();
     let does = vec![Doing::Job { which: 0 }, doing(&mut random), Doing::Job { which: 1 }];
     let nodes = [("n2".to_owned(), Special { does, ..Special::default() })].into();
     let flow = Flow { graph: "START => n2; n2 => END".to_owned(), nodes };
@@ -52,10 +53,28 @@ pub(super) fn child_workflows(seed: u64) -> Scenario {
 /// A scenario in which some nodes have no attempt that works before the run is retried.
 pub(super) fn retried(seed: u64) -> Scenario {
     let mut random = Random::new(seed.rotate_left(32));
-    let mut flow = flow(&mut random, "n", Drawing { most: 12, collects: true, jobs: 0 }, 2);
+    let jobs = if random.in_percent(30) { JOBS } else { 0 };
+    let mut flow = flow(&mut random, "n", Drawing { most: 12, collects: true, jobs, jobs_before: 0 }, 2);
     failing(&mut random, &mut flow);
     let cancel_at = random.in_percent(30).then(|| random.below(150) as u64);
-    Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, ..scenario(seed) }
+    let mut jobs: Vec<Flow> = (0..jobs).map(|at| job(&mut random, at)).collect();
+    jobs.iter_mut().for_each(|job| failing(&mut random, job));
+    Scenario { flow, jobs, cancel_at, retries: true, ..scenario(seed) }
+}
+
+/// A scenario in which a node runs child workflows, and the run is retried if it fails or is cancelled.
+pub(super) fn retried_child_workflows(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(40));
+    let mut drawn = child_workflows(seed);
+    drawn.jobs.iter_mut().for_each(|job| failing(&mut random, job));
+    drawn.flow.graph = "START => n2; n2 => n3; n3 => END".to_owned();
+    if random.in_percent(50) {
+        drawn.flow.nodes.insert("n3".to_owned(), Special { fails: 1, ..Special::default() });
+    }
+    let cancel_at = random.in_percent(60).then(|| random.below(150) as u64);
+    let again = if random.in_percent(40) { vec![runs_again(&mut random)] } else { Vec::new() };
+    let forks = if random.in_percent(30) { vec![fork(&mut random)] } else { Vec::new() };
+    Scenario { cancel_at, retries: true, again, forks, ..drawn }
 }
 
 /// A scenario whose run is retried with more than what has failed, if it fails or is cancelled.
@@ -75,14 +94,14 @@ fn runs_again(random: &mut Random) -> Again {
 pub(super) fn forked(seed: u64) -> Scenario {
     let drawn = retried(seed ^ 0xf0);
     let mut random = Random::new(seed.rotate_left(16));
-    let mut fork = || ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64) };
-    let mut forks = vec![fork()];
-    if fork().before.is_some_and(|before| before < 500) {
-        forks.push(fork());
-    }
+    let forks = (0..1 + random.below(4) / 3).map(|_| fork(&mut random)).collect();
     let retries = random.in_percent(40);
     let again = if random.in_percent(30) { vec![runs_again(&mut random)] } else { Vec::new() };
     Scenario { retries, again, forks, ..drawn }
+}
+
+fn fork(random: &mut Random) -> ForkAt {
+    ForkAt { before: random.in_percent(60).then(|| random.below(1000) as u64) }
 }
 
 fn failing(random: &mut Random, flow: &mut Flow) {
@@ -137,10 +156,14 @@ struct Drawing {
     collects: bool,
     /// How many jobs there are for its nodes to run.
     jobs: usize,
+    /// How many of them, the first ones, it may not run: a job runs only those behind it.
+    jobs_before: usize,
 }
 
-/// What those of jobs are made of.
-const OF_JOB: Drawing = Drawing { most: 6, collects: true, jobs: 0 };
+fn job(random: &mut Random, at: usize) -> Flow {
+    let drawing = Drawing { most: 6, collects: true, jobs: JOBS, jobs_before: at + 1 };
+    flow(random, &format!("j{at}n"), drawing, 1)
+}
 
 /// A proven graph, with graphs of so many levels inside.
 fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> Flow {
@@ -154,7 +177,7 @@ fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> F
         } else if levels > 0 && random.in_percent(12) && (choices == 1 || (choices == 2 && stops[node] == 0)) {
             inside(random, &data.id, choices, drawing, levels)
         } else {
-            leaf(random, choices, drawing.jobs)
+            leaf(random, choices, drawing)
         };
         if special != Special::default() {
             flow.nodes.insert(data.id.clone(), special);
@@ -202,7 +225,7 @@ fn inside(random: &mut Random, name: &str, choices: usize, drawing: Drawing, lev
     }
 }
 
-fn leaf(random: &mut Random, choices: usize, jobs: usize) -> Special {
+fn leaf(random: &mut Random, choices: usize, drawing: Drawing) -> Special {
     let mut special = Special::default();
     match random.below(100) {
         0..18 => {
@@ -233,8 +256,9 @@ fn leaf(random: &mut Random, choices: usize, jobs: usize) -> Special {
     }
     if random.in_percent(20) && special.failing != Failing::Timeout {
         special.does = (0..1 + random.below(3)).map(|_| doing(random)).collect();
+        let jobs = drawing.jobs.saturating_sub(drawing.jobs_before);
         if jobs > 0 && random.in_percent(60) {
-            special.does.push(Doing::Job { which: random.below(jobs) });
+            special.does.push(Doing::Job { which: drawing.jobs_before + random.below(jobs) });
         }
     }
     special.cleans_up = random.in_percent(12);

@@ -102,7 +102,8 @@ impl Follower {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
         if let EventKind::RunRetried { .. } = kind {
-            look_at_voids(&self.sites, &self.events, kind).map_err(says)?;
+            let is_fork = self.forked.contains(&stored.seq);
+            look_at_voids(&self.sites, &self.events, kind, is_fork).map_err(says)?;
             self.events = self.folds.again(stored).map_err(says)?;
             self.events.push(stored.clone());
             return self.fold(stored).map_err(says);
@@ -199,7 +200,9 @@ impl Follower {
             EventKind::NodeStarted { .. } if self.completed.contains(path) => {
                 return Err("is done, and begins again".to_owned());
             }
-            EventKind::NodeStarted { .. } if self.sites.above(path).iter().any(|at| self.completed.contains(at)) => {
+            EventKind::NodeStarted { .. }
+                if self.sites.around_all(path).iter().any(|at| self.completed.contains(at)) =>
+            {
                 return Err("begins in something that is done".to_owned());
             }
             EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),

@@ -363,3 +363,41 @@ fn a_collecting_node_that_runs_again_processes_all_of_its_arrivals_again() {
         ));
     }
 }
+
+/// Its start did not count any more, and what had happened in it still did: the run could not be resumed.
+#[test]
+fn a_child_workflow_that_has_failed_starts_anew_when_the_run_is_retried() {
+    holds(
+        r#"{"flow": {"graph": "n2 => END; START => n2", "nodes": {"n2": {"does": [{"Job": {"which": 0}}, {"Sleep": {"millis": 900}}]}}},
+            "jobs": [{"graph": "(j0n3) => END; j0n2 => j0n3; START => j0n2", "nodes": {"j0n3": {"fails": 1}}}],
+            "cancel_at": 500, "retries": true}"#,
+    );
+}
+
+/// The same in a child workflow of a child workflow, which continues.
+#[test]
+fn a_child_workflow_that_has_failed_in_another_starts_anew_when_the_run_is_retried() {
+    for crash in [vec![], vec![8]] {
+        let faults: Vec<String> =
+            crash.iter().map(|at| format!(r#"{{"at": {at}, "carried_out": false, "how": "Dies"}}"#)).collect();
+        holds(&format!(
+            r#"{{"flow": {{"graph": "n2 => END; START => n2", "nodes": {{"n2": {{"does": [{{"Job": {{"which": 0}}}}]}}}}}},
+                "jobs": [{{"graph": "(j0n2) => END; (START) => j0n2",
+                        "nodes": {{"j0n2": {{"does": ["Ask", {{"Job": {{"which": 1}}}}, {{"Sleep": {{"millis": 900}}}}]}}}}}},
+                    {{"graph": "(j1n2) => END; START => j1n3; (j1n3) => j1n2", "nodes": {{"j1n3": {{"fails": 1}}}}}}],
+                "faults": [{}], "cancel_at": 500, "retries": true}}"#,
+            faults.join(", ")
+        ));
+    }
+}
+
+/// One item had failed, and another was still under way: the child workflow continued, only to fail.
+#[test]
+fn a_child_workflow_that_is_about_to_fail_when_the_run_is_cancelled_starts_anew_when_it_is_retried() {
+    holds(
+        r#"{"chance": 1, "flow": {"graph": "n2 => END; START => n2", "nodes": {"n2": {"does": [{"Job": {"which": 0}}]}}},
+            "jobs": [{"graph": "(j0n2) => END; (START) => j0n2", "nodes": {"j0n2": {"inside": {"Each":
+                {"graph": "(j0n2i2) => END; (START) => j0n2i2", "nodes": {"j0n2i2": {"attempts": 2, "fails": 2}}}}}}}],
+            "cancel_at": 42, "retries": true}"#,
+    );
+}

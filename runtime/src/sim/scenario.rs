@@ -1,6 +1,7 @@
 //! What a simulated run is made of: plain data that can be printed, read back and made smaller.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use graphweft_graph::{Graph, Plan, analyse};
 use graphweft_judge::notation;
@@ -221,9 +222,9 @@ impl Flow {
         }
     }
 
-    /// Whether its nodes run no other jobs than the first so many.
-    fn runs_jobs_of(&self, jobs: usize) -> bool {
-        let is_there = |doing: &Doing| !matches!(doing, Doing::Job { which } if *which >= jobs);
+    /// Whether its nodes run no other jobs than these.
+    fn runs_jobs_of(&self, jobs: &Range<usize>) -> bool {
+        let is_there = |doing: &Doing| !matches!(doing, Doing::Job { which } if !jobs.contains(which));
         self.nodes.values().all(|node| node.does.iter().all(is_there))
             && self.insides().all(|(_, inside)| inside.flow().runs_jobs_of(jobs))
     }
@@ -243,9 +244,9 @@ impl Scenario {
     /// Whether all of it can be run.
     pub(super) fn can_run(&self) -> bool {
         let jobs = self.jobs.len();
-        self.flow.can_run()
-            && self.flow.runs_jobs_of(jobs)
-            && self.jobs.iter().all(|job| job.can_run() && job.runs_jobs_of(0))
+        // A job runs only those behind it.
+        let of_job = |(at, job): (usize, &Flow)| job.can_run() && job.runs_jobs_of(&(at + 1..jobs));
+        self.flow.can_run() && self.flow.runs_jobs_of(&(0..jobs)) && self.jobs.iter().enumerate().all(of_job)
     }
 
     /// As it is when nothing fails any more.

@@ -114,6 +114,15 @@ impl Sites {
         above
     }
 
+    /// The same, with the nodes that run the jobs.
+    pub(super) fn around_all(&self, path: &str) -> Vec<String> {
+        let with_node = |above: String| {
+            let node = above.rsplit_once("/job:").map(|(node, _)| node.to_owned());
+            [above].into_iter().chain(node)
+        };
+        self.above(path).into_iter().flat_map(with_node).collect()
+    }
+
     /// How many items of one node of `[..]` these nodes are in, and how many there may be: for the node at `path`, which is
     /// among them. Brackets in brackets have no more than their own items counted.
     pub(super) fn items<'p>(

@@ -64,6 +64,11 @@ fn random_runs_that_are_retried_from_a_node_keep_every_promise() {
 }
 
 #[test]
+fn random_child_workflows_in_retried_runs_keep_every_promise() {
+    keep_every_promise(draw::retried_child_workflows, 60);
+}
+
+#[test]
 fn random_runs_that_are_forked_keep_every_promise() {
     keep_every_promise(draw::forked, 40);
 }
@@ -103,6 +108,11 @@ fn a_run_outlives_the_failure_of_any_commit() {
 #[test]
 fn a_child_workflow_outlives_the_failure_of_any_commit() {
     outlives(draw::child_workflows, 150);
+}
+
+#[test]
+fn a_child_workflow_in_a_retried_run_outlives_the_failure_of_any_commit() {
+    outlives(draw::retried_child_workflows, 40);
 }
 
 #[test]

@@ -1,0 +1,142 @@
+//! What a retry voids of the requests of a node that runs again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::event::{AfterFailure, EventKind};
+use crate::fault::Fault;
+use crate::shared::below;
+use crate::store::Stored;
+
+/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not.
+pub(super) fn retry_requests(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
+    let mut graphs: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
+    let mut others: Vec<&Stored> = Vec::new();
+    for stored in requests.iter().copied() {
+        let path = stored.record.path.as_str();
+        let around = graphs.keys().find(|at| path == **at || below(path, at)).copied();
+        match around.or(is_entered(stored).then_some(path)) {
+            Some(at) => graphs.entry(at).or_default().push(stored),
+            None => others.push(stored),
+        }
+    }
+    retry_failed(&others, voids);
+    for (path, records) in graphs {
+        retry_graph(path, &records, voids);
+    }
+}
+
+fn is_entered(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::NodeStarted { inside: Some(_), .. })
+}
+
+/// Steps, and children without a graph inside.
+fn retry_failed(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
+    let mut failed: BTreeSet<&str> = BTreeSet::new();
+    for stored in requests {
+        let path = stored.record.path.as_str();
+        match &stored.record.kind {
+            EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. } if may_be_retried(cause.fault.as_ref()) => {
+                failed.insert(path);
+            }
+            EventKind::NodeCompleted { .. } => _ = failed.remove(path),
+            EventKind::NodeCancelled => _ = voids.insert(stored.seq),
+            _ => {}
+        }
+    }
+    let is_attempt = |stored: &Stored| {
+        matches!(stored.record.kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. })
+            && failed.contains(stored.record.path.as_str())
+    };
+    voids.extend(requests.iter().filter(|stored| is_attempt(stored)).map(|stored| stored.seq));
+}
+
+/// What was interrupted and may run at most once stays so.
+fn may_be_retried(fault: Option<&Fault>) -> bool {
+    fault != Some(&Fault::Interrupted)
+}
+
+/// A child workflow that had failed for good, or was about to, starts anew, with all that is in it: its graph is not known
+/// here, and so neither is what of it led to its end. One that was under way continues from there, and its nodes continue
+/// in the attempts that were under way, for which what had failed of their requests is tried again too.
+fn retry_graph(path: &str, records: &[&Stored], voids: &mut BTreeSet<u64>) {
+    let stopping = |at: &&Stored| at.record.path == path && at.record.kind == EventKind::RunCancelling;
+    let stopped = records.iter().position(stopping).unwrap_or(records.len());
+    let end = records.iter().rfind(|stored| stored.record.path == path && is_end(&stored.record.kind));
+    let has_failed = match end.map(|stored| &stored.record.kind) {
+        Some(EventKind::NodeFailed { cause, .. }) => may_be_retried(cause.fault.as_ref()),
+        Some(_) => false,
+        None => is_failing(&records[..stopped]),
+    };
+    if has_failed {
+        voids.extend(records.iter().map(|stored| stored.seq));
+    }
+    if has_failed || end.is_some() {
+        return;
+    }
+    let is_stop = |kind: &EventKind| {
+        let fails = matches!(kind, EventKind::NodeFailed { then: AfterFailure::Fails, .. });
+        fails || matches!(kind, EventKind::RunCancelling | EventKind::NodeCancelled)
+    };
+    let stops = records[stopped..].iter().filter(|stored| is_stop(&stored.record.kind));
+    voids.extend(stops.map(|stored| stored.seq));
+    for (node, requests) in leaves(records) {
+        let last = records.iter().rfind(|at| at.record.path == node && (is_start(at) || is_end(&at.record.kind)));
+        if last.is_some_and(|last| is_start(last) || voids.contains(&last.seq)) {
+            retry_requests(&requests, voids);
+        }
+    }
+}
+
+/// Whether a node has failed for good, and nothing has come of that yet.
+fn is_failing(records: &[&Stored]) -> bool {
+    let leaves = leaves(records);
+    let is_node = |path: &str| !leaves.keys().any(|leaf| below(path, leaf));
+    records.iter().enumerate().any(|(at, stored)| {
+        let failed = stored.record.path.as_str();
+        let ends = |kind: &EventKind| is_end(kind) || matches!(kind, EventKind::NodeFailed { .. });
+        let ends_around = |later: &&Stored| is_around(&later.record.path, failed) && ends(&later.record.kind);
+        match &stored.record.kind {
+            EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. } => {
+                may_be_retried(cause.fault.as_ref()) && is_node(failed) && !records[at..].iter().any(ends_around)
+            }
+            _ => false,
+        }
+    })
+}
+
+/// Whether a node may stand in the graph inside another, by their paths: below it, or beside it as an item of `[..]`.
+fn is_around(around: &str, node: &str) -> bool {
+    let Some((before, name)) = node.rsplit_once('/') else { return false };
+    let Some(item) = name.rfind('[') else { return before == around };
+    let turns = |name: &str| name.find(['#', '[']).map_or(String::new(), |at| name[at..].to_owned());
+    around.rsplit_once('/').is_some_and(|(of, around)| of == before && turns(around) == turns(&name[..item]))
+}
+
+/// The nodes of a graph without a graph inside, each with the records of its requests.
+fn leaves<'h>(records: &[&'h Stored]) -> BTreeMap<&'h str, Vec<&'h Stored>> {
+    let mut leaves: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
+    for stored in records.iter().copied() {
+        let path = stored.record.path.as_str();
+        if let Some((_, requests)) = leaves.iter_mut().find(|(leaf, _)| below(path, leaf)) {
+            requests.push(stored);
+        } else if is_start(stored) && !is_entered(stored) {
+            leaves.entry(path).or_default();
+        }
+    }
+    leaves
+}
+
+fn is_start(stored: &Stored) -> bool {
+    matches!(stored.record.kind, EventKind::NodeStarted { .. })
+}
+
+/// Whether a node, a child or a step is done with this, in whatever way.
+pub(super) fn is_end(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::NodeCompleted { .. }
+            | EventKind::NodeCollecting { .. }
+            | EventKind::NodeCancelled
+            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
+    )
+}
