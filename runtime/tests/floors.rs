@@ -228,8 +228,10 @@ fn a_module_uses_only_what_stands_on_a_lower_floor() {
 
 #[test]
 fn no_files_use_each_other_in_a_circle() {
-    for of in ["macros/core", "graph"] {
+    for of in ["runtime", "macros/core", "graph"] {
         let mut uses = House::of(&src(of)).uses();
+        // The simulator is a test.
+        uses.retain(|module, _| module.first().is_none_or(|module| module != "sim"));
         // What uses nothing that is left stands on solid ground.
         loop {
             let standing: Vec<Vec<String>> = uses.keys().cloned().collect();

@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value as Json;
 
-use super::live::Live;
-use super::{Engine, Halt};
+use super::inner::Engine;
+use super::runs::Live;
 use crate::event::EventKind;
+use crate::halt::Halt;
 use crate::question::{AnswerError, check_schema};
 use crate::run_error::RunError;
 use crate::shared::Progress;

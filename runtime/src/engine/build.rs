@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::OnceCell;
 
-use super::live::Runs;
-use super::{BuildError, Engine, Inner};
+use super::error::BuildError;
+use super::inner::Engine;
+use super::inner::Inner;
+use super::runs::Runs;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::node::Node;
@@ -48,6 +50,13 @@ impl Default for EngineBuilder {
             max_resident_finished: 1000,
             error: None,
         }
+    }
+}
+
+impl Engine {
+    /// Configures a new engine.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Engine, Halt};
+use super::inner::Engine;
 use crate::compile;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
 use crate::fingerprint::{Change, Fingerprint, Past};
+use crate::halt::Halt;
 use crate::store::{RunHeader, Stored};
 use crate::table::Definition;
 

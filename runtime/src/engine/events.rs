@@ -12,8 +12,8 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
 
-use super::Engine;
 use super::history::Deriver;
+use super::inner::Engine;
 use crate::event::Event;
 use crate::store::{RunKey, StoreError};
 

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::inner::Engine;
 use super::requests::{is_end, retry_requests};
-use super::{Engine, Halt};
 use crate::compile::executable_in;
 use crate::core::{Place, Run, StopReason, TaskId};
 use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::Fault;
+use crate::halt::Halt;
 use crate::shared::below;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};

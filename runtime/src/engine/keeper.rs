@@ -4,8 +4,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::{Engine, Halt, Inner};
+use super::inner::Engine;
+use super::inner::Inner;
 use crate::driver::caught;
+use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Claim, Claimed, StoreError};
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::Engine;
+use super::inner::Engine;
 use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 
 /// Which runs to list; the default is the newest hundred of all.

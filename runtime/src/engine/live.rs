@@ -1,157 +1,21 @@
-//! Runs that are under way in this process.
+//! Driving a run in this process.
 
-use std::collections::HashMap;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::future::BoxFuture;
 use serde_json::Value as Json;
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
 
-use super::Engine;
+use super::inner::Engine;
+use super::runs::{End, Live, Reservation};
 use crate::driver::{Ending, Job, Part, Prepared};
-use crate::engine::Halt;
 use crate::event::EventKind;
-use crate::fault::Failure;
+use crate::halt::Halt;
 use crate::shared::{Journal, Progress, Shared};
-use crate::store::{Owner, RunHeader, RunKey, Stored};
+use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
 
-/// A run that is driven here.
-pub(crate) struct Live {
-    pub(crate) journal: Arc<Journal>,
-    pub(crate) input: Arc<Json>,
-    /// How it ended, once it has.
-    pub(crate) end: Mutex<Option<End>>,
-    /// What drives it, while that is done in the task of its caller, and the runtime to drive it in otherwise. Locked while
-    /// it is polled.
-    pub(super) in_caller: Mutex<Option<(Handle, BoxFuture<'static, ()>)>>,
-}
-
-/// How a run ended in this process.
-pub(crate) enum End {
-    /// With this output, as it left the last node, until someone takes it.
-    Completed(Option<BoxValue>),
-    Failed(Failure),
-    Cancelled,
-}
-
-/// The runs of this process by their ids.
-#[derive(Default)]
-pub(crate) struct Runs(Mutex<Table>);
-
-#[derive(Default)]
-struct Table {
-    slots: HashMap<String, Slot>,
-    /// Whether the engine is shut down: nothing begins any more.
-    closed: bool,
-}
-
-enum Slot {
-    /// Somebody is about to start it, or to go on with it.
-    Reserved(CancellationToken),
-    Live(Arc<Live>),
-}
-
-/// What there is under an id.
-pub(crate) enum Found {
-    Live(Arc<Live>),
-    /// Wait for this to be over, which it may be already, and look again.
-    Reserved(CancellationToken),
-    /// It was free, and is now the caller's.
-    Free(Reservation),
-}
-
-/// An id under which nobody else starts a run meanwhile.
-pub(crate) struct Reservation {
-    engine: Engine,
-    id: String,
-    over: CancellationToken,
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        let mut runs = self.engine.0.runs.lock();
-        if matches!(runs.slots.get(&self.id), Some(Slot::Reserved(_))) {
-            runs.slots.remove(&self.id);
-        }
-        drop(runs);
-        self.over.cancel();
-    }
-}
-
-impl Runs {
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn get(&self, id: &str) -> Option<Arc<Live>> {
-        match self.lock().slots.get(id) {
-            Some(Slot::Live(live)) => Some(Arc::clone(live)),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn by_key(&self, key: RunKey) -> Option<Arc<Live>> {
-        let runs = self.lock();
-        runs.slots.values().find_map(|slot| match slot {
-            Slot::Live(live) if live.journal.key == key => Some(Arc::clone(live)),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn keys(&self) -> Vec<RunKey> {
-        let live = |slot: &Slot| match slot {
-            Slot::Live(live) => Some(live.journal.key),
-            Slot::Reserved(_) => None,
-        };
-        self.lock().slots.values().filter_map(live).collect()
-    }
-
-    /// Has nothing begin from here on. Gives what is under way.
-    pub(crate) fn close(&self) -> Vec<Arc<Live>> {
-        let mut runs = self.lock();
-        runs.closed = true;
-        let live = |slot: &Slot| match slot {
-            Slot::Live(live) => Some(Arc::clone(live)),
-            Slot::Reserved(_) => None,
-        };
-        runs.slots.values().filter_map(live).collect()
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
-
-    fn add(&self, id: &str, live: &Arc<Live>) -> Result<(), Halt> {
-        let mut runs = self.lock();
-        if runs.closed {
-            return Err(Halt::ShutDown);
-        }
-        runs.slots.insert(id.to_owned(), Slot::Live(Arc::clone(live)));
-        Ok(())
-    }
-
-    fn remove(&self, id: &str) {
-        self.lock().slots.remove(id);
-    }
-}
-
 impl Engine {
-    pub(crate) fn reserve(&self, id: &str) -> Found {
-        let mut runs = self.0.runs.lock();
-        match runs.slots.get(id) {
-            Some(Slot::Live(live)) => Found::Live(Arc::clone(live)),
-            Some(Slot::Reserved(over)) => Found::Reserved(over.clone()),
-            None => {
-                let over = CancellationToken::new();
-                runs.slots.insert(id.to_owned(), Slot::Reserved(over.clone()));
-                Found::Free(Reservation { engine: self.clone(), id: id.to_owned(), over })
-            }
-        }
-    }
-
     /// Makes all that a run needs to be driven here. Nothing of it runs, and nothing is recorded.
     ///
     /// # Errors

@@ -6,9 +6,11 @@ use std::sync::atomic::Ordering;
 use futures::StreamExt;
 use serde_json::Value as Json;
 
-use super::live::{Found, Live, Reservation};
-use super::{Engine, Halt, Run};
+use super::inner::Engine;
+use super::run::Run;
+use super::runs::{Found, Live, Reservation};
 use crate::compile::check_resources;
+use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunQuery, RunStatus, StoreError};
 use crate::table::Definition;
@@ -117,7 +119,7 @@ impl Engine {
         let definition = self.0.workflows.get(&header.workflow).cloned();
         let definition = definition.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
         loop {
-            match self.reserve(&header.id) {
+            match self.0.runs.reserve(&header.id) {
                 Found::Live(live) => return Ok(live),
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => return self.go_on(reservation, &header, &definition).await,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::inner::Engine;
 use super::live::Beginning;
-use super::{Engine, Halt};
 use crate::compile::check_resources;
 use crate::event::EventKind;
+use crate::halt::Halt;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
 use crate::table::Definition;
 

@@ -8,8 +8,10 @@ use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::history::Deriver;
-use super::live::{Found, ReadyRun, Reservation};
-use super::{Engine, Run};
+use super::inner::Engine;
+use super::live::ReadyRun;
+use super::run::Run;
+use super::runs::{Found, Reservation};
 use crate::event::{Event, EventKind};
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
@@ -159,7 +161,7 @@ impl Retry {
     async fn retry(self) -> Result<Run<Json>, RetryError> {
         let Retry { engine, run, from_nodes, rerun } = self;
         let reservation = loop {
-            match engine.reserve(&run) {
+            match engine.0.runs.reserve(&run) {
                 Found::Free(reservation) => break reservation,
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Live(_) => return Err(goes_on(&run)),
@@ -318,7 +320,7 @@ impl Fork {
         let past = engine.past(&old, &definition, history).await.map_err(RunError::from)?;
         engine.check_past(&old, &definition, past.clone()).map_err(RunError::from)?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
-        let reservation = match engine.reserve(&id) {
+        let reservation = match engine.0.runs.reserve(&id) {
             Found::Free(reservation) => reservation,
             _ => return Err(ForkError::IdTaken { id }),
         };

@@ -6,10 +6,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use serde_json::Value as Json;
 
+use super::events::Events;
 use super::events::LOOK;
 use super::history::effective;
-use super::live::{End, Live};
-use super::{Engine, Events};
+use super::inner::Engine;
+use super::runs::{End, Live};
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::Payload;
@@ -42,6 +43,19 @@ pub enum Outcome<T> {
     Cancelled,
     /// It cannot make progress until one of these questions is answered (or a timer fires).
     Waiting(Vec<Question>),
+}
+
+impl Engine {
+    /// A run by its id, in any process and any state; `None` if there is no such run. Its output is JSON.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn get_run(&self, id: &str) -> Result<Option<Run<Json>>, StoreError> {
+        if let Some(live) = self.0.runs.get(id) {
+            return Ok(Some(Run::of_live(self, live)));
+        }
+        Ok(self.0.store.header(id).await?.map(|header| Run::of_header(self, &header)))
+    }
 }
 
 impl<T> Run<T> {

@@ -6,9 +6,14 @@ use std::task::{Context as Waker, Poll};
 
 use tokio::runtime::Handle;
 
-use super::live::{Live, ReadyRun, Reservation};
+use super::error::StartError;
+use super::inner::Engine;
+use super::live::ReadyRun;
+use super::run::Run;
+use super::runs::{Live, Reservation};
 use super::start::Prepared;
-use super::{Engine, Halt, Run, Start, StartError};
+use super::start::Start;
+use crate::halt::Halt;
 use crate::node::Payload;
 use crate::run_error::RunError;
 use crate::shared::Progress;

@@ -1,6 +1,6 @@
 //! Shutting an engine down.
 
-use super::Engine;
+use super::inner::Engine;
 
 impl Engine {
     /// Stops all runs and releases them, so another process can resume them immediately. Call it before the process
@@ -10,7 +10,7 @@ impl Engine {
     ///
     /// Outputs that nodes have already returned are recorded. Running nodes are dropped at their `.await`, and start
     /// again when the run is resumed ([`recover`](Self::recover)); a node that does not await is waited for. Waiting
-    /// for a run of this engine, and starting one, then return [`RunError::ShutDown`](super::RunError::ShutDown). A
+    /// for a run of this engine, and starting one, then return [`RunError::ShutDown`](crate::RunError::ShutDown). A
     /// second call does nothing.
     ///
     /// # Cancel safety

@@ -8,14 +8,20 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::live::{Beginning, Found, ReadyRun, Reservation};
-use super::{Engine, Halt, Run, StartError};
+use super::error::StartError;
+use super::inner::Engine;
+use super::live::{Beginning, ReadyRun};
+use super::run::Run;
+use super::runs::{Found, Reservation};
 use crate::compile::check_resources;
 use crate::driver::caught;
 use crate::event::EventKind;
+use crate::halt::Halt;
+use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record};
 use crate::table::{BoxValue, Definition};
+use crate::workflow::{Flow, Workflow};
 
 /// A new run. Awaiting it starts the run and returns a [`Run`] or a [`StartError`].
 #[must_use = "nothing starts before it is awaited"]
@@ -25,6 +31,54 @@ pub struct Start<T> {
     state: Map<String, Json>,
     what: Result<(Arc<Definition>, BoxValue), StartError>,
     gives: PhantomData<fn() -> T>,
+}
+
+impl Engine {
+    /// A new run of a workflow. It starts when the result is awaited:
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn charge(cents: u64) -> Result<String, std::io::Error> { Ok(format!("{cents}")) }
+    /// # workflow! { pub pay(u64) -> String { START => charge; } }
+    /// # graphweft::block_on(async {
+    /// # let engine = Engine::builder().build()?;
+    /// let run = engine.start::<pay>(4000).id("order-42").await?;
+    /// assert_eq!(run.result().await?, "4000");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn start<W: Workflow>(&self, input: W::Input) -> Start<W::Output> {
+        Start::new(self, W::definition(), Ok(Box::new(input)))
+    }
+
+    /// A new run of a workflow in expression position.
+    pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
+        Start::new(self, flow.definition(), Ok(Box::new(input)))
+    }
+
+    /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the
+    /// workflow's input type before anything runs.
+    ///
+    /// Awaiting it returns [`StartError::UnknownWorkflow`] with the registered names, or [`StartError::InvalidInput`]
+    /// with the invalid field.
+    pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
+        match self.0.workflows.get(workflow) {
+            Some(definition) => {
+                let read = (definition.door.read_input)(&input).map_err(|error| StartError::InvalidInput {
+                    workflow: workflow.to_owned(),
+                    field: error.path().to_string(),
+                    message: error.inner().to_string(),
+                });
+                Start::new(self, definition, read)
+            }
+            None => Start::refused(
+                self,
+                StartError::UnknownWorkflow {
+                    name: workflow.to_owned(),
+                    registered: self.workflows().map(str::to_owned).collect(),
+                },
+            ),
+        }
+    }
 }
 
 impl<T> Start<T> {
@@ -84,7 +138,7 @@ impl<T> Start<T> {
         let recorded = written("the input", || (definition.door.write_input)(&input))?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = loop {
-            match engine.reserve(&id) {
+            match engine.0.runs.reserve(&id) {
                 Found::Live(live) => {
                     same_run(&id, &live.journal.workflow, &definition.name, Some(&live.input), &recorded)?;
                     return Ok(Prepared::Existing(Run::of_live(&engine, live)));

@@ -5,7 +5,7 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::live::Found;
+use super::runs::Found;
 use super::{BuildError, Engine, Outcome, Run, Start, StartError};
 use crate::context::Context;
 use crate::event::{AfterFailure, Event, EventKind};
@@ -448,8 +448,8 @@ fn a_run_that_may_not_leave_the_memory_rests_there() {
 #[tokio::test]
 async fn who_waits_for_an_id_is_told_also_where_it_was_free_before_the_wait_began() {
     let engine = engine();
-    let Found::Free(first) = engine.reserve("x") else { panic!("it was free") };
-    let Found::Reserved(over) = engine.reserve("x") else { panic!("it is reserved") };
+    let Found::Free(first) = engine.0.runs.reserve("x") else { panic!("it was free") };
+    let Found::Reserved(over) = engine.0.runs.reserve("x") else { panic!("it is reserved") };
     drop(first);
     tokio::time::timeout(Duration::from_secs(10), over.cancelled()).await.expect("it is told");
 }
