@@ -181,8 +181,8 @@ impl<N: Node> Child<'_, N> {
     }
 
     /// Records each attempt before it starts, and never repeats an interrupted one: that is a
-    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error or reached its time limit is still retried if the policy says so. An
-    /// interrupted workflow resumes: its own nodes have the option or not.
+    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error or reached its time limit is
+    /// still retried if the policy says so. An interrupted workflow resumes: its own nodes have the option or not.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)
     }
