@@ -120,8 +120,8 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(|_: &Value| Ok(()))).expect("its first");
     let asked = EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true) };
     // As whoever polls the body does it.
-    attempt.push("flow/a/ask", asked);
-    attempt.push_batch();
+    attempt.requests().push("flow/a/ask", asked);
+    attempt.requests().push_batch();
     let journal = run.journal.as_ref().expect("it records");
     block_on(journal.flush()).expect("it is recorded");
     let requests = attempt.requests();
