@@ -46,6 +46,15 @@ async fn nothing_left() -> u64 {
     NODES
 }
 
+workflow! {
+    /// A short run: three nodes, one after the other.
+    pub short(u64) -> u64 {
+        let two = add_one();
+        let three = add_one();
+        START => add_one => two => three;
+    }
+}
+
 macro_rules! fan_out {
     ($name:ident: $($at:ident)*) => {
         workflow! {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use graphweft::prelude::*;
+use graphweft::Engine;
 use tokio::runtime::Runtime;
 
 use crate::by_hand::{self, NODES};
@@ -86,19 +86,6 @@ pub fn rounds<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Cont
     contenders
 }
 
-#[node]
-async fn one(n: u64) -> u64 {
-    n + 1
-}
-
-workflow! {
-    short(u64) -> u64 {
-        let two = one();
-        let three = one();
-        START => one => two => three;
-    }
-}
-
 /// A short run of three nodes through an engine, awaited by its caller: in the caller's task, and in a task of its own.
 pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
     let engine = Engine::builder().build().expect("an engine");
@@ -111,7 +98,7 @@ pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
     };
     vec![
         through(&engine, "graphweft, `run_to_end`", Role::Ours, |engine| {
-            async move { engine.run_to_end::<short>(1).await.expect("it cannot fail") }.boxed()
+            async move { engine.run_to_end::<flows::short>(1).await.expect("it cannot fail") }.boxed()
         }),
         contender!(
             runtime,
@@ -122,7 +109,8 @@ pub fn awaited(runtime: &Runtime) -> Vec<Contender<'_>> {
             tokio::spawn(async { std::hint::black_box(1) })
         ),
         through(&engine, "graphweft, `start` and `result`", Role::Also, |engine| {
-            let started = async move { engine.start::<short>(1).await.expect("it needs nothing").result().await };
+            let started =
+                async move { engine.start::<flows::short>(1).await.expect("it needs nothing").result().await };
             started.map(|output| output.expect("it cannot fail")).boxed()
         }),
     ]

@@ -8,22 +8,9 @@ use graphweft_benches_large::chain_of_1000;
 use serde_json::{Value, json};
 
 use super::{Scale, grouped, measure, resident, runtime};
-use crate::flows::{THOUSANDS, timed_rounds};
+use crate::flows::{THOUSANDS, short, timed_rounds};
 use crate::measure::{Role, median};
 use crate::report::{Figure, Row, Target, Unit};
-
-#[node]
-async fn one(n: u64) -> u64 {
-    n + 1
-}
-
-workflow! {
-    short(u64) -> u64 {
-        let two = one();
-        let three = one();
-        START => one => two => three;
-    }
-}
 
 /// So many runs of three nodes, through an engine, one after the other.
 pub(super) fn short_runs(count: u64) -> Value {
