@@ -1,5 +1,5 @@
 //! Those who answer and cancel, from a process that does not know the workflow. They cancel whether the process that asks
-//! lives or not; an answer is accepted as long as a living process has the run.
+//! lives or not; an answer is accepted as long as a living process knows the workflow.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -66,7 +66,8 @@ impl Engine {
 
     /// As which the store knows this engine.
     pub(super) async fn owner(&self) -> Result<Owner, StoreError> {
-        self.0.owner.get_or_try_init(|| self.0.store.join()).await.copied()
+        let join = || self.0.store.join(self.workflows().map(str::to_owned).collect());
+        self.0.owner.get_or_try_init(join).await.copied()
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Past {
 
 impl Engine {
     /// Why a run does not continue: no living engine has it, and this program cannot resume it. `None` if it continues or has
-    /// ended. Changes nothing.
+    /// ended, and if another living engine knows its workflow, which this one does not. Changes nothing.
     pub(super) async fn obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
         if header.status.is_over() || self.is_live_or_elsewhere(header).await? {
             return Ok(None);
@@ -34,7 +34,11 @@ impl Engine {
         if let Some(halt) = self.halted().get(&header.key).filter(|halt| halt.is_of_program()) {
             return Ok(Some(halt.clone()));
         }
-        self.obstacle_under(header, self.0.workflows.get(&header.workflow)).await
+        let definition = self.0.workflows.get(&header.workflow);
+        if definition.is_none() && self.0.store.is_served(&header.workflow).await? {
+            return Ok(None);
+        }
+        self.obstacle_under(header, definition).await
     }
 
     /// Why this program cannot resume a run under a definition.

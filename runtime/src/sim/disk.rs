@@ -291,8 +291,8 @@ pub(super) fn error(how: How) -> StoreError {
 }
 
 impl Store for Process {
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        let joined = self.look(|store| store.join());
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        let joined = self.look(|store| store.join(workflows));
         async move {
             let owner = joined.await?;
             self.disk.state().owners.push(owner);
@@ -348,6 +348,10 @@ impl Store for Process {
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
         self.look(|store| store.is_alive(owner))
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.is_served(workflow))
     }
 
     fn is_shared(&self) -> bool {

@@ -36,7 +36,8 @@ struct Runs {
     runs: BTreeMap<RunKey, Run>,
     by_id: HashMap<String, RunKey>,
     graphs: HashMap<u64, Value>,
-    owners: HashSet<Owner>,
+    /// With the workflows whose runs they can resume.
+    owners: HashMap<Owner, Vec<String>>,
     last_owner: u64,
     last_run: u64,
     /// Runs that can go on by themselves, by when; 1970 where at once. Most runs of a great number are not in it.
@@ -54,7 +55,7 @@ impl Default for Runs {
             runs: BTreeMap::new(),
             by_id: HashMap::new(),
             graphs: HashMap::new(),
-            owners: HashSet::new(),
+            owners: HashMap::new(),
             last_owner: 0,
             last_run: 0,
             ready: BTreeSet::new(),
@@ -239,7 +240,7 @@ impl Runs {
                 if owner == claim.owner {
                     claim.own || header.status.is_suspended()
                 } else {
-                    claim.orphans && !self.owners.contains(&owner)
+                    claim.orphans && !self.owners.contains_key(&owner)
                 }
             });
             is_free
@@ -300,11 +301,11 @@ fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, StoreError>
 }
 
 impl Store for MemoryStore {
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
         let mut runs = self.lock();
         runs.last_owner += 1;
         let owner = Owner(runs.last_owner);
-        runs.owners.insert(owner);
+        runs.owners.insert(owner, workflows);
         done(owner)
     }
 
@@ -339,7 +340,11 @@ impl Store for MemoryStore {
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        done(self.lock().owners.contains(&owner))
+        done(self.lock().owners.contains_key(&owner))
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.lock().owners.values().flatten().any(|served| served == workflow))
     }
 
     fn is_shared(&self) -> bool {

@@ -29,9 +29,9 @@ use crate::event::EventKind;
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 pub trait Store: Send + Sync + 'static {
-    /// Registers the caller as an owner of runs. It owns its runs until it [leaves](Self::leave), or until the store
-    /// detects that it is dead.
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>>;
+    /// Registers the caller as an owner of runs, and as one that can resume runs of these workflows. It owns its runs
+    /// until it [leaves](Self::leave), or until the store detects that it is dead.
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>>;
 
     /// Releases all runs of an owner. The call starts it; the future resolves when it is done, and may be dropped. It
     /// cannot fail: if it does not happen, the owner is detected as dead later.
@@ -62,6 +62,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes nothing.
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Whether an owner that is alive has joined with this workflow. Changes nothing.
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Whether other processes may use it at the same time.
     fn is_shared(&self) -> bool {

@@ -324,6 +324,28 @@ fn an_answer_may_come_from_a_process_that_does_not_know_the_workflow_while_anoth
     });
 }
 
+/// The process that asked is gone, and nobody has loaded the run since: it waits for nothing but its answer.
+#[test]
+fn an_answer_of_a_stranger_reaches_a_run_that_only_another_process_can_resume() {
+    let store = MemoryStore::new();
+    left_waiting(&store, &["x", "y"]);
+    runtime().block_on(async {
+        let worker = Engine::builder().store(store.clone()).register::<publish>().build().unwrap();
+        worker.recover().await.unwrap();
+        let stranger = Engine::builder().store(store.clone()).build().unwrap();
+        let run = stranger.get_run("x").await.unwrap().unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+        stranger.answer("x", "approve", yes()).await.unwrap();
+        while let Outcome::Waiting(_) = run.outcome().await.unwrap() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(run.result().await.unwrap(), json!("a poem: yes"));
+        worker.shutdown().await;
+        let error = stranger.answer("y", "approve", yes()).await.unwrap_err();
+        assert!(matches!(error, AnswerError::Run(RunError::NotRegistered { .. })), "nobody is left: {error}");
+    });
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_another_process_reaches_the_run_where_it_waits() {
     let store = MemoryStore::new();

@@ -48,8 +48,8 @@ fn full() -> StoreError {
 }
 
 impl Store for Failing {
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        self.inner.join()
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.inner.join(workflows)
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
@@ -97,6 +97,10 @@ impl Store for Failing {
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
         self.inner.is_alive(owner)
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.is_served(workflow)
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {

@@ -101,7 +101,7 @@ fn nothing_begins_to_move_in_a_generation_that_was_still() {
 /// The run of a node that has asked, in a store that does everything at once; and the node, which waits.
 fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let store = MemoryStore::new();
-    let owner = store.join().now_or_never().expect("at once").expect("it joins");
+    let owner = store.join(Vec::new()).now_or_never().expect("at once").expect("it joins");
     let new = NewRun {
         id: "x".to_owned(),
         workflow: "flow".to_owned(),

@@ -24,8 +24,8 @@ struct Slow {
 }
 
 impl Store for Slow {
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        self.store.join()
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.store.join(workflows)
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
@@ -66,6 +66,10 @@ impl Store for Slow {
         self.store.is_alive(owner)
     }
 
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.is_served(workflow)
+    }
+
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.store.graph(hash)
     }
@@ -85,7 +89,7 @@ fn answered() -> Record {
 
 /// A run of its own in a store, and its owner.
 async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>, Owner) {
-    let owner = store.join().await.expect("it joins");
+    let owner = store.join(Vec::new()).await.expect("it joins");
     let new = NewRun {
         id: "x".to_owned(),
         workflow: "flow".to_owned(),
@@ -201,7 +205,7 @@ async fn a_run_that_was_taken_over_does_not_rest_here() {
     let store = MemoryStore::new();
     let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
     store.leave(owner).await;
-    let other = store.join().await.expect("it joins");
+    let other = store.join(Vec::new()).await.expect("it joins");
     let claim = Claim {
         owner: other,
         workflows: vec!["flow".to_owned()],

@@ -302,9 +302,11 @@ impl Handle {
         .await
     }
 
-    async fn join(&self) -> Result<Owner, StoreError> {
+    async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {
         let (path, lease) = (self.shared.path.clone(), self.shared.settings.lease);
-        let lock = self.write_on_thread(move |transaction| owners::join(transaction, &path, lease)).await?;
+        let workflows = serde_json::to_string(&workflows).map_err(unwritable)?;
+        let join = move |transaction: &Connection| owners::join(transaction, &path, lease, workflows);
+        let lock = self.write_on_thread(join).await?;
         let owner = self.shared.owners.add(lock);
         // From now on the thread has a lease to renew.
         self.shared.queue.call();
@@ -324,8 +326,8 @@ fn unwritable(error: serde_json::Error) -> StoreError {
 }
 
 impl Store for SqliteStore {
-    fn join(&self) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        self.0.join().boxed()
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.0.join(workflows).boxed()
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
@@ -368,6 +370,11 @@ impl Store for SqliteStore {
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
         let path = self.0.shared.path.clone();
         self.0.reader.read(move |connection| owners::is_alive(connection, &path, owner)).boxed()
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (path, workflow) = (self.0.shared.path.clone(), workflow.to_owned());
+        self.0.reader.read(move |connection| owners::is_served(connection, &path, &workflow)).boxed()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

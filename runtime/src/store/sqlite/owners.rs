@@ -30,6 +30,8 @@ static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
 pub(super) struct OwnerLock {
     owner: Owner,
     path: PathBuf,
+    /// Whose runs it can resume: JSON.
+    workflows: String,
     /// Closing it gives the lock up.
     file: Option<File>,
 }
@@ -65,11 +67,11 @@ impl Owners {
     /// Says of all that they are alive, also of one that was believed to be dead.
     pub(super) fn renew(&self, transaction: &Connection, lease: Duration) -> Result<(), Trouble> {
         let mut renew = transaction.prepare_cached(
-            "INSERT INTO owners (id, expires, boot) VALUES (?1, ?2, ?3)
+            "INSERT INTO owners (id, expires, boot, workflows) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
         )?;
         for lock in self.lock().iter() {
-            renew.execute(params![to_integer(lock.owner.0), expiry(lease), lock.boot()])?;
+            renew.execute(params![to_integer(lock.owner.0), expiry(lease), lock.boot(), lock.workflows])?;
         }
         Ok(())
     }
@@ -86,16 +88,22 @@ impl OwnerLock {
     }
 }
 
-/// Adds an owner.
-pub(super) fn join(transaction: &Connection, database: &Path, lease: Duration) -> Result<OwnerLock, Trouble> {
-    transaction.prepare_cached("INSERT INTO owners (expires) VALUES (?1)")?.execute([expiry(lease)])?;
+/// Adds an owner that can resume runs of these workflows: names as JSON.
+pub(super) fn join(
+    transaction: &Connection,
+    database: &Path,
+    lease: Duration,
+    workflows: String,
+) -> Result<OwnerLock, Trouble> {
+    let mut insert = transaction.prepare_cached("INSERT INTO owners (expires, workflows) VALUES (?1, ?2)")?;
+    insert.execute(params![expiry(lease), workflows])?;
     let id = transaction.last_insert_rowid();
     let path = lock_path(database, id);
     let file = match hold(&path) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => None,
         held => Some(held?),
     };
-    let lock = OwnerLock { owner: Owner(from_integer(id)), path, file };
+    let lock = OwnerLock { owner: Owner(from_integer(id)), path, workflows, file };
     transaction.prepare_cached("UPDATE owners SET boot = ?2 WHERE id = ?1")?.execute(params![id, lock.boot()])?;
     Ok(lock)
 }
@@ -148,6 +156,21 @@ pub(super) fn is_alive(connection: &Connection, database: &Path, owner: Owner) -
         Some(row) => has_life(database, id, row, to_millis(SystemTime::now()))?,
         None => false,
     })
+}
+
+/// Whether an owner that can resume runs of a workflow is alive.
+pub(super) fn is_served(connection: &Connection, database: &Path, workflow: &str) -> Result<bool, Trouble> {
+    let now = to_millis(SystemTime::now());
+    let mut owners = connection.prepare_cached(
+        "SELECT id, expires, boot FROM owners WHERE EXISTS (SELECT 1 FROM json_each(workflows) WHERE value = ?1)",
+    )?;
+    let mut rows = owners.query([workflow])?;
+    while let Some(row) = rows.next()? {
+        if has_life(database, row.get(0)?, (row.get(1)?, row.get(2)?), now)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether an owner is alive, by its row and its file.

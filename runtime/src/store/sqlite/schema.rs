@@ -58,7 +58,12 @@ const STEPS: &[&str] = &["
         checksum INTEGER NOT NULL
     ) STRICT;
     CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
-    CREATE TABLE owners (id INTEGER PRIMARY KEY AUTOINCREMENT, expires INTEGER NOT NULL, boot TEXT) STRICT;
+    CREATE TABLE owners (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        expires INTEGER NOT NULL,
+        boot TEXT,
+        workflows TEXT NOT NULL
+    ) STRICT;
 "];
 
 /// The format of the files that this version writes.

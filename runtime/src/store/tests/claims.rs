@@ -4,7 +4,7 @@ use super::*;
 
 /// What somebody who has just joined would get.
 async fn claim_as_a_newcomer(store: &impl Store) -> (Owner, Claimed) {
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     (owner, store.claim(claim(owner)).await.unwrap())
 }
 
@@ -26,7 +26,7 @@ pub(super) async fn a_run_of_another_workflow_is_left(store: impl Store) {
 }
 
 pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
-    let living = store.join().await.unwrap();
+    let living = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
     assert!(claimed.runs.is_empty());
@@ -34,7 +34,7 @@ pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
 }
 
 pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
-    let leaver = store.join().await.unwrap();
+    let leaver = store.join(Vec::new()).await.unwrap();
     create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await;
     store.leave(leaver).await;
     let (owner, claimed) = claim_as_a_newcomer(&store).await;
@@ -43,7 +43,7 @@ pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
 }
 
 pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: impl Store) {
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     let busy_with = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     create(&store, NewRun { owner: Some(owner), ..new_run("b") }).await;
     let claimed = store.claim(Claim { except: vec![busy_with], ..claim(owner) }).await.unwrap();
@@ -53,7 +53,7 @@ pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: 
 pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     set_status(&store, run.key, RunStatus::Sleeping, Some(at(1001))).await;
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
 
     let early = store.claim(claim(owner)).await.unwrap();
     let in_time = store.claim(Claim { now: at(1001), ..claim(owner) }).await.unwrap();
@@ -65,7 +65,7 @@ pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl S
 }
 
 pub(super) async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come(store: impl Store) {
-    let living = store.join().await.unwrap();
+    let living = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
     set_status(&store, run.key, RunStatus::Waiting, Some(at(500))).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
@@ -83,7 +83,7 @@ pub(super) async fn a_run_that_waits_for_an_answer_or_is_over_is_left(store: imp
 }
 
 pub(super) async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken(store: impl Store) {
-    let (living, owner) = (store.join().await.unwrap(), store.join().await.unwrap());
+    let (living, owner) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     let of = |owner, id| NewRun { owner, ..new_run(id) };
     let later = create(&store, of(None, "later")).await.key;
     let sooner = create(&store, of(Some(owner), "sooner")).await.key;
@@ -101,7 +101,7 @@ pub(super) async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could
 }
 
 pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants(store: impl Store) {
-    let leaver = store.join().await.unwrap();
+    let leaver = store.join(Vec::new()).await.unwrap();
     for (id, owner, wake_at) in
         [("late", None, 900), ("early", Some(leaver), 100), ("middle", None, 500), ("future", None, 2000)]
     {
@@ -110,7 +110,7 @@ pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wa
     }
     create(&store, new_run("running")).await;
     store.leave(leaver).await;
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
 
     let first = store.claim(Claim { limit: 3, ..claim(owner) }).await.unwrap();
     let except = first.runs.iter().map(|run| run.key).collect();
@@ -124,7 +124,7 @@ pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wa
 pub(super) async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
     create(&store, new_run("a")).await;
     let wanted = create(&store, new_run("b")).await.key;
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
 
     let claimed = store.claim(Claim { only: Some(wanted), ..claim(owner) }).await.unwrap();
     let again = Claim { only: Some(wanted), except: vec![wanted], ..claim(owner) };
@@ -135,7 +135,7 @@ pub(super) async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
 }
 
 pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
-    let (a, b) = (store.join().await.unwrap(), store.join().await.unwrap());
+    let (a, b) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     for i in 0..20 {
         create(&store, new_run(&i.to_string())).await;
     }
@@ -146,7 +146,7 @@ pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store)
 }
 
 pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store: impl Store) {
-    let former = store.join().await.unwrap();
+    let former = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
     store.leave(former).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
@@ -156,7 +156,7 @@ pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store
 }
 
 pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused(store: impl Store) {
-    let former = store.join().await.unwrap();
+    let former = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
     store.leave(former).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
@@ -169,7 +169,7 @@ pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover
 }
 
 pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
-    let (owner, other) = (store.join().await.unwrap(), store.join().await.unwrap());
+    let (owner, other) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     let at_it = Claim { except: vec![run], ..claim(owner) };
     let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
@@ -181,7 +181,7 @@ pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
 }
 
 pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store) {
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
     store.append(Append { header: nudge, ..batch(run, 1, &[said("answer")]) }).await.unwrap();
@@ -193,7 +193,7 @@ pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store)
 }
 
 pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
-    let leaver = store.join().await.unwrap();
+    let leaver = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await.key;
     set_status(&store, run, RunStatus::Waiting, None).await;
     let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
@@ -207,9 +207,20 @@ pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
 }
 
 pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
-    let first = store.join().await.unwrap();
+    let first = store.join(Vec::new()).await.unwrap();
     store.leave(first).await;
-    let second = store.join().await.unwrap();
+    let second = store.join(Vec::new()).await.unwrap();
     store.leave(second).await;
-    assert!(first < second && second < store.join().await.unwrap());
+    assert!(first < second && second < store.join(Vec::new()).await.unwrap());
+}
+
+pub(super) async fn a_workflow_is_served_while_an_owner_that_knows_it_lives(store: impl Store) {
+    let serves = async |workflow: &str| store.is_served(workflow).await.unwrap();
+    let others = store.join(vec!["return".to_owned()]).await.unwrap();
+    assert!(!serves("checkout").await);
+    let owner = store.join(vec!["refund".to_owned(), "check\"out".to_owned(), "checkout".to_owned()]).await.unwrap();
+    assert!(serves("checkout").await && serves("check\"out").await && !serves("check").await);
+    store.leave(owner).await;
+    assert!(!serves("checkout").await && serves("return").await);
+    store.leave(others).await;
 }

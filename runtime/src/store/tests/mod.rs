@@ -103,6 +103,7 @@ try_on_each_store! {
         a_run_that_is_taken_is_not_nudged_as_well
         a_nudge_has_a_run_that_waits_go_on
         an_owner_is_never_given_twice
+        a_workflow_is_served_while_an_owner_that_knows_it_lives
     }
 }
 

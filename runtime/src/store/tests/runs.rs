@@ -3,7 +3,7 @@
 use super::*;
 
 pub(super) async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     let records = vec![started(), said("hello")];
 
     let run = create(&store, NewRun { owner: Some(owner), records: records.clone(), ..new_run("a") }).await;
@@ -80,7 +80,7 @@ pub(super) async fn only_a_waiting_run_has_a_time_to_wake(store: impl Store) {
 }
 
 pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await;
 
     set_status(&store, run.key, RunStatus::Failed, None).await;
@@ -90,7 +90,7 @@ pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
 
 pub(super) async fn the_header_changes_without_records(store: impl Store) {
     let run = create(&store, new_run("a")).await;
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     let change = HeaderChange { owner: Some(Some(owner)), ..HeaderChange::default() };
 
     let changed = store.append(Append { header: change, ..batch(run.key, 1, &[]) }).await.unwrap();

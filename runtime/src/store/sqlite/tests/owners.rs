@@ -10,7 +10,7 @@ use crate::store::{Appended, Claim, NewRun, Owner, Store};
 async fn two_processes() -> (TempDir, PathBuf, [(SqliteStore, Owner); 2]) {
     let (directory, path) = place();
     let (one, other) = (open(&path).await, open(&path).await);
-    let owners = (one.join().await.unwrap(), other.join().await.unwrap());
+    let owners = (one.join(Vec::new()).await.unwrap(), other.join(Vec::new()).await.unwrap());
     create(&one, NewRun { owner: Some(owners.0), ..new_run("a") }).await;
     (directory, path, [(one, owners.0), (other, owners.1)])
 }
@@ -97,7 +97,7 @@ async fn an_owner_that_was_wrongly_believed_dead_is_refused_and_lives_on() {
 async fn the_lease_is_renewed_while_the_store_is_open() {
     let (_directory, path) = place();
     let store = SqliteStore::builder().lease(Duration::from_millis(30)).open(&path).await.unwrap();
-    let owner = store.join().await.unwrap();
+    let owner = store.join(Vec::new()).await.unwrap();
     move_elsewhere(&path, owner, 1);
     let expires = || {
         let select = "SELECT expires FROM owners WHERE id = ?1";
@@ -161,7 +161,7 @@ async fn the_unfinished_runs_of_others_are_read_off_an_index_however_many_there_
 async fn a_run_whose_header_is_damaged_keeps_no_other_from_being_taken() {
     let (_directory, path) = place();
     let store = open(&path).await;
-    let me = store.join().await.unwrap();
+    let me = store.join(Vec::new()).await.unwrap();
     for id in ["a", "b", "c"] {
         create(&store, new_run(id)).await;
     }
