@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
 use serde_json::{Map, Value};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::{Place, Turns, Writes, fold_into};
@@ -32,6 +33,8 @@ pub(crate) struct Attempt {
     pub(crate) draft: Mutex<Draft>,
     /// Made by the first request, or when the context is cloned.
     pub(crate) requests: OnceLock<Arc<Requests>>,
+    /// The task that polls it, where it has one of its own.
+    pub(crate) own_task: OwnTask,
     /// Counts the attempts of its driver that wait, where the number of attempts is limited.
     pub(crate) waiting: Option<Arc<WaitingAttempts>>,
     /// How often it has asked for a timer.
@@ -55,6 +58,41 @@ impl fmt::Display for At {
             At::Node(place) => place.fmt(f),
             At::Child(path) => f.write_str(path),
         }
+    }
+}
+
+/// The task that polls an attempt and nothing else, which another thread may just be making when the attempt is dropped.
+#[derive(Default)]
+pub(crate) struct OwnTask(Mutex<OwnTaskState>);
+
+#[derive(Default)]
+enum OwnTaskState {
+    #[default]
+    None,
+    Has(AbortHandle),
+    Dropped,
+}
+
+impl OwnTask {
+    /// The attempt has got this one.
+    pub(crate) fn is(&self, handle: AbortHandle) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*state {
+            OwnTaskState::Dropped => handle.abort(),
+            OwnTaskState::None | OwnTaskState::Has(_) => *state = OwnTaskState::Has(handle),
+        }
+    }
+
+    /// Drops the attempt at its `.await`, or before it is polled.
+    pub(crate) fn abort(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let OwnTaskState::Has(handle) = std::mem::replace(&mut *state, OwnTaskState::Dropped) {
+            handle.abort();
+        }
+    }
+
+    pub(crate) fn is_dropped(&self) -> bool {
+        matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), OwnTaskState::Dropped)
     }
 }
 
@@ -103,6 +141,7 @@ impl Attempt {
             token: OnceLock::new(),
             draft: Mutex::default(),
             requests: OnceLock::new(),
+            own_task: OwnTask::default(),
             waiting: None,
             timers: AtomicU32::new(0),
             parent: None,
@@ -158,6 +197,7 @@ impl Attempt {
             self.requests = OnceLock::new();
         }
         *self.timers.get_mut() = 0;
+        self.own_task = OwnTask::default();
     }
 
     /// Whether its node has done nothing that another would notice.

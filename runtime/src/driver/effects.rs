@@ -251,7 +251,7 @@ impl Driver {
         match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
             Ok(running) => {
                 let beat = Beat::of(&attempt);
-                self.begin(UnderWay { task, running, attempt, beat });
+                self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
             }
             // What an edge brings is used up by its conversion, so where that panics nothing is left to try again with.
             Err(fault) => {
@@ -274,11 +274,11 @@ impl Driver {
         match running.poll(Some(attempt), &mut Waker::from_waker(std::task::Waker::noop())) {
             Poll::Ready(finished) => {
                 self.until_yield = self.until_yield.saturating_sub(1);
-                let UnderWay { task, attempt, running, beat } = under_way;
+                let UnderWay { task, attempt, running, beat, .. } = under_way;
                 drop((running, beat));
                 self.ended(task, attempt, finished);
             }
-            Poll::Pending => self.ready.push(under_way),
+            Poll::Pending => self.ready.push(UnderWay { was_polled: true, ..under_way }),
         }
     }
 
@@ -406,10 +406,13 @@ impl Driver {
         if self.alone.as_ref().is_some_and(|alone| alone.task == task) {
             self.alone = None;
             self.report(Report::Stopped { task }, None);
+        } else if self.lanes.as_ref().is_some_and(|lanes| lanes.take_back(task).is_some()) {
+            self.spawned.remove(task);
+            self.report(Report::Stopped { task }, None);
         } else if let Some(spawned) = self.spawned.get_mut(task) {
             spawned.is_dropped = true;
-            // The set of tasks says when it is gone.
-            spawned.handle.abort();
+            // Whoever polls it says when it is gone.
+            spawned.attempt.own_task.abort();
         }
     }
 

@@ -3,9 +3,11 @@
 mod attempt;
 mod catch;
 mod effects;
+mod ends;
 mod event_codec;
 mod in_place;
 mod inputs;
+mod lanes;
 mod lazy_value;
 #[cfg(test)]
 mod observed;

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
 use super::inputs::RetainedInput;
+use super::lanes::{Begun, Ended, Lanes};
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
@@ -70,8 +70,10 @@ pub(super) struct Driver {
     pub(super) ready: Vec<UnderWay>,
     /// The only attempt under way, polled by this loop: a chain costs no task and no channel.
     pub(super) alone: Option<UnderWay>,
-    /// Attempts with a task each, since there are several.
-    pub(super) tasks: Option<JoinSet<(TaskId, Finished)>>,
+    /// Where attempts are polled when there are several.
+    pub(super) lanes: Option<Arc<Lanes>>,
+    /// What they have come to, and was not looked at yet.
+    ended: std::vec::IntoIter<Ended>,
     pub(super) spawned: SpawnedTasks,
     /// What other attempts at nodes will run on.
     pub(super) retained: HashMap<TaskId, RetainedInput>,
@@ -121,6 +123,8 @@ pub(super) struct UnderWay {
     pub(super) running: Running<'static, Finished>,
     pub(super) attempt: Arc<Attempt>,
     pub(super) beat: Option<Beat>,
+    /// Whether it was polled, and was not done.
+    pub(super) was_polled: bool,
 }
 
 enum Occurrence {
@@ -206,7 +210,8 @@ impl Job {
             shared: self.shared,
             ready: Vec::new(),
             alone: None,
-            tasks: None,
+            lanes: None,
+            ended: Vec::new().into_iter(),
             spawned: SpawnedTasks::default(),
             retained: HashMap::new(),
             timers: Timers::default(),
@@ -375,9 +380,7 @@ impl Driver {
                 self.failed = Some(fault);
                 continue;
             }
-            if self.shared.records() {
-                self.take_more().await;
-            }
+            self.take_more().await;
             self.until_yield = self.until_yield.saturating_sub(1);
         }
     }
@@ -487,13 +490,22 @@ impl Driver {
     }
 
     pub(super) fn spawn_ready(&mut self) {
-        let tasks = self.tasks.get_or_insert_default();
-        for under_way in self.alone.take().into_iter().chain(self.ready.drain(..)) {
-            let UnderWay { task, running, attempt, beat } = under_way;
-            let polled = Arc::clone(&attempt);
-            let running = async move { (task, running.until_over(Some(polled)).await) };
-            let handle = tasks.spawn(self.shared.track(running));
-            self.spawned.insert(Spawned { task, handle, attempt, beat, is_dropped: false });
+        let lanes = self.lanes.get_or_insert_with(|| Arc::new(Lanes::new(&self.shared, self.has_one_thread)));
+        let spawned = &mut self.spawned;
+        let mut leave = |under_way: UnderWay| {
+            let UnderWay { task, running, attempt, beat, .. } = under_way;
+            spawned.insert(Spawned { task, attempt: Arc::clone(&attempt), beat, is_dropped: false });
+            Begun { task, running, attempt }
+        };
+        if let Some(alone) = self.alone.take() {
+            lanes.begin_alone(leave(alone));
+        }
+        let is_one = self.ready.len() == 1;
+        for ready in self.ready.extract_if(.., |ready| is_one || ready.was_polled) {
+            lanes.begin_alone(leave(ready));
+        }
+        if !self.ready.is_empty() {
+            lanes.begin(self.ready.drain(..).map(leave));
         }
     }
 
@@ -560,23 +572,22 @@ impl Driver {
         Poll::Pending
     }
 
-    /// An attempt with a task of its own that has ended.
+    /// An attempt that others poll and that has ended.
     fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        if let Some(tasks) = self.tasks.as_mut().filter(|tasks| !tasks.is_empty())
-            && let Poll::Ready(Some(joined)) = tasks.poll_join_next(waker)
+        if self.ended.as_slice().is_empty()
+            && let Some(lanes) = self.lanes.as_ref().filter(|_| !self.spawned.is_empty())
         {
+            self.ended = lanes.ends.take(waker.waker()).into_iter();
+        }
+        while let Some(mut ended) = self.ended.next() {
             self.wake_up();
-            let (task, finished) = match joined {
-                Ok((task, finished)) => (Some(task), Some(finished)),
-                Err(error) => (self.spawned.of(error.id()), None),
-            };
-            if let Some(Spawned { task, attempt, is_dropped, .. }) = task.and_then(|task| self.spawned.remove(task)) {
-                return Poll::Ready(match finished {
-                    Some(finished) => Occurrence::Ended(task, attempt, finished),
-                    None if is_dropped => Occurrence::Stopped(task),
-                    None => Occurrence::ShutDown,
-                });
-            }
+            let Ended::Attempt(task, finished) = &mut ended else { return Poll::Ready(Occurrence::ShutDown) };
+            let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(*task) else { continue };
+            return Poll::Ready(match finished.take() {
+                Some(finished) => Occurrence::Ended(*task, attempt, finished),
+                None if is_dropped => Occurrence::Stopped(*task),
+                None => Occurrence::ShutDown,
+            });
         }
         Poll::Pending
     }
@@ -599,6 +610,10 @@ impl Drop for Driver {
         }
         for attempt in self.spawned.attempts() {
             attempt.requests().silence();
+            attempt.own_task.abort();
+        }
+        if let Some(lanes) = &self.lanes {
+            lanes.close();
         }
     }
 }

@@ -1,15 +1,12 @@
-//! Attempts that have a task of their own.
+//! Attempts that others than the driver poll.
 
 use std::sync::Arc;
-
-use tokio::task::{AbortHandle, Id};
 
 use crate::attempt::{Attempt, Beat};
 use crate::core::TaskId;
 
 pub(super) struct Spawned {
     pub(super) task: TaskId,
-    pub(super) handle: AbortHandle,
     pub(super) attempt: Arc<Attempt>,
     #[expect(dead_code, reason = "held, not read")]
     pub(super) beat: Option<Beat>,
@@ -17,7 +14,7 @@ pub(super) struct Spawned {
     pub(super) is_dropped: bool,
 }
 
-/// Attempts with a task of their own, by the place of their node's task in the core.
+/// The same, by the place of their node's task in the core.
 #[derive(Default)]
 pub(super) struct SpawnedTasks {
     places: Vec<Option<Spawned>>,
@@ -54,10 +51,5 @@ impl SpawnedTasks {
         let removed = self.places.get_mut(task.slot())?.take_if(|spawned| spawned.task == task);
         self.count -= usize::from(removed.is_some());
         removed
-    }
-
-    /// Looks at all of them: for tasks that did not come to their end.
-    pub(super) fn of(&self, id: Id) -> Option<TaskId> {
-        self.places.iter().flatten().find(|spawned| spawned.handle.id() == id).map(|spawned| spawned.task)
     }
 }

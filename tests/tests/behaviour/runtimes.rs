@@ -1,6 +1,8 @@
 //! One thread or several: the same meaning, and real parallelism where there are threads.
 
-use std::sync::Barrier;
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Barrier, Mutex};
+use std::time::Duration;
 
 use futures::FutureExt;
 use graphweft::RunError;
@@ -41,6 +43,34 @@ async fn meet_all(n: u32, #[resource] meet: &Barrier) -> u32 {
     n
 }
 
+#[node]
+async fn meet_in_place(n: u32, #[resource] meet: &Barrier) -> u32 {
+    tokio::task::block_in_place(|| meet.wait());
+    n
+}
+
+/// What one node says to another that computes.
+struct Word {
+    says: Mutex<Sender<u32>>,
+    hears: Mutex<Receiver<u32>>,
+}
+
+#[node]
+async fn computes(n: u32, #[resource] word: &Word) -> u32 {
+    n + word.hears.lock().unwrap().recv_timeout(Duration::from_secs(20)).expect("the other one speaks meanwhile")
+}
+
+#[node]
+async fn quick(n: u32) -> u32 {
+    n
+}
+
+#[node]
+async fn speaks(n: u32, #[resource] word: &Word) -> u32 {
+    word.says.lock().unwrap().send(n).unwrap();
+    n
+}
+
 /// Which task of tokio it runs in.
 fn own_task() -> String {
     format!("{:?}", tokio::task::try_id())
@@ -61,6 +91,9 @@ workflow! { at_once_each(Vec<u32>) -> Vec<String> { START => [at_once]; } }
 workflow! { after_others_each(Vec<u32>) -> Vec<String> { START => [after_others]; } }
 workflow! { parallel(u32) -> u32 { START => (left, right) => sum; } }
 workflow! { all_at_once(u32) -> Vec<u32> { START => count => [meet_all]; } }
+workflow! { all_in_place(u32) -> Vec<u32> { START => count => [meet_in_place]; } }
+workflow! { computes_first(u32) -> u32 { START => (computes, quick); quick => speaks; (computes, speaks) => sum; } }
+workflow! { computes_last(u32) -> u32 { START => (quick, computes); quick => speaks; (computes, speaks) => sum; } }
 workflow! { doubles(u32) -> Vec<u32> { START => count => [double]; } }
 
 /// Or the suite would run on one thread where it is told to run on several.
@@ -134,9 +167,28 @@ async fn nodes_that_are_done_when_they_are_first_polled_share_a_task_on_one_thre
     assert_eq!(different(&at_once_each(vec![0; 10]).await.unwrap()), 1);
 }
 
+/// Whichever of them is polled first: the thread that computes keeps no other from going on with the run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_have_a_task_each_on_several_threads_so_that_they_compute_in_parallel() {
-    assert_eq!(different(&at_once_each(vec![0; 10]).await.unwrap()), 10);
+async fn what_follows_a_node_that_is_done_begins_while_another_computes() {
+    for at in 0..100 {
+        let (says, hears) = std::sync::mpsc::channel();
+        let word = Word { says: Mutex::new(says), hears: Mutex::new(hears) };
+        let engine = Engine::builder().resource(word).build().unwrap();
+        let heard = match at % 4 {
+            0 => engine.start::<computes_first>(1).await.unwrap().result().await.ok(),
+            1 => engine.start::<computes_last>(1).await.unwrap().result().await.ok(),
+            2 => engine.start::<computes_first>(1).run_to_end().await.ok(),
+            _ => engine.start::<computes_last>(1).run_to_end().await.ok(),
+        };
+        assert_eq!(heard, Some(3), "{at}");
+    }
+}
+
+/// A thread that is handed over does not keep a place among those that compute.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_hand_their_thread_over_are_as_many_at_once_as_there_are() {
+    let engine = Engine::builder().resource(Barrier::new(8)).build().unwrap();
+    assert_eq!(engine.start::<all_in_place>(8).await.unwrap().result().await.unwrap(), (0..8).collect::<Vec<_>>());
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::attempt::{At, Attempt, Beat};
 use crate::clock::Clock;
+use crate::driver::ends::Ends;
 use crate::event::EventKind;
 use crate::requests::Held;
 use crate::shared::Pulse;
@@ -71,6 +72,28 @@ fn what_is_said_and_a_run_that_is_to_leave_wake_the_driver() {
         });
         block_on(until(&pulse, || pulse.is_unwanted().then_some(())));
         unloading.join().expect("it is asked for");
+    });
+}
+
+#[test]
+fn what_has_ended_wakes_the_driver() {
+    model(|| {
+        let ends = Arc::new(Ends::default());
+        let lanes = [1, 2].map(|of| {
+            let ends = Arc::clone(&ends);
+            thread::spawn(move || {
+                ends.push(of);
+                ends.tell();
+            })
+        });
+        let mut ended = Vec::new();
+        block_on(poll_fn(|waker| {
+            ended.extend(ends.take(waker.waker()));
+            if ended.len() == 2 { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        for lane in lanes {
+            lane.join().expect("it tells");
+        }
     });
 }
 

@@ -1,0 +1,62 @@
+//! What other tasks tell the driver of.
+
+use std::sync::PoisonError;
+use std::task::Waker;
+
+use crate::sync::{AtomicWaker, Mutex, MutexGuard};
+
+/// A list that many add to and the driver takes from.
+pub(super) struct Ends<T> {
+    list: Mutex<List<T>>,
+    waker: AtomicWaker,
+}
+
+struct List<T> {
+    items: Vec<T>,
+    /// Whether nobody takes anything any more.
+    is_closed: bool,
+}
+
+impl<T> Default for Ends<T> {
+    fn default() -> Self {
+        Ends { list: Mutex::new(List { items: Vec::new(), is_closed: false }), waker: AtomicWaker::new() }
+    }
+}
+
+impl<T> Ends<T> {
+    fn list(&self) -> MutexGuard<'_, List<T>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds something, of which the driver is to be [told](Self::tell).
+    pub(super) fn push(&self, item: T) {
+        let mut list = self.list();
+        if list.is_closed {
+            drop(list);
+            return drop(item);
+        }
+        list.items.push(item);
+    }
+
+    /// Wakes the driver, if there is something for it.
+    pub(super) fn tell(&self) {
+        if !self.list().items.is_empty() {
+            self.waker.wake();
+        }
+    }
+
+    /// Takes all that there is, in the order in which it came. Who finds nothing is woken when the driver is told of more.
+    pub(super) fn take(&self, waker: &Waker) -> Vec<T> {
+        self.waker.register(waker);
+        std::mem::take(&mut self.list().items)
+    }
+
+    pub(super) fn close(&self) {
+        let items = {
+            let mut list = self.list();
+            list.is_closed = true;
+            std::mem::take(&mut list.items)
+        };
+        drop(items);
+    }
+}

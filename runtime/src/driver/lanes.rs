@@ -1,0 +1,220 @@
+//! Attempts that are polled by other tasks than the driver's.
+//!
+//! Attempts that are ready at the same time stand in a queue. A *lane* takes one after another out of it and polls each
+//! once: a node that is done by then costs no task. One that is not gets a task of its own at once.
+//!
+//! Nodes that compute run on all threads of the runtime: as long as the queue is not empty, a *standby* waits for the next
+//! free thread, and begins another lane there. The driver hears of what has ended when a lane is at its end, and when the
+//! standby has got a thread; not of each attempt by itself.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+use std::task::{Context as Waker, Poll};
+use std::time::{Duration, Instant};
+
+use super::attempt::Running;
+use super::catch::caught;
+use super::ends::Ends;
+use crate::attempt::Attempt;
+use crate::core::TaskId;
+use crate::shared::Shared;
+use crate::sync::{Mutex, MutexGuard};
+use crate::table::Finished;
+
+/// How long a lane goes on before it lets others have the thread. Without end in the simulator, where nothing hangs on how
+/// long something takes.
+const TURN: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_micros(100) };
+
+pub(super) struct Lanes {
+    run: Arc<Shared>,
+    /// Whether the runtime has a single thread, which the standby then is the lane of.
+    has_one_thread: bool,
+    queue: Mutex<Queue>,
+    pub(super) ends: Ends<Ended>,
+}
+
+#[derive(Default)]
+struct Queue {
+    attempts: VecDeque<Begun>,
+    /// Whether the standby lives. It does while there are attempts in the queue.
+    has_standby: bool,
+}
+
+/// An attempt that has not been polled yet, or not by a task of its own.
+pub(super) struct Begun {
+    pub(super) task: TaskId,
+    pub(super) running: Running<'static, Finished>,
+    pub(super) attempt: Arc<Attempt>,
+}
+
+pub(super) enum Ended {
+    /// What an attempt has come to; nothing if it was dropped before its end.
+    Attempt(TaskId, Option<Finished>),
+    /// The runtime has dropped a standby or a lane: it is being shut down.
+    Lost,
+}
+
+impl Lanes {
+    pub(super) fn new(run: &Arc<Shared>, has_one_thread: bool) -> Self {
+        Lanes { run: Arc::clone(run), has_one_thread, queue: Mutex::default(), ends: Ends::default() }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has each of these polled.
+    pub(super) fn begin(self: &Arc<Self>, attempts: impl Iterator<Item = Begun>) {
+        let needs_standby = {
+            let mut queue = self.queue();
+            queue.attempts.extend(attempts);
+            !std::mem::replace(&mut queue.has_standby, true)
+        };
+        if needs_standby {
+            self.spawn(|lanes| async move { lanes.stand_by().await });
+        }
+    }
+
+    /// Gives an attempt a task of its own.
+    pub(super) fn begin_alone(self: &Arc<Self>, begun: Begun) {
+        let Begun { task, running, attempt } = begun;
+        let own = Own { lanes: Arc::clone(self), task, finished: None };
+        let polled = Arc::clone(&attempt);
+        let handle = tokio::spawn(self.run.track(async move {
+            let mut own = own;
+            own.finished = Some(running.until_over(Some(polled)).await);
+        }));
+        attempt.own_task.is(handle.abort_handle());
+    }
+
+    /// Takes an attempt back that has not been polled.
+    pub(super) fn take_back(&self, task: TaskId) -> Option<Begun> {
+        let mut queue = self.queue();
+        let at = queue.attempts.iter().position(|begun| begun.task == task)?;
+        queue.attempts.remove(at)
+    }
+
+    /// Drops what is left, with the values of the user's in it.
+    pub(super) fn close(&self) {
+        let attempts = std::mem::take(&mut self.queue().attempts);
+        drop(attempts);
+        self.ends.close();
+    }
+
+    fn spawn<F>(self: &Arc<Self>, work: impl FnOnce(Arc<Self>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (alive, work) = (Alive { lanes: Arc::clone(self), is_done: false }, work(Arc::clone(self)));
+        tokio::spawn(self.run.track(async move {
+            let mut alive = alive;
+            work.await;
+            alive.is_done = true;
+        }));
+    }
+
+    async fn stand_by(self: Arc<Self>) {
+        while self.is_wanted() {
+            if self.has_one_thread {
+                self.take_turn();
+            } else {
+                self.spawn(|lanes| async move { lanes.take_turn() });
+            }
+            self.ends.tell();
+            // The lane, which is polled first by this thread, or the driver; another thread may take the standby meanwhile.
+            let_others().await;
+        }
+        self.ends.tell();
+    }
+
+    /// Whether the standby goes on.
+    fn is_wanted(&self) -> bool {
+        let mut queue = self.queue();
+        queue.has_standby = !queue.attempts.is_empty();
+        queue.has_standby
+    }
+
+    /// Polls one attempt after another, each once. After a turn's time the standby begins another lane.
+    fn take_turn(self: &Arc<Self>) {
+        let began = Instant::now();
+        loop {
+            let Some(begun) = self.queue().attempts.pop_front() else { break };
+            self.poll_once(begun);
+            if began.elapsed() >= TURN {
+                break;
+            }
+        }
+        self.ends.tell();
+    }
+
+    fn poll_once(self: &Arc<Self>, mut begun: Begun) {
+        let task = begun.task;
+        if begun.attempt.own_task.is_dropped() {
+            drop(begun);
+            return self.ends.push(Ended::Attempt(task, None));
+        }
+        // One that does not end is polled again by the task that it gets.
+        let mut waker = Waker::from_waker(std::task::Waker::noop());
+        match begun.running.poll(Some(&begun.attempt), &mut waker) {
+            Poll::Ready(finished) => {
+                // The driver uses the memory of the attempt again, where it has it alone.
+                drop(begun);
+                self.ends.push(Ended::Attempt(task, Some(finished)));
+            }
+            Poll::Pending => self.begin_alone(begun),
+        }
+    }
+}
+
+/// Has whoever is polled by this thread after this task polled before it goes on. Other than tokio's, it does not have
+/// the runtime look at its sockets and timers.
+async fn let_others() {
+    let mut is_over = false;
+    std::future::poll_fn(|waker| {
+        if std::mem::replace(&mut is_over, true) {
+            return Poll::Ready(());
+        }
+        waker.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Says what has become of an attempt with a task of its own, also where that is dropped.
+struct Own {
+    lanes: Arc<Lanes>,
+    task: TaskId,
+    finished: Option<Finished>,
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.lanes.ends.push(Ended::Attempt(self.task, self.finished.take()));
+        self.lanes.ends.tell();
+    }
+}
+
+/// Says so where the runtime drops a lane.
+struct Alive {
+    lanes: Arc<Lanes>,
+    is_done: bool,
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.lanes.ends.push(Ended::Lost);
+            self.lanes.ends.tell();
+        }
+    }
+}
+
+/// The values in it are the user's, and so are their destructors.
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Ended::Attempt(_, finished @ Some(_)) = self {
+            let _ = caught(|| drop(finished.take()));
+        }
+    }
+}
