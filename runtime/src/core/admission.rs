@@ -31,7 +31,12 @@ impl Admissions {
     }
 
     pub(super) fn is_unlimited(&self) -> bool {
-        self.max_concurrency == 0 && self.is_empty()
+        self.has_no_limit() && self.is_empty()
+    }
+
+    /// Whether any number of attempts may be under way.
+    pub(super) fn has_no_limit(&self) -> bool {
+        self.max_concurrency == 0
     }
 
     /// Whether nothing waits but for a place in its node.

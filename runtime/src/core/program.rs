@@ -33,6 +33,8 @@ pub(crate) struct Layout {
     pub(super) frames: Vec<FrameLayout>,
     /// Whether any node collects, so that graphs without one pay nothing for it.
     pub(super) collects: bool,
+    /// The node that it has, where it is one of the driver's between START and END and nothing else.
+    pub(super) only: Option<NodeIx>,
 }
 
 /// What the core is told about a node besides the graph.
@@ -267,9 +269,20 @@ impl Layout {
             }
         }
         let collects = nodes.iter().any(|node| node.collector.is_some());
-        let mut layout = Layout { index, name: name.into(), nodes, edges, frames, collects };
+        let mut layout = Layout { index, name: name.into(), nodes, edges, frames, collects, only: None };
         layout.find_short_steps();
+        layout.only = layout.only_node();
         layout
+    }
+
+    fn only_node(&self) -> Option<NodeIx> {
+        let [start, _, only] = &self.nodes[..] else { return None };
+        let [into] = start.out[..] else { return None };
+        let is_plain = |edge: &EdgeIx| self.edges[*edge].reach == Reach::Plain;
+        let leads_on = self.edges[into].to == END + 1 && only.out.iter().all(|edge| self.edges[*edge].to == END);
+        let is_alone = self.frames.len() == 1 && !self.collects && only.kind == NodeKind::Leaf;
+        let all_plain = is_plain(&into) && only.out.iter().all(is_plain);
+        (leads_on && is_alone && all_plain && !only.has_places).then_some(END + 1)
     }
 
     fn find_short_steps(&mut self) {

@@ -35,6 +35,12 @@ pub(super) struct Spare<V> {
     pub(super) tasks: Vec<TaskId>,
 }
 
+impl<V> Default for Spare<V> {
+    fn default() -> Self {
+        Spare { root: Frame::new(), tasks: Vec::new() }
+    }
+}
+
 /// What is left of a scope that is over.
 pub(super) struct Removed<V> {
     pub(super) path: Arc<ScopePath>,

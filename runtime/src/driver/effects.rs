@@ -39,13 +39,24 @@ impl Driver {
                 continue;
             }
             match self.run.admit(self.waiting.as_ref().map_or(0, |waiting| waiting.count())) {
-                Some(Admission::Event(event)) => self.commit(event, None),
+                Some(Admission::Event(event)) => match self.starts_item(&event) {
+                    Some(only) => self.begin_attempt(only),
+                    None => self.commit(event, None),
+                },
                 Some(Admission::Enter(task)) => self.enter(task),
                 None if self.run.has_changes() => {}
                 None => break,
             }
         }
         self.run.take_end()
+    }
+
+    /// The only node of an item that begins with it, where that is all that there is to do.
+    fn starts_item(&mut self, event: &Event<Token>) -> Option<TaskId> {
+        match event {
+            Event::ItemStarted { task, .. } if self.is_bare => self.run.start_item_in_place(*task),
+            _ => None,
+        }
     }
 
     /// Has a task have under way what its state wants.
@@ -421,6 +432,16 @@ impl Driver {
         self.timers.unset(Timer::Grace(task));
         let writes = attempt.take_writes();
         self.spare = Some(attempt);
+        let (writes, finished) = match (writes, finished) {
+            (Ok(Writes(None)), Finished::Emitted { emitted, output }) if self.is_bare && self.retained.is_empty() => {
+                match self.run.complete_in_place(task, emitted) {
+                    Ok(Ok(())) => return,
+                    Ok(Err(impossible)) => return self.halt = Some(self.is_impossible(&impossible)),
+                    Err(emitted) => (Ok(Writes(None)), Finished::Emitted { emitted, output }),
+                }
+            }
+            ended => ended,
+        };
         let Some(place) = self.place_of(task) else { return };
         match (writes, finished) {
             (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, false),

@@ -185,6 +185,13 @@ impl<V> RunState<V> {
     pub(super) fn end_task(&mut self, program: &Program, task: TaskId) -> Applied<Task<V>> {
         self.leave_state(program, task)?;
         self.give_back_place(program, task)?;
+        let at = self.unlist(task)?;
+        self.news.changed.push_back(task);
+        Ok(at)
+    }
+
+    /// The same, for one that holds nothing.
+    pub(super) fn unlist(&mut self, task: TaskId) -> Applied<Task<V>> {
         let at = self.tasks.remove(task)?;
         let scope = self.scope_mut(at.scope)?;
         scope.tasks.swap_remove(at.listed);
@@ -192,7 +199,6 @@ impl<V> RunState<V> {
         if let Some(moved) = moved.and_then(|moved| self.tasks.get_mut(moved)) {
             moved.listed = at.listed;
         }
-        self.news.changed.push_back(task);
         Ok(at)
     }
 

@@ -1,16 +1,25 @@
-//! `Completed` and `Started` in one, for a step from one node to the next.
+//! Events whose consequences are known beforehand, without the queues that other events need.
 //!
-//! Most steps of most runs are alike: a node is done, its one value goes along one edge, and all that comes of it is the
-//! first attempt at the node at the other end. For these nothing has to be queued, and the task stays where it is and
-//! becomes that of the other node. The state is the one that [`Run::apply`] of the two events leads to: a test over random
-//! graphs compares them. A step that is any different is left to `apply`.
+//! Most steps of most runs are alike. A node is done, its one value goes along one edge, and all that comes of it is the
+//! first attempt at the node at the other end: the task stays where it is and becomes that of the other node. Or the value
+//! waits at a join for others. Or the node is the only one that is executed for an item of `[..]`.
+//!
+//! The state is the one that [`Run::apply`] of the same events leads to: tests over random graphs compare them. What is any
+//! different is left to `apply`.
 
+use std::sync::Arc;
+
+use super::items::no_items;
 use crate::core::frame::{Stage, turns_of};
-use crate::core::path::Turns;
+use crate::core::impossible::Applied;
+use crate::core::items::ItemPace;
+use crate::core::path::{ScopePath, Turns};
+use crate::core::program::{Reach, Role};
 use crate::core::run::Run;
-use crate::core::task::TaskState;
+use crate::core::scope::{Scope, Spare};
+use crate::core::task::{Task, TaskState};
 use crate::core::task_id::TaskId;
-use crate::core::token::{Emitted, Tokens};
+use crate::core::token::{Arrived, Emitted, Tokens};
 
 /// A first attempt that is to be made: the only thing to do.
 pub(crate) struct StartedInPlace<V> {
@@ -81,5 +90,119 @@ impl<V> Run<V> {
             sees => *sees = Some(state.shared.snapshot()),
         }
         Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value })
+    }
+}
+
+impl<V> Run<V> {
+    /// Applies that the next item of a node begins, and with it the only node inside. Gives that node's task, which is to be
+    /// attempted; `None`, and has changed nothing, where the item has to begin as others do.
+    pub(crate) fn start_item_in_place(&mut self, task: TaskId) -> Option<TaskId> {
+        let Run { program, state, admissions, .. } = self;
+        let is_quiet = !state.news.is_watched && state.news.fired.is_none() && state.work.is_empty();
+        let TaskState::Inside(items) = &mut state.tasks.get_mut(task)?.state else { return None };
+        let layout = &program.layouts[items.layout];
+        let (only, item) = (layout.only?, items.pending.front()?);
+        let sees = items.entry_state.clone().filter(|_| items.pace == ItemPace::InTurn)?;
+        let has_one_token = item.1.choice == 0 && matches!(item.1.tokens, Tokens::One(_));
+        if !is_quiet || !admissions.has_no_limit() || !has_one_token || layout.edges_of(graphweft_graph::START, 0) != 1
+        {
+            return None;
+        }
+        let (item, Emitted { tokens: Tokens::One(value), .. }) = items.pending.pop_front()? else { return None };
+        items.open += 1;
+        let at = state.free_scopes.pop().unwrap_or_else(|| {
+            state.scopes.push(None);
+            state.scopes.len() - 1
+        });
+        items.children[item] = Some(at);
+        let index = items.layout;
+        let Spare { mut root, mut tasks } = state.spare.take().unwrap_or_default();
+        root.reset(0, &layout.frames[0], 0, 1);
+        let slot = &mut root.nodes[layout.nodes[only].slot];
+        slot.open = slot.open.saturating_sub(1);
+        slot.stage = Stage::Fired;
+        let begun = state.tasks.insert(Task {
+            scope: at,
+            frame: 0,
+            node: only,
+            listed: 0,
+            attempts: 1,
+            state: TaskState::Running,
+            stopping: None,
+            input: Some(Arrived::One(value)),
+            sees: Some(sees),
+            holds_place: false,
+        });
+        tasks.push(begun);
+        let around = state.place_of(task);
+        let path = ScopePath { layout: Arc::clone(layout), around, prefix: None, item: Some(item) };
+        state.scopes[at] = Some(Scope {
+            layout: index,
+            path: Arc::new(path),
+            parent: Some((task, item)),
+            each: Some(task),
+            frames: vec![root],
+            free_frames: Vec::new(),
+            tasks,
+            closing: None,
+            output: None,
+            entry_state: None,
+        });
+        state.running += 1;
+        Some(begun)
+    }
+
+    /// Applies that a task is completed, without writes, where nothing is to be begun after that: its value waits at a join for
+    /// others, or the item of which it was the only node is over. Gives back what was emitted, and has changed nothing, where
+    /// something else follows.
+    pub(crate) fn complete_in_place(&mut self, task: TaskId, emitted: Emitted<V>) -> Result<Applied, Emitted<V>> {
+        let Run { program, state, .. } = self;
+        let is_quiet = !state.news.is_watched && state.work.is_empty();
+        let (true, Some(at)) = (is_quiet, state.tasks.get(task)) else { return Err(emitted) };
+        let Some(scope) = state.scopes.get_mut(at.scope).and_then(Option::as_mut) else { return Err(emitted) };
+        let layout = &*program.layouts[scope.layout];
+        let is_plain = matches!(at.state, TaskState::Running) && at.stopping.is_none() && !at.holds_place;
+        let Some(choice) = layout.nodes[at.node].choices.get(emitted.choice) else { return Err(emitted) };
+        let (true, None, [edge], Tokens::One(_)) = (is_plain, &scope.closing, &choice.live[..], &emitted.tokens) else {
+            return Err(emitted);
+        };
+        if layout.only == Some(at.node) && scope.parent.is_some() {
+            let Emitted { tokens: Tokens::One(value), .. } = emitted else { return Err(emitted) };
+            return Ok(self.end_item_in_place(task, value));
+        }
+        let edge = &layout.edges[*edge];
+        let (Role::Node(to), Reach::Group(group, place)) = (edge.role, edge.reach) else { return Err(emitted) };
+        let frame = &mut scope.frames[at.frame];
+        let stays = edge.home == frame.depth && choice.dead.is_empty() && !layout.collects;
+        if !stays || frame.open < 2 {
+            return Err(emitted);
+        }
+        let kind = &layout.frames[frame.kind].groups[group];
+        let waits = frame.nodes[to].stage == Stage::Waiting && frame.nodes[to].open > 1 && frame.groups[group].open > 1;
+        if !waits {
+            return Err(emitted);
+        }
+        let Emitted { tokens: Tokens::One(value), .. } = emitted else { return Err(emitted) };
+        frame.open -= 1;
+        frame.nodes[layout.nodes[at.node].slot].stage = Stage::Settled;
+        frame.nodes[to].open -= 1;
+        let group = &mut frame.groups[group];
+        group.open -= 1;
+        group.live += 1;
+        if group.places.is_empty() {
+            group.places.resize_with(kind.places, || None);
+        }
+        group.places[place] = Some(value);
+        state.running -= 1;
+        Ok(state.unlist(task).map(drop))
+    }
+
+    fn end_item_in_place(&mut self, task: TaskId, value: V) -> Applied {
+        let Run { program, state, .. } = self;
+        state.running -= 1;
+        let at = state.tasks.remove(task)?;
+        let removed = state.remove_scope(at.scope)?;
+        let (around, item) = removed.parent.ok_or_else(no_items)?;
+        state.item_finished(program, around, item, Arrived::One(value))
     }
 }

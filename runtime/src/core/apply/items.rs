@@ -154,6 +154,6 @@ impl<V> RunState<V> {
     }
 }
 
-fn no_items() -> Box<Impossible> {
+pub(super) fn no_items() -> Box<Impossible> {
     Box::new(Impossible { event: "", found: "its node has no graph inside that is under way".to_owned() })
 }

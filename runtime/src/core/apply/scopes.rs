@@ -5,7 +5,6 @@ use std::sync::Arc;
 use graphweft_graph::START;
 
 use crate::core::event::RunEnd;
-use crate::core::frame::Frame;
 use crate::core::impossible::Applied;
 use crate::core::path::ScopePath;
 use crate::core::program::Program;
@@ -25,8 +24,7 @@ impl<V> RunState<V> {
         parent: Option<Parent>,
         emitted: Emitted<V>,
     ) -> Applied {
-        let Spare { mut root, tasks } =
-            self.spare.take().unwrap_or_else(|| Spare { root: Frame::new(), tasks: Vec::new() });
+        let Spare { mut root, tasks } = self.spare.take().unwrap_or_default();
         root.reset(0, &program.layouts[layout].frames[0], 0, 1);
         let nothing_to_do = root.open == 0;
         let (around, each, entry_state) = match parent {
@@ -67,7 +65,7 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    fn remove_scope(&mut self, scope: usize) -> Applied<Removed<V>> {
+    pub(super) fn remove_scope(&mut self, scope: usize) -> Applied<Removed<V>> {
         let removed = self.scopes.get_mut(scope).and_then(Option::take).ok_or_else(scope_gone)?;
         let Scope { path, parent, mut frames, mut tasks, closing, output, .. } = removed;
         self.free_scopes.push(scope);
