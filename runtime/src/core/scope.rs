@@ -31,13 +31,14 @@ pub(super) struct Scope<V> {
 
 /// What a scope that is over has allocated. Holds nothing of what was in it.
 pub(super) struct Spare<V> {
-    pub(super) root: Frame<V>,
+    /// The one outside loops.
+    pub(super) frames: Vec<Frame<V>>,
     pub(super) tasks: Vec<TaskId>,
 }
 
 impl<V> Default for Spare<V> {
     fn default() -> Self {
-        Spare { root: Frame::new(), tasks: Vec::new() }
+        Spare { frames: vec![Frame::new()], tasks: Vec::new() }
     }
 }
 

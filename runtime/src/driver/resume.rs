@@ -58,9 +58,6 @@ impl Driver {
         self.run = replay.run;
         self.run.stop_indexing();
         self.wants_cancel = wants_cancel && !self.run.is_ending();
-        if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
-            journal.desk.has_folded();
-        }
         Ok(values)
     }
 

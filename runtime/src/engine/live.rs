@@ -28,12 +28,7 @@ impl Engine {
         owner: Owner,
     ) -> Result<ReadyRun, Halt> {
         let journal = Arc::new(Journal::new(header, owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
-        // Who looks for its questions finds them from the first moment on.
-        journal.desk.restore_questions(&start.history);
         let is_new = start.history.is_empty();
-        if !is_new {
-            journal.desk.folds();
-        }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
             // It could not be resumed here, so it stays in memory whatever it waits for.

@@ -4,6 +4,7 @@ mod closing;
 mod desk;
 mod journal;
 mod pulse;
+mod request_state;
 mod tree;
 
 use std::any::{Any, TypeId};
@@ -15,9 +16,10 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use desk::{Desk, Fits, Item, Misfit, Receiver, below};
+pub(crate) use desk::{Desk, Fits, Misfit, Receiver, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
+pub(crate) use request_state::Item;
 
 use crate::clock::Clock;
 use crate::event::EventKind;

@@ -124,7 +124,6 @@ impl Folds {
             return Ok(());
         }
         let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
-        desk.restore_questions(std::slice::from_ref(stored));
         let executable = compile::executable(&self.root);
         let taken = replay.take(stored.clone(), &mut NoValues(executable));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {

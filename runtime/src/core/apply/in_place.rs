@@ -116,7 +116,8 @@ impl<V> Run<V> {
         });
         items.children[item] = Some(at);
         let index = items.layout;
-        let Spare { mut root, mut tasks } = state.spare.take().unwrap_or_default();
+        let Spare { mut frames, mut tasks } = state.spare.take().unwrap_or_default();
+        let root = &mut frames[0];
         root.reset(0, &layout.frames[0], 0, 1);
         let slot = &mut root.nodes[layout.nodes[only].slot];
         slot.open = slot.open.saturating_sub(1);
@@ -141,7 +142,7 @@ impl<V> Run<V> {
             path: Arc::new(path),
             parent: Some((task, item)),
             each: Some(task),
-            frames: vec![root],
+            frames,
             free_frames: Vec::new(),
             tasks,
             closing: None,

@@ -24,7 +24,8 @@ impl<V> RunState<V> {
         parent: Option<Parent>,
         emitted: Emitted<V>,
     ) -> Applied {
-        let Spare { mut root, tasks } = self.spare.take().unwrap_or_default();
+        let Spare { mut frames, tasks } = self.spare.take().unwrap_or_default();
+        let root = &mut frames[0];
         root.reset(0, &program.layouts[layout].frames[0], 0, 1);
         let nothing_to_do = root.open == 0;
         let (around, each, entry_state) = match parent {
@@ -37,7 +38,7 @@ impl<V> RunState<V> {
             path,
             parent: around,
             each,
-            frames: vec![root],
+            frames,
             free_frames: Vec::new(),
             tasks,
             closing: None,
@@ -70,10 +71,10 @@ impl<V> RunState<V> {
         let Scope { path, parent, mut frames, mut tasks, closing, output, .. } = removed;
         self.free_scopes.push(scope);
         frames.truncate(1);
-        if let Some(mut root) = frames.pop() {
+        if let [root] = &mut frames[..] {
             root.clear();
             tasks.clear();
-            self.spare = Some(Spare { root, tasks });
+            self.spare = Some(Spare { frames, tasks });
         }
         Ok(Removed { path, parent, closing, output })
     }

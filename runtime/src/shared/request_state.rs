@@ -1,0 +1,300 @@
+//! What is known of the requests of nodes: the fold of their records. Only paths and records are looked at; who holds a
+//! request, and who is told of its result, is the affair of the [`Desk`](super::Desk).
+
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::tree::Tree;
+use crate::event::{AfterFailure, EventKind};
+use crate::fault::{Cause, Fault};
+use crate::question::Questions;
+use crate::state_write::StateWrite;
+use crate::store::{Record, Stored};
+
+/// Children, steps, questions and timers, each with what is on record of it.
+#[derive(Default)]
+pub(super) struct RequestState {
+    /// By path: `checkout/plan/search:rust`.
+    pub(super) items: Tree<Item>,
+    /// Whether any of them was a graph that was entered.
+    has_graphs: bool,
+    /// By path: the records from before this process of the graphs inside children that were not done, which fold them
+    /// themselves.
+    before: Tree<Vec<Stored>>,
+    pub(super) questions: Questions,
+}
+
+/// Something that a node has asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    /// The last attempt that has begun.
+    pub(crate) attempt: u32,
+    /// Whether that attempt is under way, or was cut short and never ended.
+    pub(crate) under_way: bool,
+    /// Whether it began before this process, so that what is on record below it can be gone on with.
+    pub(crate) is_before: bool,
+    /// How many attempts have failed.
+    pub(crate) failures: u32,
+    /// Whether it is a graph that was entered.
+    pub(crate) inside: bool,
+    /// The hash of its input.
+    pub(crate) input: Option<String>,
+    /// What it gave, and what it wrote to the run's state.
+    pub(crate) output: Option<(Value, Vec<StateWrite>)>,
+    /// How it failed for good, and the error as a value.
+    pub(crate) failed: Option<(Cause, Option<Value>)>,
+    /// When the next attempt begins.
+    pub(crate) retry_at: Option<SystemTime>,
+    /// The answer to a question.
+    pub(crate) answer: Option<Value>,
+    /// When a timer runs out.
+    pub(crate) until: Option<SystemTime>,
+    /// Whether it has.
+    pub(crate) fired: bool,
+    /// Whether it is a question that was asked.
+    pub(crate) asked: bool,
+    /// The number of the record with its result, from when that is recorded.
+    pub(crate) result: Option<u64>,
+    /// Whether its node has dropped it without having taken the result.
+    pub(crate) withdrawn: bool,
+    /// How often its node has withdrawn it.
+    pub(crate) withdrawals: u32,
+}
+
+impl Item {
+    /// Whether there is any record of it.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.attempt > 0 || self.asked || self.until.is_some()
+    }
+
+    /// Whether its result is recorded, and nothing becomes of it any more unless it is withdrawn.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.result.is_some() && !self.withdrawn
+    }
+
+    /// Whether it has a result.
+    pub(crate) fn is_done(&self) -> bool {
+        self.output.is_some() || self.failed.is_some() || self.answer.is_some() || self.fired
+    }
+}
+
+impl RequestState {
+    /// Folds a record of something below a node that is not done, from before this process.
+    pub(super) fn restore(&mut self, stored: Stored) {
+        let is_of_graph = matches!(stored.record.kind, EventKind::RunCancelling);
+        if is_of_graph || self.is_in_a_graph(&stored.record.path) {
+            self.before.get_or_insert(&stored.record.path).push(stored.clone());
+        }
+        let Stored { seq, record: Record { path, kind }, .. } = stored;
+        self.questions.apply(&path, &kind);
+        let is_result = kind.is_result() || kind == EventKind::RequestReopened;
+        match kind {
+            EventKind::NodeStarted { attempt, inside, input } => {
+                self.started(&path, attempt, inside.is_some(), input).is_before = true;
+            }
+            EventKind::NodeCompleted { output, state, .. } => self.completed(&path, output, state),
+            kind => self.apply(&path, &kind),
+        }
+        if is_result {
+            self.has_result(&path, seq);
+        }
+    }
+
+    /// Takes over what a node is about to record of something that it asked for, and goes on from.
+    pub(super) fn note(&mut self, path: &str, kind: &EventKind) {
+        // From here on nobody answers it.
+        if *kind == EventKind::RequestWithdrawn {
+            self.questions.apply(path, kind);
+        }
+        self.apply(path, kind);
+    }
+
+    /// Takes over what is recorded under this number. Whether it is the result of a request.
+    pub(super) fn recorded(&mut self, record: &Record, number: u64) -> bool {
+        let Record { path, kind } = record;
+        self.questions.apply(path, kind);
+        // Its node may have dropped it, or have ended, while that was on its way.
+        if matches!(kind, EventKind::QuestionAsked { .. } | EventKind::RequestReopened)
+            && self.items.get(path).is_none_or(|item| item.withdrawn)
+        {
+            self.questions.apply(path, &EventKind::RequestWithdrawn);
+        }
+        // Its node may be done by now.
+        if let EventKind::Answered { answer } = kind
+            && let Some(item) = self.items.get_mut(path)
+        {
+            item.answer = Some(answer.clone());
+        }
+        let is_result = kind.is_result() || *kind == EventKind::RequestReopened;
+        is_result && !self.items.is_empty() && self.has_result(path, number)
+    }
+
+    /// A node is done with what it asked for: nobody answers it any more, though the record of that may be on its way.
+    pub(super) fn node_is_over(&mut self, path: &str) {
+        self.forget_below(path);
+        self.questions.withdraw(Some(path));
+    }
+
+    /// The records from before this process of the graph inside a child whose attempt is gone on with; only once, since
+    /// from then on they are not all there is. They stay for the children of the nodes inside.
+    pub(super) fn take_records(&mut self, path: &str) -> Vec<Stored> {
+        if let Some(item) = self.items.get_mut(path) {
+            item.is_before = false;
+        }
+        let own = self.before.get(path).into_iter();
+        let mut records: Vec<Stored> = own.chain(self.before.below(path)).flatten().cloned().collect();
+        records.sort_unstable_by_key(|stored| stored.seq);
+        records
+    }
+
+    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<String>) -> &mut Item {
+        // A graph that is entered begins from its start, and so does a node in the place of one.
+        if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
+            self.forget_below(path);
+            if !self.is_in_a_graph(path)
+                && let Some(before) = self.before.get_mut(path)
+            {
+                before.clear();
+            }
+        }
+        self.has_graphs |= inside;
+        let item = self.items.get_or_insert(path);
+        item.attempt = attempt;
+        item.under_way = true;
+        item.is_before = false;
+        item.inside = inside;
+        item.failed = None;
+        item.result = None;
+        item.retry_at = None;
+        if input.is_some() {
+            item.input = input;
+        }
+        item
+    }
+
+    fn completed(&mut self, path: &str, output: Option<Value>, state: Vec<StateWrite>) {
+        let item = self.items.get_or_insert(path);
+        item.under_way = false;
+        item.output = Some((output.unwrap_or_default(), state));
+        self.forget_below(path);
+    }
+
+    fn apply(&mut self, path: &str, kind: &EventKind) {
+        match kind {
+            EventKind::NodeStarted { attempt, inside, input } => {
+                self.started(path, *attempt, inside.is_some(), input.clone());
+            }
+            EventKind::NodeCompleted { output, state, .. } => self.completed(path, output.clone(), state.clone()),
+            EventKind::NodeFailed { attempt, cause, then, error } => {
+                let item = self.items.get_or_insert(path);
+                item.attempt = *attempt;
+                item.failures += 1;
+                // What was cut short stays so, whoever asks for it again.
+                item.under_way = cause.fault == Some(Fault::Interrupted);
+                match then {
+                    AfterFailure::RetryAt { time } => item.retry_at = Some(*time),
+                    AfterFailure::Routed { .. } | AfterFailure::Fails => {
+                        item.failed = Some((cause.clone(), error.clone()));
+                    }
+                }
+                // A node in the graph of a child that has failed for good is done with what it had asked for.
+                if !matches!(then, AfterFailure::RetryAt { .. }) && self.is_in_a_graph(path) {
+                    return self.forget_below(path);
+                }
+                self.forgive_below(path);
+            }
+            // Nodes in the graph of a child: they are done with what they had asked for.
+            EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
+            EventKind::Answered { answer } => {
+                self.items.get_or_insert(path).answer = Some(answer.clone());
+            }
+            EventKind::QuestionAsked { .. } => self.items.get_or_insert(path).asked = true,
+            EventKind::AnswerRejected { .. } => {
+                let item = self.items.get_or_insert(path);
+                (item.answer, item.result) = (None, None);
+            }
+            EventKind::RequestWithdrawn => {
+                let item = self.items.get_or_insert(path);
+                item.withdrawn = true;
+                item.withdrawals += 1;
+                self.forget_below(path);
+            }
+            EventKind::RequestReopened => {
+                let item = self.items.get_or_insert(path);
+                (item.withdrawn, item.is_before) = (false, false);
+            }
+            EventKind::TimerSet { until } => {
+                self.items.get_or_insert(path).until = Some(*until);
+            }
+            EventKind::TimerFired => self.items.get_or_insert(path).fired = true,
+            _ => {}
+        }
+    }
+
+    /// The result of a request has this record number. Whether there is such a request.
+    fn has_result(&mut self, path: &str, number: u64) -> bool {
+        let item = self.items.get_mut(path).filter(|item| item.is_done());
+        item.map(|item| item.result = Some(number)).is_some()
+    }
+
+    /// Whether a child, or a node in the graph of one, stands in something that has begun. Only its driver records what
+    /// becomes of it; an answer to what it had asked may come after it is gone.
+    pub(super) fn had_begun_around(&self, record: &Record, node: &str) -> bool {
+        let is_of_driver = matches!(
+            record.kind,
+            EventKind::NodeStarted { .. }
+                | EventKind::NodeCompleted { .. }
+                | EventKind::NodeCollecting { .. }
+                | EventKind::NodeFailed { .. }
+        );
+        let Some((parent, _)) = record.path.rsplit_once('/').filter(|_| is_of_driver) else { return true };
+        if parent == node || self.items.get(parent).is_some() {
+            return true;
+        }
+        // What is below something that is over is forgotten, and may be told of late.
+        let mut above = parent;
+        while let Some((around, _)) = above.rsplit_once('/').filter(|(around, _)| *around != node) {
+            if self.items.get(around).is_some_and(|item| !item.under_way) {
+                return true;
+            }
+            above = around;
+        }
+        false
+    }
+
+    /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
+    fn is_in_a_graph(&self, path: &str) -> bool {
+        if !self.has_graphs {
+            return false;
+        }
+        let mut above = path;
+        while let Some((parent, _)) = above.rsplit_once('/') {
+            above = parent;
+            if let Some(item) = self.items.get(above) {
+                return item.inside;
+            }
+        }
+        false
+    }
+
+    fn forget_below(&mut self, path: &str) {
+        if !self.items.is_empty() {
+            self.items.remove_below(path);
+        }
+        // A graph is folded from all of its records, also from those of a graph inside it that is done or begins anew.
+        if !self.before.is_empty() && !self.is_in_a_graph(path) {
+            self.before.remove_below(path);
+        }
+    }
+
+    pub(super) fn forgive_below(&mut self, path: &str) {
+        self.items.change_below(path, &mut |item| {
+            if item.failed.take().is_some() {
+                item.result = None;
+                item.failures = 0;
+                item.retry_at = None;
+            }
+        });
+    }
+}
