@@ -5,12 +5,10 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use graphweft_graph::NodeIx;
-
 use super::event::{Admission, Event};
-use super::items::ItemPace;
+use super::items::{ItemPace, Items};
 use super::program::{NodeKind, Program, ScopeKind};
-use super::run_state::{PlaceKey, RunState};
+use super::run_state::{Gate, RunState};
 use super::task::TaskState;
 use super::task_id::TaskId;
 
@@ -19,15 +17,34 @@ pub(super) struct Admissions {
     max_concurrency: usize,
     /// Tasks that may begin as soon as an attempt may.
     ready: VecDeque<TaskId>,
-    /// Tasks that wait for a place in their node.
-    at_gates: HashMap<PlaceKey, VecDeque<TaskId>>,
+    at_gates: HashMap<Gate, VecDeque<Waiting>>,
+    /// What may begin as soon as something around it has got a place again.
+    inside: HashMap<Waiting, Vec<TaskId>>,
+    /// What was let through a gate last, and has not begun yet: if it never does, the place is for the next one.
+    offered: HashMap<TaskId, Gate>,
     /// Nodes some items of which have not begun.
     with_items: VecDeque<TaskId>,
 }
 
+/// What waits at a gate.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Waiting {
+    /// A task that is queued, or one with graphs inside that a retry has reopened.
+    Task(TaskId),
+    /// An item that a retry has reopened.
+    Item(TaskId, usize),
+}
+
 impl Admissions {
     pub(super) fn new(max_concurrency: usize) -> Self {
-        Admissions { max_concurrency, ready: VecDeque::new(), at_gates: HashMap::new(), with_items: VecDeque::new() }
+        Admissions {
+            max_concurrency,
+            ready: VecDeque::new(),
+            at_gates: HashMap::new(),
+            inside: HashMap::new(),
+            offered: HashMap::new(),
+            with_items: VecDeque::new(),
+        }
     }
 
     pub(super) fn is_unlimited(&self) -> bool {
@@ -50,14 +67,6 @@ impl Admissions {
         self.max_concurrency > 0 && running >= self.max_concurrency
     }
 
-    /// Lets one task of each node with places be looked at again.
-    fn offer_places<V>(&mut self, state: &RunState<V>) {
-        for waiting in self.at_gates.values_mut() {
-            self.ready.extend(next_queued(waiting, state));
-        }
-        self.at_gates.retain(|_, waiting| !waiting.is_empty());
-    }
-
     /// Takes in what the last events have changed.
     fn absorb<V>(&mut self, state: &mut RunState<V>) {
         for task in state.news.queued.drain(..) {
@@ -68,16 +77,63 @@ impl Admissions {
             }
         }
         let mut freed = std::mem::take(&mut state.news.freed);
-        for key in freed.drain(..) {
-            let Some(waiting) = self.at_gates.get_mut(&key) else { continue };
-            if let Some(next) = next_queued(waiting, state) {
-                self.ready.push_front(next);
-            }
-            if waiting.is_empty() {
-                self.at_gates.remove(&key);
-            }
+        for gate in freed.drain(..) {
+            self.offer_place(state, gate);
         }
         state.news.freed = freed;
+    }
+
+    /// Lets the first one at a gate be looked at again. Those that were stopped meanwhile are passed over.
+    fn offer_place<V>(&mut self, state: &RunState<V>, gate: Gate) {
+        let Some(waiting) = self.at_gates.get_mut(&gate) else { return };
+        while let Some(next) = waiting.pop_front() {
+            let inside = self.inside.remove(&next).unwrap_or_default();
+            if let Some(first) = look_again(&mut self.ready, &mut self.with_items, state, next, inside) {
+                self.offered.insert(first, gate);
+                break;
+            }
+        }
+        if waiting.is_empty() {
+            self.at_gates.remove(&gate);
+        }
+    }
+
+    /// A task that is looked at does not begin now, or never. What was offered to it is for another, unless it waits there.
+    fn pass_over<V>(&mut self, state: &RunState<V>, task: TaskId, waits_at: Option<Gate>) {
+        if let Some(gate) = self.offered.remove(&task).filter(|gate| Some(*gate) != waits_at) {
+            self.offer_place(state, gate);
+        }
+    }
+
+    /// A task waits at a gate, itself or because of what is around it.
+    fn wait_at<V>(&mut self, state: &RunState<V>, task: TaskId, gate: Gate, who: Waiting) {
+        let is_itself = who == Waiting::Task(task) && is_queued(state, task);
+        let is_there = !is_itself && self.inside.contains_key(&who);
+        if !is_itself {
+            self.inside.entry(who).or_default().push(task);
+        }
+        if !is_there {
+            self.at_gates.entry(gate).or_default().push_back(who);
+        }
+        self.pass_over(state, task, Some(gate));
+    }
+
+    /// A task begins, or an item of it, and what is around it gets its places again with it: the others in there can too.
+    fn let_in<V>(&mut self, state: &RunState<V>, task: TaskId) {
+        self.offered.remove(&task);
+        if self.inside.is_empty() {
+            return;
+        }
+        let mut around = vec![Waiting::Task(task)];
+        let mut at = state.tasks.get(task);
+        while let Some((task, item)) = at.and_then(|at| state.scope(at.scope).ok()).and_then(|scope| scope.parent) {
+            around.extend([Waiting::Item(task, item), Waiting::Task(task)]);
+            at = state.tasks.get(task);
+        }
+        for who in around {
+            let inside = self.inside.remove(&who).unwrap_or_default();
+            look_again(&mut self.ready, &mut self.with_items, state, who, inside);
+        }
     }
 
     /// What may begin now, where so many of the attempts under way wait for something that they have asked for.
@@ -89,18 +145,14 @@ impl Admissions {
     ) -> Option<Admission<V>> {
         self.absorb(state);
         while let Some(task) = self.ready.front().copied() {
-            let Some(node) = state.tasks.get(task).filter(|at| matches!(at.state, TaskState::Queued)) else {
+            if !is_queued(state, task) {
                 self.ready.pop_front();
-                // A place may have been kept for it.
-                self.offer_places(state);
+                self.pass_over(state, task, None);
                 continue;
-            };
-            if !node.holds_place
-                && let Some((key, places)) = gate_of(program, state, task)
-                && state.items_mut(key.0).is_ok_and(|items| items.places.get(&(key.1, key.2)) >= Some(&places))
-            {
+            }
+            if let Some((gate, who)) = closed_gate(program, state, task) {
                 self.ready.pop_front();
-                self.at_gates.entry(key).or_default().push_back(task);
+                self.wait_at(state, task, gate, who);
                 continue;
             }
             let is_leaf = state.is_leaf(program, task).unwrap_or(true);
@@ -108,6 +160,7 @@ impl Admissions {
                 break;
             }
             self.ready.pop_front();
+            self.let_in(state, task);
             return Some(match is_leaf {
                 true => Admission::Event(Event::Started { task, entered: None }),
                 false => Admission::Enter(task),
@@ -115,9 +168,16 @@ impl Admissions {
         }
         while let Some(task) = self.with_items.front().copied() {
             if let Some(item) = next_item(program, state, task) {
-                return Some(Admission::Event(Event::ItemStarted { task, item }));
+                let Some((gate, who)) = closed_gate(program, state, task) else {
+                    self.let_in(state, task);
+                    return Some(Admission::Event(Event::ItemStarted { task, item }));
+                };
+                self.with_items.pop_front();
+                self.wait_at(state, task, gate, who);
+                continue;
             }
             self.with_items.pop_front();
+            self.pass_over(state, task, None);
         }
         None
     }
@@ -139,17 +199,59 @@ impl Admissions {
     }
 }
 
-/// Takes the first task that still waits. Those that were stopped meanwhile are passed over.
-fn next_queued<V>(waiting: &mut VecDeque<TaskId>, state: &RunState<V>) -> Option<TaskId> {
-    let is_queued = |task: &TaskId| state.tasks.get(*task).is_some_and(|at| matches!(at.state, TaskState::Queued));
-    std::iter::from_fn(|| waiting.pop_front()).find(is_queued)
+fn is_queued<V>(state: &RunState<V>, task: TaskId) -> bool {
+    state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Queued))
 }
 
-/// The places of the node that a task is at, and how many there are.
-fn gate_of<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<(PlaceKey, usize)> {
+/// Puts what waits back to where it is looked at, before all others. The first of it, if anything still waits.
+fn look_again<V>(
+    ready: &mut VecDeque<TaskId>,
+    with_items: &mut VecDeque<TaskId>,
+    state: &RunState<V>,
+    who: Waiting,
+    inside: Vec<TaskId>,
+) -> Option<TaskId> {
+    let itself = match who {
+        Waiting::Task(task) if is_queued(state, task) => Some(task),
+        _ => None,
+    };
+    let mut first = None;
+    for task in inside.into_iter().chain(itself).rev() {
+        match state.tasks.get(task).map(|at| &at.state) {
+            Some(TaskState::Queued) => ready.push_front(task),
+            Some(TaskState::Inside(_)) => with_items.push_front(task),
+            _ => continue,
+        }
+        first = Some(task);
+    }
+    first
+}
+
+/// The gate at which a task that could begin, or an item of it, has to wait for a place: for its own, or before that for one
+/// of what is around it.
+fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<(Gate, Waiting)> {
+    let at = state.tasks.get(task)?;
+    if state.has_reopened
+        && let Some((around, item)) = state.scope(at.scope).ok()?.parent
+    {
+        let closed = closed_gate(program, state, around).or_else(|| {
+            let is_full = |items: &Items<V>| items.open - items.idle.len() >= max_items(program, state, around);
+            let TaskState::Inside(items) = &state.tasks.get(around)?.state else { return None };
+            let waits = items.idle.contains(&item) && is_full(items);
+            waits.then_some((Gate::Items(around), Waiting::Item(around, item)))
+        });
+        if closed.is_some() {
+            return closed;
+        }
+    }
+    if at.holds_place {
+        return None;
+    }
     let key = state.place_key(program, task)?;
     let places = program.layouts[key.1].nodes[key.2].options.max_parallel?;
-    Some((key, (places as usize).max(1)))
+    let TaskState::Inside(items) = &state.tasks.get(key.0)?.state else { return None };
+    let is_full = items.places.get(&(key.1, key.2)).is_some_and(|taken| *taken >= (places as usize).max(1));
+    is_full.then_some((Gate::Node(key), Waiting::Task(task)))
 }
 
 /// The item of a `[..]` that may begin now.
@@ -157,14 +259,14 @@ fn next_item<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<
     let at = state.tasks.get(task)?;
     let TaskState::Inside(items) = &at.state else { return None };
     let most = match items.pace {
-        ItemPace::Bounded => max_items(program, state.scope(at.scope).ok()?.layout, at.node),
+        ItemPace::Bounded => max_items(program, state, task),
         ItemPace::AtOnce | ItemPace::InTurn => usize::MAX,
     };
     items.next_item().filter(|_| at.stopping.is_none() && items.open < most)
 }
 
-fn max_items(program: &Program, layout: usize, node: NodeIx) -> usize {
-    let node = &program.layouts[layout].nodes[node];
+fn max_items<V>(program: &Program, state: &RunState<V>, task: TaskId) -> usize {
+    let Ok(node) = state.node(program, task) else { return usize::MAX };
     let is_each = matches!(node.kind, NodeKind::Scope(ScopeKind::Each, _));
     node.options.max_parallel.filter(|_| is_each).map_or(usize::MAX, |most| (most as usize).max(1))
 }

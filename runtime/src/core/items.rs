@@ -1,6 +1,6 @@
 //! The items of a node with a graph inside: one for a nested workflow, one for each of `[..]`.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
 use super::state_map::Snapshot;
@@ -39,7 +39,7 @@ pub(super) struct Items<V> {
     /// The scope of each item that is under way.
     pub(super) children: Vec<Option<usize>>,
     pub(super) ends: Vec<Option<Arrived<V>>>,
-    /// How many are under way.
+    /// How many are under way, with those that are idle.
     pub(super) open: usize,
     /// What items that begin in turn see of the run's state.
     pub(super) entry_state: Option<Snapshot>,
@@ -47,6 +47,9 @@ pub(super) struct Items<V> {
     pub(super) failed: Option<(usize, Failure)>,
     /// How many items are in a node with `max_parallel`, by graph and node.
     pub(super) places: HashMap<(usize, usize), usize>,
+    /// Those of the items under way that a retry has reopened and in which nothing has begun since, if their number is
+    /// limited: they wait for one of the node's places.
+    pub(super) idle: BTreeSet<usize>,
 }
 
 impl<V> Items<V> {

@@ -32,6 +32,8 @@ pub(super) struct RunState<V> {
     /// What the run has come to, once nothing of it can move.
     pub(super) end: Option<RunEnd<V>>,
     pub(super) has_begun: bool,
+    /// Whether a retry has taken places away, so that some may be without that have begun.
+    pub(super) has_reopened: bool,
     pub(super) news: News,
 }
 
@@ -42,8 +44,8 @@ pub(super) struct News {
     pub(super) changed: VecDeque<TaskId>,
     /// Tasks that wait to be admitted, or items of them.
     pub(super) queued: Vec<TaskId>,
-    /// Places that became free in nodes with `max_parallel`.
-    pub(super) freed: Vec<PlaceKey>,
+    /// Places that became free, each once.
+    pub(super) freed: Vec<Gate>,
     /// What follows and is not recorded, where somebody watches.
     pub(super) derived: Vec<(Place, Derived)>,
     pub(super) is_watched: bool,
@@ -53,6 +55,15 @@ pub(super) struct News {
 
 /// Which node's places: the `[..]` around it, the graph, the node.
 pub(super) type PlaceKey = (TaskId, usize, NodeIx);
+
+/// What has a limited number of places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Gate {
+    /// A node in the items of a `[..]`.
+    Node(PlaceKey),
+    /// A `[..]`, for its items. Only idle ones wait there; those that have not begun are pending.
+    Items(TaskId),
+}
 
 /// What is left to do within one event. First in, first out: whatever a frame has yet to pass on is done before it is
 /// closed, and nothing recurses along a graph.
@@ -75,6 +86,7 @@ impl<V> RunState<V> {
             shared: StateMap::new(state),
             end: None,
             has_begun: false,
+            has_reopened: false,
             news: News { is_watched, ..News::default() },
         }
     }

@@ -34,6 +34,17 @@ impl<V> Run<V> {
         lines
     }
 
+    /// Whether something around a graph waits for a place, and all in it with that.
+    fn waits_around(&self, scope: usize) -> bool {
+        let parent = self.state.scope(scope).ok().and_then(|scope| scope.parent);
+        parent.is_some_and(|(task, item)| {
+            let around = self.state.tasks.get(task).expect("a graph is over before the node around it");
+            let is_idle = matches!(&around.state, TaskState::Inside(items) if items.idle.contains(&item));
+            let is_at_gate = self.state.place_key(&self.program, task).is_some() && !around.holds_place;
+            is_idle || is_at_gate || self.waits_around(around.scope)
+        })
+    }
+
     /// Whether nothing is left that a driver has to look at.
     pub(crate) fn is_settled(&self) -> bool {
         self.state.news.changed.is_empty() && self.state.work.is_empty()
@@ -51,7 +62,7 @@ impl<V> Run<V> {
                 let may_wait = match &task.state {
                     TaskState::Running => true,
                     TaskState::Inside(items) => !items.is_over(task.stopping),
-                    TaskState::Queued => is_full || layout.nodes[task.node].has_places,
+                    TaskState::Queued => is_full || layout.nodes[task.node].has_places || self.waits_around(task.scope),
                     TaskState::Backoff { .. } | TaskState::Exhausted { .. } => false,
                 };
                 if !may_wait {
@@ -94,8 +105,8 @@ fn items_line<V>(items: &Items<V>) -> String {
     let mut places: Vec<_> = items.places.iter().filter(|(_, inside)| **inside > 0).collect();
     places.sort_unstable();
     format!(
-        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}",
-        items.pace, items.limit, items.open, items.failed
+        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}, {:?} idle",
+        items.pace, items.limit, items.open, items.failed, items.idle
     )
 }
 

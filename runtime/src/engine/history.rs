@@ -313,17 +313,25 @@ impl Past {
                 }
                 _ => false,
             };
-            let is_tried_again = !fact.is_request
-                && fact.task.is_some_and(|task| again.contains(&task))
-                && matches!(kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. } | EventKind::TimerFired);
-            if is_void || is_tried_again {
+            if is_void {
                 voids.insert(fact.stored.seq);
             }
         }
-        let of_them = |fact: &&Fact| fact.is_request && fact.task.is_some_and(|task| again.contains(&task));
-        let requests: Vec<&Stored> = self.facts.iter().filter(of_them).map(|fact| &fact.stored).collect();
-        retry_requests(&requests, &mut voids);
+        self.void_attempts(&again, &mut voids);
         voids
+    }
+
+    /// These leaves have all their attempts again, and wait for their turn; what had failed of their requests is tried again.
+    fn void_attempts(&self, leaves: &BTreeSet<TaskId>, voids: &mut BTreeSet<u64>) {
+        let of_them = |fact: &&Fact| fact.task.is_some_and(|task| leaves.contains(&task));
+        let (requests, own): (Vec<&Fact>, Vec<&Fact>) = self.facts.iter().filter(of_them).partition(|at| at.is_request);
+        let is_attempt = |fact: &&Fact| {
+            let kind = &fact.stored.record.kind;
+            matches!(kind, EventKind::NodeStarted { .. } | EventKind::NodeFailed { .. } | EventKind::TimerFired)
+        };
+        voids.extend(own.into_iter().filter(is_attempt).map(|fact| fact.stored.seq));
+        let requests: Vec<&Stored> = requests.into_iter().map(|fact| &fact.stored).collect();
+        retry_requests(&requests, voids);
     }
 
     /// A node is to run again, and all behind it: `anew`, as if it had never started; otherwise what it had asked for is
@@ -410,6 +418,7 @@ impl Past {
     ) -> Result<(), Halt> {
         let Some(first) = &self.first else { return Ok(()) };
         let mut replay = begin(executable, definition, first)?;
+        let mut stopped = BTreeSet::new();
         for fact in &self.facts {
             if voids.contains(&fact.stored.seq) {
                 continue;
@@ -418,8 +427,13 @@ impl Past {
             replay.run.take_end();
             if taken.is_err() {
                 voids.insert(fact.stored.seq);
+                if fact.stored.record.kind == EventKind::NodeCancelled && !fact.is_request {
+                    stopped.extend(fact.task);
+                }
             }
         }
+        // What they were stopped for has not happened. Begun before, they would all be under way at once.
+        self.void_attempts(&stopped, voids);
         Ok(())
     }
 }

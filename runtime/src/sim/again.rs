@@ -43,12 +43,9 @@ impl Life<'_> {
         retry
     }
 
-    /// Not what is in items that have a limit on how many are under way: those that a retry reopens are all under way at
-    /// once. And nothing in a child workflow: what comes behind it there is not known to the run.
+    /// Not what is in a child workflow: what comes behind it there is not known to the run.
     fn can_be_named(&self, path: &str) -> bool {
-        let node = node_of(self.sites, path);
-        let is_limited = |node: &String| self.sites.special(node).is_some_and(|special| special.max_parallel.is_some());
-        self.sites.is_own(node) && !self.sites.around_all(node).iter().any(is_limited)
+        self.sites.is_own(node_of(self.sites, path))
     }
 }
 

@@ -85,6 +85,33 @@ pub(super) fn again(seed: u64) -> Scenario {
     Scenario { again, ..retried(seed ^ 0xa0) }
 }
 
+/// A scenario whose run fails behind the items of a `[..]`, and is retried with much of what is in them. Most nodes have
+/// limits on how many items are in them.
+pub(super) fn reopened_items(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(48));
+    let mut inside = flow(&mut random, "n2i", Drawing { most: 6, collects: true, jobs: 0, jobs_before: 0 }, 2);
+    limiting(&mut random, &mut inside);
+    let max_parallel = random.in_percent(60).then(|| 1 + random.below(3) as u32);
+    let each = Special { inside: Some(Box::new(Inside::Each(inside))), max_parallel, ..Special::default() };
+    let fails = Special { fails: 1, ..Special::default() };
+    let nodes = [("n2".to_owned(), each), ("n3".to_owned(), fails)].into();
+    let flow = Flow { graph: "START => n2; n2 => n3; n3 => END".to_owned(), nodes };
+    let cancel_at = random.in_percent(30).then(|| random.below(200) as u64);
+    let again = (0..2 + random.below(7)).map(|_| runs_again(&mut random)).collect();
+    Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, again, ..scenario(seed) }
+}
+
+fn limiting(random: &mut Random, flow: &mut Flow) {
+    for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
+        let special = flow.nodes.entry(node.id.clone()).or_default();
+        special.max_parallel = random.in_percent(50).then(|| 1 + random.below(2) as u32);
+        if let Some(inside) = &mut special.inside {
+            limiting(random, inside.flow_mut());
+        }
+    }
+    flow.nodes.retain(|_, special| *special != Special::default());
+}
+
 fn runs_again(random: &mut Random) -> Again {
     let which = random.below(1000) as u64;
     if random.in_percent(50) { Again::FromNode(which) } else { Again::Rerun(which) }
@@ -220,7 +247,7 @@ fn inside(random: &mut Random, name: &str, choices: usize, drawing: Drawing, lev
         inside: Some(Box::new(inside)),
         err: (choices == 2).then_some(1),
         attempts: if random.in_percent(15) { 2 } else { 0 },
-        max_parallel: (is_each && random.in_percent(40)).then(|| 1 + random.below(3) as u32),
+        max_parallel: random.in_percent(if is_each { 40 } else { 20 }).then(|| 1 + random.below(3) as u32),
         ..Special::default()
     }
 }

@@ -391,11 +391,8 @@ impl Follower {
         if most > 0 && count > most {
             return Err(format!("begins as one of {count} nodes, of at most {most}"));
         }
-        match self.sites.in_node(path, under_way()) {
-            Some((count, most)) if count > most as usize => {
-                return Err(format!("begins for one of {count} items, of at most {most}"));
-            }
-            _ => {}
+        if let Some(crowded) = self.sites.crowded(path, under_way()) {
+            return Err(format!("begins, and {crowded}"));
         }
         match self.sites.items(path, under_way()) {
             Some((of, count, most)) if count > most as usize => {

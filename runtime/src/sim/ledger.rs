@@ -245,10 +245,8 @@ impl Ledger {
     fn look_at_limits(&self, path: &str, book: &mut Book) {
         self.look_at_concurrency(book);
         let sites = &self.0.sites;
-        if let Some((count, most)) = sites.in_node(path, book.under_way.iter().map(String::as_str))
-            && count > most as usize
-        {
-            book.broken.push(format!("{count} items are in `{path}`"));
+        if let Some(crowded) = sites.crowded(path, book.under_way.iter().map(String::as_str)) {
+            book.broken.push(crowded);
         }
         if let Some((of, count, most)) = sites.items(path, book.under_way.iter().map(String::as_str))
             && count > most as usize

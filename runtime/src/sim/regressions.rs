@@ -401,3 +401,34 @@ fn a_child_workflow_that_is_about_to_fail_when_the_run_is_cancelled_starts_anew_
             "cancel_at": 42, "retries": true}"#,
     );
 }
+
+/// All items that the retry reopened were under way at once.
+#[test]
+fn items_that_a_retry_reopens_keep_to_the_limit_of_their_node() {
+    holds(
+        r#"{"chance":17385382308887873047,"flow":{"graph":"START => n2; n2 => n8; n8 => END",
+            "nodes":{"n2":{"max_parallel":1,"inside":{"Each":{"graph":"START => n2i4; n2i4 => END"}}},"n8":{"fails":1}}},
+            "retries":true,"again":[{"Rerun":0},{"Rerun":1}]}"#,
+    );
+}
+
+/// Each kept the place that it had had when it ran first.
+#[test]
+fn nested_workflows_in_items_that_a_retry_reopens_keep_to_their_limit() {
+    holds(
+        r#"{"chance":17385382308887873047,"flow":{"graph":"START => n2; n2 => n8; n8 => END",
+            "nodes":{"n2":{"inside":{"Each":{"graph":"START => x; x => END","nodes":{"x":{"max_parallel":1,
+                "inside":{"Nested":{"graph":"START => a; a => END"}}}}}}},"n8":{"fails":1}}},
+            "retries":true,"again":[{"Rerun":0},{"Rerun":2}]}"#,
+    );
+}
+
+/// They had been stopped by what ran again, each in its time, and all began again at once.
+#[test]
+fn nodes_that_nothing_stops_any_more_when_the_run_is_retried_keep_to_their_limit() {
+    holds(
+        r#"{"chance":2638660828305197205,"flow":{"graph":"START => n2; n2 => n3; n3 => END","nodes":{"n2":{"inside":{"Each":
+            {"graph":"START => (a, b); a | b => c; c => END","nodes":{"b":{"max_parallel":1}}}}},"n3":{"fails":1}}},
+            "retries":true,"again":[{"Rerun":0},{"Rerun":3}]}"#,
+    );
+}

@@ -1,6 +1,6 @@
 //! Where the nodes of a scenario stand: what a path says without looking at the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphweft_graph::Graph;
 
@@ -150,16 +150,24 @@ impl Sites {
         Some((format!("{before}/{}#{turns}", inside.name), item))
     }
 
-    /// How many of these are at the node at `path` in items of one node of `[..]`, and how many may be.
-    pub(super) fn in_node<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<(usize, u32)> {
-        self.around(path).filter(|around| around.is_each)?;
-        let most = self.special(path)?.max_parallel?;
-        let (each, _) = path.rsplit_once('[')?;
-        // Not what is below one of them.
-        let is_there =
-            |at: &&str| at.rsplit_once('[').is_some_and(|(other, rest)| other == each && !rest.contains('/'));
-        let count = under_way.filter(is_there).count();
-        Some((count, most))
+    /// A node in items of one node of `[..]` that more of these are at, or inside of, than may be: the node at `path`, or a
+    /// nested workflow around it.
+    pub(super) fn crowded<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
+        let under_way: Vec<&str> = under_way.collect();
+        let mut nodes = [path.to_owned()].into_iter().chain(self.above(path));
+        nodes.find_map(|node| {
+            self.around(&node).filter(|around| around.is_each)?;
+            let special = self.special(&node)?;
+            // Those of `[..]` are for its own items.
+            let most = special.max_parallel.filter(|_| !matches!(special.inside.as_deref(), Some(Inside::Each(_))))?;
+            let (each, _) = node.rsplit_once('[')?;
+            // Not what is below one of them.
+            let is_there =
+                |at: &String| at.rsplit_once('[').is_some_and(|(other, rest)| other == each && !rest.contains('/'));
+            let at = |at: &&str| [(*at).to_owned()].into_iter().chain(self.above(at)).find(is_there);
+            let there: BTreeSet<String> = under_way.iter().filter_map(at).collect();
+            (there.len() > most as usize).then(|| format!("{} items are in `{node}`, of at most {most}", there.len()))
+        })
     }
 }
 

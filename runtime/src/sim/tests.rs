@@ -64,6 +64,11 @@ fn random_runs_that_are_retried_from_a_node_keep_every_promise() {
 }
 
 #[test]
+fn random_items_that_a_retry_reopens_keep_every_promise() {
+    keep_every_promise(draw::reopened_items, 60);
+}
+
+#[test]
 fn random_child_workflows_in_retried_runs_keep_every_promise() {
     keep_every_promise(draw::retried_child_workflows, 60);
 }
@@ -123,6 +128,11 @@ fn a_retried_run_outlives_the_failure_of_any_commit() {
 #[test]
 fn a_run_that_is_retried_from_a_node_outlives_the_failure_of_any_commit() {
     outlives(draw::again, 40);
+}
+
+#[test]
+fn items_that_a_retry_reopens_outlive_the_failure_of_any_commit() {
+    outlives(draw::reopened_items, 40);
 }
 
 #[test]

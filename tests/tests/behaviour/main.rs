@@ -32,6 +32,7 @@ mod replacing;
 mod restoring;
 mod results_and_options;
 mod resuming;
+mod retried_from;
 mod retries;
 mod routing;
 mod run_to_end;

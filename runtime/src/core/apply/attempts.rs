@@ -58,7 +58,7 @@ impl<V> RunState<V> {
         if is_leaf && entered.is_some() {
             return Err(Box::new(Impossible { event: "", found: "its node has no graph inside".to_owned() }));
         }
-        self.take_place(program, task)?;
+        self.take_places(program, task)?;
         let snapshot = self.snapshot();
         let at = self.tasks.expect_mut(task)?;
         at.attempts += 1;
@@ -200,30 +200,6 @@ impl<V> RunState<V> {
             moved.listed = at.listed;
         }
         Ok(at)
-    }
-
-    /// Takes one of the node's `max_parallel` places, which it keeps until it is gone.
-    fn take_place(&mut self, program: &Program, task: TaskId) -> Applied {
-        if let Some((each, layout, node)) = self.place_key(program, task)
-            && !self.tasks.expect(task)?.holds_place
-        {
-            *self.items_mut(each)?.places.entry((layout, node)).or_default() += 1;
-            self.tasks.expect_mut(task)?.holds_place = true;
-        }
-        Ok(())
-    }
-
-    fn give_back_place(&mut self, program: &Program, task: TaskId) -> Applied {
-        if !self.tasks.expect(task)?.holds_place {
-            return Ok(());
-        }
-        if let Some(key @ (each, layout, node)) = self.place_key(program, task) {
-            if let Some(inside) = self.items_mut(each)?.places.get_mut(&(layout, node)) {
-                *inside -= 1;
-            }
-            self.news.freed.push(key);
-        }
-        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The graphs inside a node: one for a nested workflow, one for each item of `[..]`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use crate::core::impossible::{Applied, Impossible};
 use crate::core::items::{ItemPace, Items};
 use crate::core::path::ScopePath;
 use crate::core::program::{NodeKind, Program};
-use crate::core::run_state::RunState;
+use crate::core::run_state::{Gate, RunState};
 use crate::core::scope::Parent;
 use crate::core::task::TaskState;
 use crate::core::task_id::TaskId;
@@ -36,6 +36,7 @@ impl<V> RunState<V> {
             entry_state,
             failed: None,
             places: HashMap::new(),
+            idle: BTreeSet::new(),
         }));
         if pace == ItemPace::AtOnce {
             for _ in 0..count {
@@ -106,8 +107,13 @@ impl<V> RunState<V> {
         let items = self.items_mut(task)?;
         items.children[item] = None;
         items.open -= 1;
-        if items.pace == ItemPace::Bounded && !items.pending.is_empty() {
+        let had_place = !items.idle.remove(&item);
+        let (are_idle, are_pending) = (!items.idle.is_empty(), !items.pending.is_empty());
+        if items.pace == ItemPace::Bounded && are_pending {
             self.news.queued.push(task);
+        }
+        if had_place && are_idle {
+            self.news.freed.push(Gate::Items(task));
         }
         self.look_at_items(program, task)
     }

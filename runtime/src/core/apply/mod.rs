@@ -6,6 +6,7 @@
 mod attempts;
 mod in_place;
 mod items;
+mod places;
 mod scopes;
 
 use std::sync::Arc;
@@ -56,7 +57,10 @@ impl<V> RunState<V> {
                 self.open_scope(program, 0, Arc::clone(root), None, emitted)
             }
             Event::Started { task, entered } => self.start(program, task, entered.map(|entered| *entered)),
-            Event::ItemStarted { task, .. } => self.start_item(program, task),
+            Event::ItemStarted { task, .. } => {
+                self.take_places(program, task)?;
+                self.start_item(program, task)
+            }
             Event::Completed { task, emitted, writes } => {
                 self.fold(task, &writes)?;
                 self.complete(program, task, emitted)
@@ -73,7 +77,7 @@ impl<V> RunState<V> {
             Event::Cancelling => self.cancel_scope(program, 0),
             Event::Retried { at } => {
                 self.restart_time_limits(at);
-                Ok(())
+                self.take_places_away(program)
             }
         }
     }

@@ -1,0 +1,88 @@
+//! The places that `max_parallel` limits: those of a node in the items of a `[..]`, and those of the items of a `[..]`.
+//!
+//! Whoever has a place keeps it until it is gone. Only a retry takes places away: it reopens graphs that were over, and may
+//! reopen more of them than there are places. So all wait again for a place, and get it with the first thing that begins in
+//! them. What has a place inside a graph therefore always has those around it too, and nothing waits in a circle.
+
+use std::collections::HashSet;
+
+use crate::core::impossible::Applied;
+use crate::core::items::ItemPace;
+use crate::core::program::Program;
+use crate::core::run_state::{Gate, RunState};
+use crate::core::task::TaskState;
+use crate::core::task_id::TaskId;
+
+impl<V> RunState<V> {
+    /// An attempt at a node begins, or an item of it: it takes its place, and those of what is around it that has lost them.
+    pub(super) fn take_places(&mut self, program: &Program, task: TaskId) -> Applied {
+        self.take_place(program, task)?;
+        if !self.has_reopened {
+            return Ok(());
+        }
+        let mut scope = self.tasks.expect(task)?.scope;
+        while let Some((around, item)) = self.scope(scope)?.parent {
+            self.items_mut(around)?.idle.remove(&item);
+            self.take_place(program, around)?;
+            scope = self.tasks.expect(around)?.scope;
+        }
+        Ok(())
+    }
+
+    fn take_place(&mut self, program: &Program, task: TaskId) -> Applied {
+        if let Some((each, layout, node)) = self.place_key(program, task)
+            && !self.tasks.expect(task)?.holds_place
+        {
+            *self.items_mut(each)?.places.entry((layout, node)).or_default() += 1;
+            self.tasks.expect_mut(task)?.holds_place = true;
+        }
+        Ok(())
+    }
+
+    pub(super) fn give_back_place(&mut self, program: &Program, task: TaskId) -> Applied {
+        if !self.tasks.expect(task)?.holds_place {
+            return Ok(());
+        }
+        if let Some(key @ (each, layout, node)) = self.place_key(program, task) {
+            if let Some(inside) = self.items_mut(each)?.places.get_mut(&(layout, node)) {
+                *inside -= 1;
+            }
+            self.news.freed.push(Gate::Node(key));
+        }
+        self.tasks.expect_mut(task)?.holds_place = false;
+        Ok(())
+    }
+
+    /// The run is retried: only attempts that are under way keep their places, with what is around them.
+    pub(super) fn take_places_away(&mut self, program: &Program) -> Applied {
+        let mut busy: HashSet<TaskId> = HashSet::new();
+        let mut busy_items: HashSet<(TaskId, usize)> = HashSet::new();
+        for task in self.tasks.ids() {
+            let at = self.tasks.expect(task)?;
+            if !matches!(at.state, TaskState::Running) {
+                continue;
+            }
+            busy.insert(task);
+            let mut scope = at.scope;
+            while let Some((around, item)) = self.scope(scope)?.parent
+                && busy_items.insert((around, item))
+            {
+                busy.insert(around);
+                scope = self.tasks.expect(around)?.scope;
+            }
+        }
+        for task in self.tasks.ids() {
+            if !busy.contains(&task) && self.tasks.expect(task)?.holds_place {
+                self.give_back_place(program, task)?;
+                self.has_reopened = true;
+            }
+            let TaskState::Inside(items) = &mut self.tasks.expect_mut(task)?.state else { continue };
+            if items.pace == ItemPace::Bounded {
+                let open = items.children.iter().enumerate().filter(|(_, scope)| scope.is_some());
+                items.idle = open.map(|(item, _)| item).filter(|item| !busy_items.contains(&(task, *item))).collect();
+                self.has_reopened |= !items.idle.is_empty();
+            }
+        }
+        Ok(())
+    }
+}
