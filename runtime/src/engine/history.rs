@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::inner::Engine;
-use super::requests::{is_end, retry_requests};
+use super::requests::{child_workflow_around, is_end, retry_requests};
 use crate::compile::executable_in;
 use crate::core::{Place, Run, StopReason, TaskId};
 use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
@@ -182,13 +182,9 @@ impl Engine {
         from_nodes: &[String],
         rerun: &[String],
     ) -> Result<Vec<Range<u64>>, Halt> {
-        let paths: Vec<String> = history.iter().map(|stored| stored.record.path.clone()).collect();
+        let recorded = history.clone();
         self.adapt(header, definition, &mut history).await?;
-        // Nodes are named as they were recorded, and may be called otherwise now.
-        let now = |path: &String| {
-            let at = paths.iter().position(|recorded| recorded == path);
-            at.map_or_else(|| path.clone(), |at| history[at].record.path.clone())
-        };
+        let now = |path: &String| path_now(&recorded, &history, path);
         let from_nodes: Vec<String> = from_nodes.iter().map(now).collect();
         let rerun: Vec<String> = rerun.iter().map(now).collect();
         let executable = executable_in(&self.0.env, definition);
@@ -196,6 +192,29 @@ impl Engine {
         let voided = voided.unwrap_or_else(|fault: Fault| Err(Halt::broken(&definition.name, &fault)))?;
         Ok(ranges(&voided))
     }
+
+    /// The path of the child workflow that something is inside of, as it was recorded.
+    ///
+    /// # Errors
+    /// Where the records do not fit the graph as it is now.
+    pub(super) async fn child_workflow_around(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        recorded: &[Stored],
+        path: &str,
+    ) -> Result<Option<String>, Halt> {
+        let mut history = recorded.to_vec();
+        self.adapt(header, definition, &mut history).await?;
+        let around = child_workflow_around(&history, &path_now(recorded, &history, path));
+        Ok(around.map(|number| recorded[number].record.path.clone()))
+    }
+}
+
+/// The path of something that is named as it was recorded, and may be called otherwise now.
+fn path_now(recorded: &[Stored], history: &[Stored], path: &str) -> String {
+    let at = recorded.iter().position(|stored| stored.record.path == path);
+    at.map_or(path, |at| &history[at].record.path).to_owned()
 }
 
 fn voids_of(

@@ -25,6 +25,15 @@ pub(super) fn retry_requests(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
     }
 }
 
+/// The first record of the outermost child workflow that a path is inside of. Its graph is a type that only its caller
+/// knows, so what comes behind a node in there is not known here.
+pub(super) fn child_workflow_around(history: &[Stored], path: &str) -> Option<usize> {
+    // A node of the run's own graphs has no hash of an input.
+    let is_child = |kind: &EventKind| matches!(kind, EventKind::NodeStarted { inside: Some(_), input: Some(_), .. });
+    let around = history.iter().enumerate().filter(|(_, at)| below(path, &at.record.path) && is_child(&at.record.kind));
+    around.min_by_key(|(_, at)| at.record.path.len()).map(|(number, _)| number)
+}
+
 fn is_entered(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeStarted { inside: Some(_), .. })
 }

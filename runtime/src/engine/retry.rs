@@ -44,6 +44,20 @@ pub enum RetryError {
         /// The path.
         path: String,
     },
+    /// A path is inside a child workflow. Only the node that calls it knows its graph, and so what would have to run again
+    /// with this.
+    #[error(
+        "`{path}` of run `{run}` is inside the child workflow `{child}`, whose graph only its caller knows; \
+         name `{child}` to run all of it again"
+    )]
+    InsideChildWorkflow {
+        /// The run.
+        run: String,
+        /// The path.
+        path: String,
+        /// The path of the child workflow, which can be named instead.
+        child: String,
+    },
     /// The run cannot be resumed in this process.
     #[error(transparent)]
     Run(#[from] RunError),
@@ -146,13 +160,19 @@ impl Engine {
 impl Retry {
     /// Runs this node again as if it had never started, and all nodes after it. Paths are those of events,
     /// `checkout/draft#2`.
+    ///
+    /// A child workflow ([`Context::call`](crate::Context::call)) can be named, and so can its caller, but nothing inside
+    /// it: the retry is then a [`RetryError::InsideChildWorkflow`].
     pub fn from_node(mut self, path: impl Into<String>) -> Self {
         self.from_nodes.push(path.into());
         self
     }
 
     /// Runs this completed node, step or child again, and all nodes after it. The node's recorded steps, children and
-    /// answers are returned to it. For a step or a child, the node that requested it runs again.
+    /// answers are returned to it. For a step or a child, the node that requested it runs again, and a
+    /// child workflow begins anew.
+    ///
+    /// Nothing inside a child workflow can be named: the retry is then a [`RetryError::InsideChildWorkflow`].
     pub fn rerun(mut self, path: impl Into<String>) -> Self {
         self.rerun.push(path.into());
         self
@@ -190,6 +210,12 @@ impl Retry {
         for path in from_nodes.iter().chain(&rerun) {
             if !history.iter().any(|stored| stored.record.path == *path) {
                 return Err(RetryError::UnknownPath { run, path: path.clone() });
+            }
+        }
+        for path in from_nodes.iter().chain(&rerun) {
+            let child = engine.child_workflow_around(&header, &definition, &history, path).await;
+            if let Some(child) = child.map_err(RunError::from)? {
+                return Err(RetryError::InsideChildWorkflow { run, path: path.clone(), child });
             }
         }
         let voids = engine.voids(&header, &definition, history.clone(), &from_nodes, &rerun).await;

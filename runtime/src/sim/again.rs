@@ -10,43 +10,50 @@ use super::oracle::kept;
 use super::play::Life;
 use super::scenario::Again;
 use super::sites::{Sites, name_of};
-use crate::engine::{Retry, effective};
+use crate::engine::{Engine, Retry, RetryError, effective};
 use crate::event::{AfterFailure, EventKind};
-use crate::store::Stored;
+use crate::run_error::RunError;
+use crate::store::{StoreError, Stored};
 
 /// More turns than a loop of a scenario has.
 const TURNS: u64 = 12;
 
 impl Life<'_> {
-    /// Has the retry run the nodes again that the scenario says.
-    pub(super) fn names(&self, mut retry: Retry) -> Retry {
+    /// A retry that runs the nodes again that the scenario says. Those inside a child workflow are refused, and left out.
+    pub(super) async fn names(&self, engine: &Engine) -> Result<Result<Retry, StoreError>, String> {
         let records = self.disk.with_records(|records| effective(records.to_vec()));
+        let mut retry = engine.retry(self.id());
         for again in &self.scenario.again {
-            let pick = |paths: Vec<String>, which: u64| {
-                let at = which.checked_rem(paths.len() as u64)?;
-                paths.into_iter().nth(at as usize)
-            };
-            match *again {
+            let (paths, which, name): (_, _, fn(Retry, String) -> Retry) = match *again {
                 Again::FromNode(which) => {
                     let begun = paths(&records, |kind| matches!(kind, EventKind::NodeStarted { .. }));
-                    let is_free = |path: &String| self.sites.is_node(path) && self.can_be_named(path);
-                    let nodes = begun.into_iter().filter(is_free).collect();
-                    retry = pick(nodes, which).into_iter().fold(retry, Retry::from_node);
+                    let nodes = begun.into_iter().filter(|path| self.sites.is_node(path)).collect();
+                    (nodes, which, Retry::from_node)
                 }
                 Again::Rerun(which) => {
-                    let done = paths(&records, |kind| matches!(kind, EventKind::NodeCompleted { .. }));
-                    let done = done.into_iter().filter(|path| self.can_be_named(path)).collect();
-                    retry = pick(done, which).into_iter().fold(retry, Retry::rerun);
+                    (paths(&records, |kind| matches!(kind, EventKind::NodeCompleted { .. })), which, Retry::rerun)
                 }
+            };
+            let at = which.checked_rem(paths.len() as u64).map(|at| at as usize);
+            let Some(path) = at.and_then(|at| Vec::into_iter(paths).nth(at)) else { continue };
+            let Some(job) = outermost_job(&path) else {
+                retry = name(retry, path);
+                continue;
+            };
+            match name(engine.retry(self.id()), path.clone()).await {
+                Err(RetryError::InsideChildWorkflow { path: of, child, .. }) if (&*of, &*child) == (&*path, job) => {}
+                Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => return Ok(Err(error)),
+                other => return Err(format!("`{path}` is inside `{job}`, and a retry of it gives {other:?}")),
             }
         }
-        retry
+        Ok(Ok(retry))
     }
+}
 
-    /// Not what is in a child workflow: what comes behind it there is not known to the run.
-    fn can_be_named(&self, path: &str) -> bool {
-        self.sites.is_own(node_of(self.sites, path))
-    }
+/// The path of the job around the others that something is inside of.
+fn outermost_job(path: &str) -> Option<&str> {
+    let start = path.find("/job:")? + 1;
+    path[start..].find('/').map(|length| &path[..start + length])
 }
 
 /// The paths that have such records, each once.

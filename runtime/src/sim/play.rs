@@ -235,7 +235,11 @@ impl Life<'_> {
         if !self.is_to_be_retried() {
             return self.recovers(engine).await;
         }
-        match self.names(engine.retry(self.id())).await {
+        let retry = match self.names(engine).await? {
+            Ok(retry) => retry,
+            Err(error) => return Ok(Err(error)),
+        };
+        match retry.await {
             Ok(run) => Ok(Ok(run)),
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),
