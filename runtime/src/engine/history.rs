@@ -357,9 +357,10 @@ impl Past {
     /// given back to it. Of a request, the node that asked for it runs again.
     fn void_node(&self, path: &str, anew: bool, voids: &mut BTreeSet<u64>) {
         let at_path = |fact: &&Fact| fact.stored.record.path == path;
-        // A node may have run in an earlier attempt at the graph around it too, which does not count any more.
+        // A node may have run in an earlier attempt at the graph around it too, which does not count any more. If only there,
+        // the retry comes to it anyway.
         let Some(fact) = self.facts.iter().rfind(|fact| fact.task.is_some() && at_path(fact)) else { return };
-        let Some(task) = fact.task else { return };
+        let Some(task) = fact.task.filter(|task| self.is_current(*task)) else { return };
         for at in &self.facts {
             let is_void = match at.task {
                 Some(of) if self.is_same_node(of, task) => self.is_done_again(fact, at, anew),
@@ -402,6 +403,13 @@ impl Past {
             }
         }
         self.reopen_around(around, voids);
+    }
+
+    /// Whether the graphs around a node are not to begin anew, nor have since.
+    fn is_current(&self, task: TaskId) -> bool {
+        let Some((around, attempt)) = self.nodes.get(&task).and_then(|node| node.parent) else { return true };
+        let is_last = |node: &Node| node.attempts == attempt && !node.backs_off;
+        self.nodes.get(&around).is_some_and(is_last) && self.is_current(around)
     }
 
     /// Whether a node stands in the graph inside another.

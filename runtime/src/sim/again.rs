@@ -73,8 +73,7 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     for stored in records {
         let path = &stored.record.path;
         match &stored.record.kind {
-            // What is inside begins anew.
-            EventKind::NodeStarted { inside: Some(_), .. } => done.retain(|at, _| !is_inside(sites, at, path)),
+            kind if begins_anew(kind) => done.retain(|at, _| !is_inside(sites, at, path)),
             EventKind::NodeCompleted { .. }
             | EventKind::NodeCollecting { .. }
             | EventKind::Answered { .. }
@@ -86,6 +85,18 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
         }
     }
     done
+}
+
+/// Whether all that has happened in the graphs inside a node does not count any more.
+fn begins_anew(kind: &EventKind) -> bool {
+    let is_failed = matches!(kind, EventKind::NodeFailed { then: AfterFailure::RetryAt { .. }, .. });
+    is_failed || matches!(kind, EventKind::NodeStarted { inside: Some(_), .. })
+}
+
+/// Whether something was recorded at a path in the last attempts at the graphs around it.
+fn is_current(sites: &Sites, records: &[Stored], path: &str) -> bool {
+    let last = records.iter().rposition(|at| at.record.path == path).unwrap_or(0);
+    !records[last..].iter().any(|at| begins_anew(&at.record.kind) && is_inside(sites, path, &at.record.path))
 }
 
 /// The jobs that have failed for good, or were about to, of nodes that are not done: these start anew.
@@ -146,7 +157,8 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
     let mut graphs = Graphs { sites, known: BTreeMap::new() };
     let from_nodes = from_nodes.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: true });
     let rerun = rerun.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: false });
-    let named: Vec<Named<'_>> = from_nodes.chain(rerun).collect();
+    let named: Vec<Named<'_>> =
+        from_nodes.chain(rerun).filter(|named| is_current(sites, records, named.path)).collect();
     let done = done(sites, records);
     let failed = failed_jobs(sites, records, &done);
     for (path, numbers) in done {

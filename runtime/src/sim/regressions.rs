@@ -423,6 +423,18 @@ fn nested_workflows_in_items_that_a_retry_reopens_keep_to_their_limit() {
     );
 }
 
+/// The retry voided the end of that attempt, and the delay after it was read as a time limit.
+#[test]
+fn a_node_that_ran_only_in_an_earlier_attempt_at_the_workflow_around_it_may_be_named() {
+    holds(
+        r#"{"chance":9488989606827024821,"flow":{"graph":"START => n2; n2 => n10; n10 => END","nodes":{"n2":{"attempts":2,
+            "inside":{"Nested":{"graph":"START.0 => n2i2; START.1 => n2i3; n2i2 => END; n2i3 => END","nodes":{"n2i2":
+                {"inside":{"Each":{"graph":"START => n2i2i2; n2i2i2 => n2i2i5; n2i2i5 => n2i2i6; n2i2i6 => END",
+                    "nodes":{"n2i2i6":{"fails":1}}}}}}}}}}},
+            "max_concurrency":1,"cancel_at":126,"retries":true,"again":[{"FromNode":4}]}"#,
+    );
+}
+
 /// They had been stopped by what ran again, each in its time, and all began again at once.
 #[test]
 fn nodes_that_nothing_stops_any_more_when_the_run_is_retried_keep_to_their_limit() {
