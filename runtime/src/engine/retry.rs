@@ -288,6 +288,16 @@ fn end_of(history: &[Stored], at: u64) -> OldEnd<'_> {
     OldEnd::After(history)
 }
 
+/// The graph that a run had before a record; `None` if it never had another than at its end.
+fn graph_before(history: &[Stored], at: u64) -> Option<u64> {
+    let changes = history.iter().filter_map(|stored| match stored.record.kind {
+        EventKind::GraphChanged { from, to } => Some((stored.seq, from, to)),
+        _ => None,
+    });
+    let (before, after): (Vec<_>, Vec<_>) = changes.partition(|(seq, ..)| *seq < at);
+    before.last().map(|(_, _, to)| *to).or(after.first().map(|(_, from, _)| *from))
+}
+
 fn goes_on(run: &str) -> RetryError {
     let (state, help) = ("has not ended", "wait for it, or cancel it first");
     RetryError::NotFailed { run: run.to_owned(), state, help }
@@ -327,6 +337,8 @@ impl Fork {
         }
         // What the old run has ended with, or was about to, is what is to happen otherwise.
         let voids = match end_of(&history, at) {
+            // Nothing is copied but the input, which every graph of this name can begin with.
+            _ if at == 1 => Vec::new(),
             OldEnd::Voided(voids) => voids.to_vec(),
             OldEnd::After(records) => {
                 engine.voids(&old, &definition, records.to_vec(), &[], &[]).await.map_err(RunError::from)?
@@ -334,6 +346,8 @@ impl Fork {
         };
         let voids: Vec<Range<u64>> = voids.into_iter().filter(|void| void.start < at).collect();
         let voids: Vec<Range<u64>> = voids.into_iter().map(|void| void.start..void.end.min(at)).collect();
+        let now_under = engine.graph_of(&definition);
+        let recorded_under = if at == 1 { now_under.0 } else { graph_before(&history, at).unwrap_or(old.graph) };
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         // Also without any: time limits begin anew.
@@ -343,16 +357,17 @@ impl Fork {
         history.push(Stored { seq: at, time: now, record: forked });
         let records = history.iter().map(|stored| stored.record.clone()).collect();
         // All that can be refused is refused before the new run is there.
-        let past = engine.past(&old, &definition, history).await.map_err(RunError::from)?;
-        engine.check_past(&old, &definition, past.clone()).map_err(RunError::from)?;
+        let forked = RunHeader { graph: recorded_under, ..old.clone() };
+        let past = engine.past(&forked, &definition, history).await.map_err(RunError::from)?;
+        engine.check_past(&forked, &definition, past.clone()).map_err(RunError::from)?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.0.runs.reserve(&id) {
             Found::Free(reservation) => reservation,
             _ => return Err(ForkError::IdTaken { id }),
         };
-        let graph = match engine.0.store.graph(old.graph).await? {
-            Some(body) => Arc::new((old.graph, body)),
-            None => engine.graph_of(&definition),
+        let graph = match engine.0.store.graph(recorded_under).await? {
+            Some(body) => Arc::new((recorded_under, body)),
+            None => now_under,
         };
         let owner = engine.owner().await?;
         let new = NewRun {

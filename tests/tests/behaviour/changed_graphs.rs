@@ -4,7 +4,7 @@ use std::future::pending;
 
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
-use graphweft::{Engine, RunError, Workflow, json};
+use graphweft::{Engine, EventKind, ForkError, RunError, Workflow, json};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
@@ -213,6 +213,37 @@ fn a_renamed_node_is_found_by_its_former_name_once_and_again() {
         told.recv().await.unwrap();
     });
     assert_eq!(resumed::<renamed_again::job>(&store), Ok(json!(23)));
+}
+
+#[test]
+fn a_fork_before_the_first_event_after_the_start_takes_any_graph() {
+    let store = recorded();
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<gone::job>().build().unwrap();
+        let refused = engine.fork("x").before(2).await.unwrap_err();
+        assert!(matches!(refused, ForkError::Run(RunError::GraphChanged { .. })), "{refused}");
+        let fork = engine.fork("x").before(1).id("y").await.unwrap();
+        assert_eq!(fork.result().await, Ok(json!(13)));
+    });
+}
+
+#[test]
+fn a_fork_before_the_graph_of_a_run_changed_has_the_graph_of_then() {
+    let store = recorded();
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine = Engine::builder().store(store.clone()).resource(Stop(tell)).register::<renamed::job>();
+        let engine = engine.build().unwrap();
+        assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
+        told.recv().await.unwrap();
+    });
+    runtime().block_on(async {
+        let engine = Engine::builder().store(store.clone()).register::<renamed_again::job>().build().unwrap();
+        let history = engine.history("x").await.unwrap().unwrap();
+        let changed = history.iter().find(|event| matches!(event.kind, EventKind::GraphChanged { .. })).unwrap();
+        let fork = engine.fork("x").before(changed.seq).await.unwrap();
+        assert_eq!(fork.result().await, Ok(json!(23)));
+    });
 }
 
 #[test]
