@@ -279,7 +279,7 @@ impl<V> Replay<V> {
             EventKind::ItemStarted { item } => Event::ItemStarted { task, item: item as usize },
             EventKind::NodeCompleted { label, output, state } => {
                 let choice = self.choice(place, label.as_deref())?;
-                let output = output.ok_or_else(|| no_output(place))?;
+                let output = output.ok_or_else(|| no_output(&place.path()))?;
                 let emitted = values.emitted(place, output, false, choice);
                 Event::Completed { task, emitted, writes: writes(state, Vec::new()) }
             }
@@ -364,8 +364,8 @@ impl<V> Replay<V> {
     }
 }
 
-fn no_output(place: &Place) -> Halt {
-    unreadable(place, Unreadable::whole("its record holds no output"))
+pub(super) fn no_output(path: &str) -> Halt {
+    Halt::Unreadable { path: path.to_owned(), field: ".".to_owned(), message: "its record holds no output".to_owned() }
 }
 
 fn writes(shared: Vec<StateWrite>, local: Vec<StateWrite>) -> Writes {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Map;
 
-use super::event_codec::{OfRequests, Replay, Taken};
+use super::event_codec::{OfRequests, Replay, Taken, no_output};
 use super::inputs::RetainedInput;
 use super::lazy_value::{DriverValues, RecordedValues};
 use super::run::Driver;
@@ -102,6 +102,10 @@ impl Driver {
         if !journal.desk.can_restore(&stored.record, &stored.record.path[..node]) {
             let changes = vec![format!("`{}` has run, and nothing around it had begun", stored.record.path)];
             return Err(Halt::GraphChanged { workflow: self.definition.name.clone(), changes });
+        }
+        // The values of a child workflow are read by its own types, once its node asks for it. This one is unreadable by all.
+        if let EventKind::NodeCompleted { output: None, .. } = &stored.record.kind {
+            return Err(no_output(&stored.record.path));
         }
         journal.desk.restore(stored);
         Ok(())

@@ -7,6 +7,7 @@ mod blocked;
 mod cancellation;
 mod cannot_continue;
 mod changed_graphs;
+mod child_records;
 mod children;
 mod children_after_a_crash;
 mod collecting;
