@@ -10,6 +10,7 @@ use super::inner::Engine;
 use super::run::Run;
 use super::runs::{Found, Live, Reservation};
 use crate::compile::check_resources;
+use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunQuery, RunStatus, StoreError};
@@ -185,8 +186,14 @@ impl Engine {
     ) -> Result<Arc<Live>, Halt> {
         let owner = self.owner().await.map_err(Halt::Store)?;
         let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
-        if history.last().is_some_and(|last| last.record.kind.is_terminal()) {
-            // It has ended since it was claimed.
+        let is_over = history.last().is_some_and(|last| last.record.kind.is_terminal());
+        let taken_over = history.iter().rev().find_map(|stored| match stored.record.kind {
+            EventKind::RunResumed { owner } => Some(owner),
+            _ => None,
+        });
+        if is_over || taken_over.is_some_and(|by| by != owner.0) {
+            // It has ended since it was claimed, or another engine has claimed it: that record would be read as a part of
+            // the history, and fence nobody.
             return Err(Halt::Fenced);
         }
         let header = RunHeader { records: history.len() as u64, status: RunStatus::Running, ..header.clone() };
