@@ -99,6 +99,17 @@ impl MemoryStore {
         self
     }
 
+    /// An owner is believed to live or to be dead, whatever it does. Its runs stay as they are.
+    #[cfg(test)]
+    pub(crate) fn believe(&self, owner: Owner, lives: bool) {
+        let mut state = self.lock();
+        if lives {
+            state.owners.insert(owner);
+        } else {
+            state.owners.remove(&owner);
+        }
+    }
+
     /// No user code runs under this lock, so that what it holds is whole even after a panic.
     fn lock(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -256,6 +267,8 @@ impl Runs {
         let is_mine = |key: &RunKey| self.runs[key].header.owner == Some(claim.owner);
         let nudged: Vec<RunKey> = self.nudged.iter().copied().filter(is_mine).collect();
         self.nudged.retain(|key| !nudged.contains(key));
+        let is_lost = |key: &RunKey| self.runs.get(key).is_some_and(|run| run.header.owner != Some(claim.owner));
+        let nudged = nudged.into_iter().chain(claim.except.iter().copied().filter(is_lost)).collect();
         Claimed { runs, damaged: Vec::new(), nudged, next_wake }
     }
 

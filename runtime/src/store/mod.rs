@@ -264,7 +264,8 @@ pub struct Claimed {
     pub runs: Vec<RunHeader>,
     /// Runs that are ready, but whose headers cannot be read. They were not taken over and not changed.
     pub damaged: Vec<Damaged>,
-    /// Runs of the caller to which other engines have added records since its last claim.
+    /// Runs of the caller to which other engines have added records since its last claim, and runs of
+    /// [`Claim::except`] that other engines have taken over since, which believed the caller to be dead.
     pub nudged: Vec<RunKey>,
     /// When the next waiting run of these workflows will be ready.
     pub next_wake: Option<SystemTime>,

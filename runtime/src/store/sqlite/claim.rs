@@ -105,6 +105,18 @@ impl Plan {
     }
 }
 
+/// The runs that a claimer believes to execute and that are not its own any more.
+pub(super) fn lost(connection: &Connection, claim: &Claim) -> Result<Vec<RunKey>, Trouble> {
+    let mut lost = connection.prepare_cached("SELECT 1 FROM runs WHERE key = ?1 AND owner IS NOT ?2")?;
+    let mut runs = Vec::new();
+    for run in &claim.except {
+        if lost.exists(params![to_integer(run.0), to_integer(claim.owner.0)])? {
+            runs.push(*run);
+        }
+    }
+    Ok(runs)
+}
+
 /// A run that can go on, as the index has it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Ready {

@@ -290,6 +290,19 @@ impl Handle {
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
         let claim = Arc::new(claim);
+        let mut claimed = self.take_over(Arc::clone(&claim)).await?;
+        let owner = claim.owner;
+        if self.shared.owners.take_lapsed(owner) {
+            match self.reader.read(move |connection| claim::lost(connection, &claim)).await {
+                Ok(lost) => claimed.nudged.extend(lost),
+                // What was claimed is not to be lost with it: the next claim looks again.
+                Err(_) => self.shared.owners.lapses(owner),
+            }
+        }
+        Ok(claimed)
+    }
+
+    async fn take_over(&self, claim: Arc<Claim>) -> Result<Claimed, StoreError> {
         let (path, wanted) = (self.shared.path.clone(), Arc::clone(&claim));
         let plan = self.reader.read(move |connection| Plan::make(connection, &path, &wanted)).await?;
         if let Some(claimed) = plan.nothing_to_do() {
@@ -311,6 +324,15 @@ impl Handle {
         // From now on the thread has a lease to renew.
         self.shared.queue.call();
         Ok(owner)
+    }
+}
+
+#[cfg(test)]
+impl SqliteStore {
+    /// From here on an owner is believed to be dead, whatever it does. Its runs stay as they are.
+    pub(crate) fn believe_dead(&self, owner: Owner) {
+        drop(self.0.shared.owners.remove(owner));
+        self.0.shared.owners.lapses(owner);
     }
 }
 

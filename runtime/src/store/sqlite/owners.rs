@@ -45,7 +45,11 @@ impl Drop for OwnerLock {
 
 /// The owners of this handle of the store.
 #[derive(Default)]
-pub(super) struct Owners(Mutex<Vec<OwnerLock>>);
+pub(super) struct Owners {
+    locks: Mutex<Vec<OwnerLock>>,
+    /// Those that others may have believed to be dead, and that have not looked for what they have lost.
+    lapsed: Mutex<Vec<Owner>>,
+}
 
 impl Owners {
     pub(super) fn is_empty(&self) -> bool {
@@ -66,18 +70,38 @@ impl Owners {
 
     /// Says of all that they are alive, also of one that was believed to be dead.
     pub(super) fn renew(&self, transaction: &Connection, lease: Duration) -> Result<(), Trouble> {
+        let now = to_millis(SystemTime::now());
+        let mut select = transaction.prepare_cached("SELECT expires FROM owners WHERE id = ?1")?;
         let mut renew = transaction.prepare_cached(
             "INSERT INTO owners (id, expires, boot, workflows) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
         )?;
         for lock in self.lock().iter() {
-            renew.execute(params![to_integer(lock.owner.0), expiry(lease), lock.boot(), lock.workflows])?;
+            let id = to_integer(lock.owner.0);
+            let expires: Option<i64> = select.query_row([id], |row| row.get(0)).optional()?;
+            if expires.is_none_or(|expires| expires <= now) {
+                self.lapses(lock.owner);
+            }
+            renew.execute(params![id, expiry(lease), lock.boot(), lock.workflows])?;
         }
         Ok(())
     }
 
+    /// Others may have believed an owner to be dead, and have taken its runs over.
+    pub(super) fn lapses(&self, owner: Owner) {
+        self.lapsed.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
+    }
+
+    /// Whether that is so since this was asked last.
+    pub(super) fn take_lapsed(&self, owner: Owner) -> bool {
+        let mut lapsed = self.lapsed.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = lapsed.len();
+        lapsed.retain(|other| *other != owner);
+        lapsed.len() < before
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<OwnerLock>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -94,6 +94,20 @@ async fn an_owner_that_was_wrongly_believed_dead_is_refused_and_lives_on() {
 }
 
 #[tokio::test]
+async fn an_owner_that_was_wrongly_believed_dead_learns_once_what_it_has_lost() {
+    let (_directory, path, [(one, slow), (other, me)]) = two_processes().await;
+    let lost = header(&one, "a").await.key;
+    move_elsewhere(&path, slow, 1);
+    other.claim(claim(me)).await.unwrap();
+    let kept = create(&one, NewRun { owner: Some(slow), ..new_run("b") }).await;
+    one.0.shared.owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
+
+    let executing = Claim { except: vec![lost, kept.key], ..claim(slow) };
+    assert_eq!(one.claim(executing.clone()).await.unwrap().nudged, [lost]);
+    assert!(one.claim(executing).await.unwrap().nudged.is_empty());
+}
+
+#[tokio::test]
 async fn the_lease_is_renewed_while_the_store_is_open() {
     let (_directory, path) = place();
     let store = SqliteStore::builder().lease(Duration::from_millis(30)).open(&path).await.unwrap();
