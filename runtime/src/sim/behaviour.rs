@@ -218,6 +218,11 @@ pub(super) fn wants(special: &Special, path: &str) -> u64 {
     if is_late(path) { 1 } else { special.wants.max(1) }
 }
 
+/// Whether people answer a question at a process from which the run was taken over.
+pub(super) fn is_answered_at(scenario: &Scenario, question: &str, process: u32) -> bool {
+    drawn(scenario.chance, question, &format!("answered at {process}")).in_percent(30)
+}
+
 /// How long an attempt takes, in milliseconds; often nothing at all, so that much happens at once.
 pub(super) fn takes(scenario: &Scenario, path: &str, attempt: u32, begun: u32) -> u64 {
     let mut random = drawn(scenario.chance, path, &format!("takes {attempt} {begun}"));

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::behaviour::{self, Routing};
-use super::jobs::{Job, world};
+use super::jobs::Job;
 use super::ledger::{Ledger, UnderWay};
 use super::scenario::{Doing, Failing, Flow, Inside, Special};
 use crate::clock::Clock;
@@ -78,7 +78,10 @@ fn made(flow: &Flow) -> Made {
             }
             None => {
                 let body = Body { special, routing: Routing::of(&proven, node), collects };
-                made.node(&data.id, move |input, context| body.clone().run(world(), input, context))
+                made.node(&data.id, move |input, context| {
+                    let world = context.resource::<World>().expect("every process has one").clone();
+                    body.clone().run(world, input, context)
+                })
             }
         };
     }

@@ -2,6 +2,7 @@
 
 use super::behaviour::weight;
 use super::check::judged;
+use super::disk::Takeovers;
 use super::ledger::is_retry;
 use super::play::{Ended, Played};
 use super::scenario::{How, Scenario, StoreFault};
@@ -18,6 +19,9 @@ pub(super) struct Counts {
     pub(super) retried: (u64, u64),
     /// Forks, and those of them that were completed.
     pub(super) forked: (u64, u64),
+    pub(super) takeovers: Takeovers,
+    /// Attempts of a process that began once more in another, while that one lived.
+    pub(super) repeated: u64,
 }
 
 impl Counts {
@@ -25,6 +29,8 @@ impl Counts {
         self.runs += 1;
         self.crashes += played.crashes;
         self.store_failures += played.store_failures;
+        self.takeovers.add(played.takeovers);
+        self.repeated += played.repeated;
         let Some((first, forks)) = played.runs.split_first() else { return };
         let is_completed = |run: &Ended| u64::from(matches!(run.outcome, Outcome::Completed(_)));
         self.records += played.runs.iter().map(|run| run.records.len() as u64).sum::<u64>();
@@ -48,7 +54,8 @@ pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Resul
     for at in 0..lived.commits {
         for carried_out in [false, true] {
             // Each commit has a crash, and every other way of failing in turn.
-            let other = [How::Full, How::Io, How::Busy][(at % 3) as usize];
+            let taken_over = How::TakenOver { after: at % 7, back: false };
+            let other = [How::Full, taken_over, How::Io, How::Busy][(at % 4) as usize];
             for how in [How::Dies, other] {
                 let disturbed = Scenario { faults: vec![StoreFault { at, carried_out, how }], ..undisturbed.clone() };
                 let went_on = judged(&disturbed).and_then(|played| {

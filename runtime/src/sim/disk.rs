@@ -1,149 +1,182 @@
 //! The store of a simulated run: what is written outlives every process, and a process that is to die does so at a
 //! commit.
 
-use std::path::PathBuf;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waker, Poll, Wake};
+use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, pending, ready};
-use serde_json::Value as Json;
+use futures::future::BoxFuture;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::follow::Follower;
-use super::forks::{self, Original};
-use super::scenario::{How, StoreFault};
-use crate::store::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
-};
+use super::forks::Original;
+use super::leases::Leased;
+use super::process::Process;
+use super::scenario::{How, Scenario, StoreFault};
+use super::tracks::Tracks;
+use crate::event::EventKind;
+use crate::store::{Append, Owner, Record, RunHeader, RunKey, Stored};
 
 /// What a crash leaves: the store itself, and all that was ever written to it.
 #[derive(Clone)]
-pub(super) struct Disk(Arc<Shared>);
+pub(super) struct Disk(pub(super) Arc<Shared>);
 
-struct Shared {
-    store: Box<dyn Store>,
+pub(super) struct Shared {
+    pub(super) store: Box<dyn Leased>,
     /// Tokio's, and so of no meaning to the store.
-    commit_takes: u64,
-    died: Notify,
+    pub(super) commit_takes: u64,
+    /// Whether processes take runs over from others that live.
+    pub(super) is_shared: bool,
+    pub(super) died: Notify,
+    pub(super) lapsed: Notify,
+    pub(super) taken_over: Notify,
     state: Mutex<State>,
 }
 
-struct State {
-    /// The process that may use it now.
-    process: u32,
-    owners: Vec<Owner>,
-    /// How many commits this process has asked for, and how many all have.
-    commits: u64,
-    all_commits: u64,
-    fault: Option<StoreFault>,
-    fails: Option<How>,
-    /// The run that is played now, and those that it comes from by forks.
-    run: Option<RunKey>,
-    originals: Vec<Original>,
-    records: Vec<Stored>,
-    /// What they come to.
-    follower: Follower,
-    /// Whether the last commit says that the run waits.
-    rests: bool,
-    /// What a record has broken first.
-    broken: Option<String>,
+pub(super) struct State {
+    /// The first of the processes that live now, by number.
+    pub(super) booted: u32,
+    /// All that ever were, by number from 1 on.
+    machines: Vec<Machine>,
+    /// What happens to those that are not there yet.
+    faults: VecDeque<StoreFault>,
+    /// Processes that are believed to be dead, and from which nobody has taken over.
+    pub(super) lapses: VecDeque<Lapse>,
+    /// How often another process was put in charge.
+    charge: u32,
+    pub(super) all_commits: u64,
+    pub(super) tracks: Tracks,
+    pub(super) counts: Takeovers,
 }
 
-impl State {
-    fn new(follower: Follower) -> State {
-        State {
-            process: 0,
-            owners: Vec::new(),
-            commits: 0,
-            all_commits: 0,
-            fault: None,
-            fails: None,
-            run: None,
-            originals: Vec::new(),
-            records: Vec::new(),
-            follower,
-            rests: false,
-            broken: None,
-        }
-    }
-
-    /// Takes a record that the run's journal has got.
-    fn take(&mut self, stored: Stored) {
-        let followed = self.follower.follow(&stored);
-        self.records.push(stored);
-        self.breaks(followed);
-    }
-
-    /// The run that the records are of from here on.
-    fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
-        if let Some(before) = self.run.replace(header.key).filter(|before| *before != header.key) {
-            let follower = self.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
-            let follower = std::mem::replace(&mut self.follower, follower);
-            let records = std::mem::take(&mut self.records);
-            let id = forks::id(self.originals.len());
-            let original = Original::new(store, before, &id, records, follower.events());
-            let held = original.is_forked_as(store, header);
-            self.originals.push(original);
-            self.breaks(held);
-        }
-    }
-
-    fn breaks(&mut self, held: Result<(), String>) {
-        if let Err(broken) = held {
-            self.broken.get_or_insert(broken);
-        }
-    }
+/// What is known of a process.
+pub(super) struct Machine {
+    pub(super) owners: Vec<Owner>,
+    /// How many commits it has asked for.
+    pub(super) commits: u64,
+    pub(super) fault: Option<StoreFault>,
+    pub(super) fails: Option<How>,
+    /// When the store first refused what it recorded, since another has its run.
+    pub(super) refused: Option<Instant>,
 }
 
-/// What comes of a commit.
-enum Fate {
-    Done,
-    /// Carried out or not, nobody is told.
-    Dies {
-        carried_out: bool,
-    },
-    Fails {
-        how: How,
-        carried_out: bool,
-    },
+/// A process is believed to be dead, and lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lapse {
+    pub(super) of: u32,
+    /// How long nobody takes over.
+    pub(super) after: Duration,
+    /// Whether one takes over that was believed to be dead before.
+    pub(super) back: bool,
+}
+
+/// How often processes took runs over from others that lived.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Takeovers {
+    pub(super) taken: u64,
+    /// Those by a process that had lost the run before.
+    pub(super) taken_back: u64,
+    /// Appends of processes that had lost the run.
+    pub(super) refused: u64,
+}
+
+impl Takeovers {
+    pub(super) fn add(&mut self, more: Takeovers) {
+        self.taken += more.taken;
+        self.taken_back += more.taken_back;
+        self.refused += more.refused;
+    }
 }
 
 impl Disk {
-    pub(super) fn new(store: impl Store, commit_takes: u64, follower: Follower) -> Disk {
-        let state = Mutex::new(State::new(follower));
-        Disk(Arc::new(Shared { store: Box::new(store), commit_takes, died: Notify::new(), state }))
+    pub(super) fn new(store: impl Leased, scenario: &Scenario, follower: Follower) -> Disk {
+        let is_lapse = |fault: &StoreFault| matches!(fault.how, How::TakenOver { .. });
+        let state = State {
+            booted: 1,
+            machines: Vec::new(),
+            faults: scenario.faults.iter().copied().collect(),
+            lapses: VecDeque::new(),
+            charge: 0,
+            all_commits: 0,
+            tracks: Tracks::new(follower),
+            counts: Takeovers::default(),
+        };
+        Disk(Arc::new(Shared {
+            is_shared: store.is_shared() || scenario.faults.iter().any(is_lapse),
+            store: Box::new(store),
+            commit_takes: scenario.commit_takes,
+            died: Notify::new(),
+            lapsed: Notify::new(),
+            taken_over: Notify::new(),
+            state: Mutex::new(state),
+        }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store as the next process has it. The one before is dead, and known to be.
-    pub(super) fn boot(&self, fault: Option<StoreFault>) -> Process {
+    /// The store as the next process has it. Those before are dead, and known to be.
+    pub(super) fn boot(&self) -> Process {
         let mut state = self.state();
-        state.process += 1;
-        state.commits = 0;
-        state.fault = fault;
-        state.fails = None;
-        for owner in std::mem::take(&mut state.owners) {
+        for owner in state.machines.iter_mut().flat_map(|machine| std::mem::take(&mut machine.owners)) {
             drop(self.0.store.leave(owner));
         }
-        Process { disk: self.clone(), number: state.process }
+        state.booted = state.machines.len() as u32 + 1;
+        state.lapses.clear();
+        drop(state);
+        self.join()
     }
 
-    /// Until the process is to die.
+    /// The store as another process has it, beside those that live.
+    pub(super) fn join(&self) -> Process {
+        let mut state = self.state();
+        let fault = state.faults.pop_front();
+        state.machines.push(Machine { owners: Vec::new(), commits: 0, fault, fails: None, refused: None });
+        Process::new(self, state.machines.len() as u32)
+    }
+
+    /// A process that was believed to be dead says that it lives. Whether that is believed.
+    pub(super) fn renew(&self, number: u32) -> bool {
+        let owners = self.state().machine(number).owners.clone();
+        owners.into_iter().all(|owner| self.0.store.renew(owner))
+    }
+
+    /// Until a process is to die, and all others with it.
     pub(super) async fn died(&self) {
         self.0.died.notified().await;
     }
 
-    /// What was wrong with it is put right.
-    pub(super) fn mend(&self) {
-        self.state().fails = None;
+    /// Until a process is believed to be dead. Cancel safe.
+    pub(super) async fn lapsed(&self) -> Lapse {
+        loop {
+            if let Some(lapse) = self.state().lapses.pop_front() {
+                return lapse;
+            }
+            self.0.lapsed.notified().await;
+        }
     }
 
-    pub(super) fn is_failing(&self) -> bool {
-        self.state().fails.is_some()
+    pub(super) fn has_lapsed(&self) -> bool {
+        !self.state().lapses.is_empty()
+    }
+
+    /// Whoever was in charge is no more. By what the next one is told from others.
+    pub(super) fn next_charge(&self) -> u32 {
+        let mut state = self.state();
+        state.charge += 1;
+        state.charge
+    }
+
+    pub(super) fn is_in_charge(&self, charge: u32) -> bool {
+        self.state().charge == charge
+    }
+
+    pub(super) fn takeovers(&self) -> Takeovers {
+        self.state().counts
     }
 
     pub(super) fn all_commits(&self) -> u64 {
@@ -156,11 +189,11 @@ impl Disk {
 
     /// The runs that the one that is played now comes from by forks, the first one first.
     pub(super) fn originals(&self) -> Vec<Original> {
-        self.state().originals.clone()
+        self.state().tracks.originals.clone()
     }
 
     pub(super) fn forks(&self) -> usize {
-        self.state().originals.len()
+        self.state().tracks.originals.len()
     }
 
     /// The runs that were forked are as they were.
@@ -168,198 +201,82 @@ impl Disk {
     /// # Errors
     /// What has changed.
     pub(super) fn originals_are_untouched(&self) -> Result<(), String> {
-        self.state().originals.iter().try_for_each(|original| original.is_untouched(&*self.0.store))
+        self.state().tracks.originals.iter().try_for_each(|original| original.is_untouched(&*self.0.store))
     }
 
     /// What is on record of the run.
     pub(super) fn with_records<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
-        look(&self.state().records)
+        look(&self.state().tracks.now.records)
+    }
+
+    /// What is on record of a run, as a process may know it: without what follows when another has taken it over.
+    pub(super) fn with_known<T>(&self, process: u32, look: impl FnOnce(&[Stored]) -> T) -> T {
+        let state = self.state();
+        let track = &state.tracks.now;
+        look(&track.records[..track.known_to(process)])
+    }
+
+    /// How often the run was resumed.
+    pub(super) fn resumed(&self) -> usize {
+        let is_resumed = |at: &&Stored| matches!(at.record.kind, EventKind::RunResumed { .. });
+        self.with_records(|records| records.iter().filter(is_resumed).count())
+    }
+
+    pub(super) fn is_owner(&self, process: u32) -> bool {
+        self.state().tracks.now.owner() == Some(process)
+    }
+
+    pub(super) fn is_alive(&self, process: u32) -> bool {
+        self.state().booted <= process
+    }
+
+    /// Since when a process must know that another has its run.
+    pub(super) fn refused(&self, process: u32) -> Option<Instant> {
+        self.state().machine(process).refused
     }
 
     /// Takes note of what the run's journal has got.
-    fn refresh(&self) {
-        let mut state = self.state();
-        let Some(run) = state.run else { return };
-        let from = state.records.len() as u64;
-        let more = at_once(self.0.store.read(run, from, usize::MAX)).expect("the store itself is sound");
-        for stored in more {
-            state.take(stored);
-        }
-        let commits = state.follower.commits();
-        state.breaks(commits);
-        if std::mem::take(&mut state.rests) {
-            let rests = state.follower.rests();
-            state.breaks(rests);
-        }
+    pub(super) fn refresh(&self) {
+        self.state().tracks.refresh(&*self.0.store);
     }
 
     /// What the records come to.
     pub(super) fn with_follower<T>(&self, look: impl FnOnce(&Follower) -> T) -> T {
-        look(&self.state().follower)
+        look(&self.state().tracks.now.follower)
     }
 
     /// What is on record breaks what is promised.
     pub(super) fn broken(&self) -> Option<String> {
-        self.state().broken.clone()
+        self.state().tracks.broken.clone()
     }
 }
 
-/// The store as one process has it.
-#[derive(Clone)]
-pub(super) struct Process {
-    disk: Disk,
-    number: u32,
-}
-
-impl Process {
-    fn is_dead(&self) -> bool {
-        let state = self.disk.state();
-        state.process != self.number || matches!(state.fails, Some(How::Dies))
+impl State {
+    pub(super) fn machine(&mut self, number: u32) -> &mut Machine {
+        &mut self.machines[number as usize - 1]
     }
 
-    /// What is to come of the next commit.
-    fn fate(&self) -> Fate {
-        let mut state = self.disk.state();
-        if let Some(how) = state.fails {
-            return Fate::Fails { how, carried_out: false };
-        }
-        let at = state.commits;
-        state.commits += 1;
-        state.all_commits += 1;
-        match state.fault.filter(|fault| fault.at == at) {
-            None => Fate::Done,
-            Some(StoreFault { how: How::Dies, carried_out, .. }) => {
-                state.fails = Some(How::Dies);
-                Fate::Dies { carried_out }
-            }
-            Some(StoreFault { how, carried_out, .. }) => {
-                if how != How::Busy {
-                    state.fails = Some(how);
-                }
-                Fate::Fails { how, carried_out }
-            }
+    /// From a record on, the run that is played now is that of a process.
+    pub(super) fn owns(&mut self, process: u32, run: RunKey, from: u64) {
+        let Some(track) = self.tracks.of(run) else { return };
+        let before = track.owner().filter(|before| *before != process);
+        let is_back = track.owners.iter().any(|(_, owner)| *owner == process);
+        track.owners.push((from, process));
+        self.machine(process).refused = None;
+        if before.is_some_and(|before| before >= self.booted) {
+            self.counts.taken += 1;
+            self.counts.taken_back += u64::from(is_back);
         }
     }
 
-    fn commit<T: Send + 'static>(
-        &self,
-        carry_out: impl FnOnce(&dyn Store) -> BoxFuture<'_, Result<T, StoreError>>,
-    ) -> BoxFuture<'static, Result<T, StoreError>> {
-        if self.is_dead() {
-            return pending().boxed();
+    /// A process that does not have a run only adds what people have said.
+    pub(super) fn look_at_append(&mut self, process: u32, batch: &Append) {
+        let is_said = |record: &Record| matches!(record.kind, EventKind::Answered { .. } | EventKind::CancelRequested);
+        let Some(owner) = self.tracks.of(batch.run).and_then(|track| track.owner()) else { return };
+        if owner != process && !batch.records.iter().all(is_said) {
+            let broken = format!("process {process} records {:?}, and {owner} has the run", batch.records);
+            self.tracks.breaks(Err(broken));
         }
-        let fate = self.fate();
-        let carries_out = match fate {
-            Fate::Done => true,
-            Fate::Dies { carried_out } | Fate::Fails { carried_out, .. } => carried_out,
-        };
-        let done = carries_out.then(|| at_once(carry_out(&*self.disk.0.store)));
-        self.disk.refresh();
-        let takes = std::time::Duration::from_millis(self.disk.0.commit_takes);
-        match (fate, done) {
-            (Fate::Done, Some(done)) if takes.is_zero() => ready(done).boxed(),
-            (Fate::Done, Some(done)) => tokio::time::sleep(takes).map(|()| done).boxed(),
-            (Fate::Fails { how, .. }, _) => ready(Err(error(how))).boxed(),
-            _ => {
-                self.disk.0.died.notify_one();
-                pending().boxed()
-            }
-        }
-    }
-
-    fn look<T: Send + 'static>(
-        &self,
-        carry_out: impl FnOnce(&dyn Store) -> BoxFuture<'_, Result<T, StoreError>>,
-    ) -> BoxFuture<'static, Result<T, StoreError>> {
-        if self.is_dead() {
-            return pending().boxed();
-        }
-        if let Some(how) = self.disk.state().fails {
-            return ready(Err(error(how))).boxed();
-        }
-        ready(at_once(carry_out(&*self.disk.0.store))).boxed()
-    }
-}
-
-pub(super) fn error(how: How) -> StoreError {
-    let (path, message) = (PathBuf::from("runs.db"), "on purpose".to_owned());
-    match how {
-        How::Full => StoreError::Full { path, message },
-        How::Busy => StoreError::Busy { path, message },
-        How::Io | How::Dies => StoreError::Io { path, message },
-    }
-}
-
-impl Store for Process {
-    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        let joined = self.look(|store| store.join(workflows));
-        async move {
-            let owner = joined.await?;
-            self.disk.state().owners.push(owner);
-            Ok(owner)
-        }
-        .boxed()
-    }
-
-    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        if self.is_dead() { std::future::ready(()).boxed() } else { self.disk.0.store.leave(owner) }
-    }
-
-    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        self.commit(|store| {
-            let created = at_once(store.create(run));
-            if let Ok(Created::New(header) | Created::Existing(header)) = &created {
-                self.disk.state().plays(store, header);
-            }
-            ready(created).boxed()
-        })
-    }
-
-    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
-        let rests = batch.header.status.is_some_and(|(status, _)| status.is_suspended());
-        self.commit(|store| {
-            let appended = at_once(store.append(batch));
-            self.disk.state().rests = rests && appended == Ok(Appended::Done);
-            ready(appended).boxed()
-        })
-    }
-
-    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.look(|store| store.read(run, from, limit))
-    }
-
-    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        self.look(|store| store.header(id))
-    }
-
-    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        self.look(|store| store.list(query))
-    }
-
-    /// A commit where it is meant to take runs over; whoever only looks every now and then would never let it rest.
-    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        if claim.own {
-            return self.commit(|store| store.claim(claim));
-        }
-        let claimed = self.look(|store| store.claim(claim));
-        self.disk.refresh();
-        claimed
-    }
-
-    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.look(|store| store.is_alive(owner))
-    }
-
-    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.look(|store| store.is_served(workflow))
-    }
-
-    fn is_shared(&self) -> bool {
-        self.disk.0.store.is_shared()
-    }
-
-    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
-        self.look(|store| store.graph(hash))
     }
 }
 

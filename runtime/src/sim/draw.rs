@@ -160,6 +160,30 @@ fn replacing(random: &mut Random, flow: &mut Flow) {
     flow.nodes.retain(|_, special| *special != Special::default());
 }
 
+/// A scenario in which processes take the run over from others that live.
+pub(super) fn taken_over(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(8));
+    let drawn = match random.below(10) {
+        0 => child_workflows(seed),
+        1 => forked(seed),
+        2 => again(seed),
+        3..5 => retried(seed),
+        _ => scenario(seed),
+    };
+    let faults = (0..1 + random.below(4)).map(|_| match random.in_percent(80) {
+        true => takeover(&mut random),
+        false => fault(&mut random),
+    });
+    Scenario { faults: faults.collect(), ..drawn }
+}
+
+fn takeover(random: &mut Random) -> StoreFault {
+    let after = if random.in_percent(50) { 0 } else { random.below(60) as u64 };
+    let how = How::TakenOver { after, back: random.in_percent(50) };
+    let most = if random.in_percent(60) { 8 } else { 40 };
+    StoreFault { at: random.below(most) as u64, carried_out: random.in_percent(50), how }
+}
+
 fn fault(random: &mut Random) -> StoreFault {
     let how = match random.below(10) {
         0..7 => How::Dies,

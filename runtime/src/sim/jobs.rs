@@ -1,4 +1,5 @@
-//! Child workflows: which one a node runs is a matter of its type, so the world that they live in is that of the thread.
+//! Child workflows: which one a node runs is a matter of its type, so the scenario that they belong to is that of the
+//! thread.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::bodies::{World, definition};
-use super::scenario::Flow;
+use super::bodies::definition;
+use super::scenario::{Flow, Scenario};
 use crate::context::Context;
 use crate::fault::Failure;
 use crate::node::Node;
@@ -15,7 +16,6 @@ use crate::table::Definition;
 
 #[derive(Default)]
 struct Stage {
-    world: Option<World>,
     jobs: Vec<&'static Arc<Definition>>,
     /// All that were ever made on this thread, by their flows: they are never let go of.
     made: HashMap<String, &'static Arc<Definition>>,
@@ -25,14 +25,10 @@ thread_local! {
     static STAGE: RefCell<Stage> = RefCell::default();
 }
 
-/// From here on the bodies of this thread live in this world.
-pub(super) fn set_stage(world: &World) {
-    let jobs = world.ledger.scenario().jobs.iter().map(made).collect();
-    STAGE.with_borrow_mut(|stage| (stage.world, stage.jobs) = (Some(world.clone()), jobs));
-}
-
-pub(super) fn world() -> World {
-    STAGE.with_borrow(|stage| stage.world.clone()).expect("a scenario is played")
+/// From here on the jobs of this thread are those of this scenario.
+pub(super) fn set_stage(scenario: &Scenario) {
+    let jobs = scenario.jobs.iter().map(made).collect();
+    STAGE.with_borrow_mut(|stage| stage.jobs = jobs);
 }
 
 pub(super) fn job(which: usize) -> &'static Arc<Definition> {

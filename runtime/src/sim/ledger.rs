@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use super::disk::Disk;
 use super::scenario::Scenario;
@@ -16,8 +17,9 @@ use crate::engine::{Outcome, effective};
 use crate::event::EventKind;
 use crate::store::Stored;
 
+/// The book as one process has it.
 #[derive(Clone)]
-pub(super) struct Ledger(Arc<Shared>);
+pub(super) struct Ledger(Arc<Shared>, u32);
 
 struct Shared {
     scenario: Scenario,
@@ -28,20 +30,23 @@ struct Shared {
 
 #[derive(Default)]
 struct Book {
-    process: u32,
     /// Whether nothing fails any more.
     is_mended: bool,
-    /// Attempts that are under way in this process.
-    under_way: BTreeSet<String>,
+    /// Attempts that are under way, by process.
+    under_way: BTreeSet<(u32, String)>,
     /// Those of them that wait for something that they have asked for.
-    waiting: BTreeSet<String>,
-    /// Attempts by path, number and how often what is around them had begun: how often they began.
-    begun: BTreeMap<(String, u32, usize), u32>,
+    waiting: BTreeSet<(u32, String)>,
+    /// Attempts by path, number and how often what is around them had begun: the processes in which they began.
+    begun: BTreeMap<(String, u32, usize), Vec<u32>>,
+    /// How many attempts of a process began once more in another, while that one lived.
+    repeated: u64,
     /// What was first of what a node had asked for at once: by path, place, how often what is around it had begun, and how
     /// often it had processed an arrival.
     decided: BTreeMap<(String, usize, usize, usize), &'static str>,
     /// What came of the run, and of its forks.
     ended: Vec<Outcome<Value>>,
+    /// What processes from which it was taken over say of it, by the id of the run.
+    followed: Vec<(String, Outcome<Value>)>,
     /// What has been broken.
     broken: Vec<String>,
     lines: Vec<String>,
@@ -50,8 +55,8 @@ struct Book {
 /// An attempt at a node, under way while this lives.
 pub(super) struct UnderWay {
     ledger: Ledger,
-    path: String,
-    process: u32,
+    /// The process, and the path.
+    at: (u32, String),
     /// How often this attempt had begun before.
     pub(super) before: u32,
 }
@@ -59,34 +64,41 @@ pub(super) struct UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let mut book = self.ledger.book();
-        if book.process == self.process {
-            book.under_way.remove(&self.path);
-            book.waiting.remove(&self.path);
-        }
+        book.under_way.remove(&self.at);
+        book.waiting.remove(&self.at);
     }
 }
 
 impl Ledger {
     pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, disk: &Disk) -> Ledger {
         let (scenario, sites, disk) = (scenario.clone(), Arc::clone(sites), disk.clone());
-        Ledger(Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }))
+        Ledger(Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }), 0)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on another process writes.
+    /// That of a process.
+    pub(super) fn of(&self, process: u32) -> Ledger {
+        Ledger(Arc::clone(&self.0), process)
+    }
+
+    /// All processes are dead, and another begins.
     pub(super) fn boot(&self) {
         let mut book = self.book();
-        book.process += 1;
         book.under_way.clear();
         book.waiting.clear();
     }
 
-    /// The number of the present process.
+    /// The number of the process.
     pub(super) fn process(&self) -> u32 {
-        self.book().process
+        self.1
+    }
+
+    /// How many attempts of a process began once more in another, while that one lived.
+    pub(super) fn repeated(&self) -> u64 {
+        self.book().repeated
     }
 
     /// From here on nothing fails any more.
@@ -106,6 +118,15 @@ impl Ledger {
     /// How many runs are over.
     pub(super) fn ended(&self) -> usize {
         self.book().ended.len()
+    }
+
+    /// A process from which a run was taken over says what came of that.
+    pub(super) fn follows(&self, run: String, outcome: Outcome<Value>) {
+        self.book().followed.push((run, outcome));
+    }
+
+    pub(super) fn take_followed(&self) -> Vec<(String, Outcome<Value>)> {
+        std::mem::take(&mut self.book().followed)
     }
 
     pub(super) fn take_ended(&self) -> Vec<Outcome<Value>> {
@@ -141,35 +162,50 @@ impl Ledger {
 
     /// An attempt begins.
     pub(super) fn begin(&self, path: &str, attempt: u32, state: &Map<String, Value>, now: SystemTime) -> UnderWay {
-        self.0.disk.with_records(|records| self.look_at_attempt(path, attempt, state, records));
+        if self.0.disk.refused(self.1).is_some_and(|refused| refused < Instant::now()) {
+            self.breaks(format!("`{path}` begins in a process that has lost the run"));
+        }
+        let resumed = self.0.disk.resumed();
+        self.known(|records| self.look_at_attempt(path, attempt, state, records, resumed));
         self.write(format!("{} {path} begins, attempt {attempt}", millis(now)));
-        let entered = self.0.disk.with_records(|records| self.entered(path, records));
+        let entered = self.known(|records| self.entered(path, records));
         let mut book = self.book();
-        if !book.under_way.insert(path.to_owned()) {
+        if !book.under_way.insert(self.at(path)) {
             book.broken.push(format!("`{path}` runs twice at once"));
         }
         self.look_at_limits(path, &mut book);
         let begun = book.begun.entry((path.to_owned(), attempt, entered)).or_default();
-        let before = *begun;
-        *begun += 1;
-        UnderWay { ledger: self.clone(), path: path.to_owned(), process: book.process, before }
+        let before = begun.len() as u32;
+        let is_repeated = begun.iter().any(|of| *of != self.1 && self.0.disk.is_alive(*of));
+        begun.push(self.1);
+        book.repeated += u64::from(is_repeated);
+        UnderWay { ledger: self.clone(), at: self.at(path), before }
+    }
+
+    /// What is on record, as this process may know it.
+    fn known<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
+        self.0.disk.with_known(self.1, look)
+    }
+
+    fn at(&self, path: &str) -> (u32, String) {
+        (self.1, path.to_owned())
     }
 
     /// An attempt waits for something that it has asked for: another may run in its place.
     pub(super) fn waits(&self, path: &str) {
-        self.book().waiting.insert(path.to_owned());
+        self.book().waiting.insert(self.at(path));
     }
 
     /// It has what it has asked for, and runs again.
     pub(super) fn goes_on(&self, path: &str) {
         let mut book = self.book();
-        book.waiting.remove(path);
+        book.waiting.remove(&self.at(path));
         self.look_at_concurrency(&mut book);
     }
 
     /// A node has decided by what came first, and decides the same whenever it runs again.
     pub(super) fn decides(&self, path: &str, at: usize, first: &'static str) {
-        let (entered, arrivals) = self.0.disk.with_records(|records| {
+        let (entered, arrivals) = self.known(|records| {
             let arrivals = records.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
             (self.entered(path, records), arrivals)
         });
@@ -182,7 +218,7 @@ impl Ledger {
 
     /// A step or a child begins. How many failures of it are on record.
     pub(super) fn begin_step(&self, path: &str, of: &str) -> u32 {
-        self.0.disk.with_records(|records| {
+        self.known(|records| {
             let counting = counting(records);
             let since = &counting[self.entry(of, &counting)..];
             if since.iter().any(|at| is_completion(at) && at.record.path == path) {
@@ -194,7 +230,15 @@ impl Ledger {
         })
     }
 
-    fn look_at_attempt(&self, path: &str, attempt: u32, state: &Map<String, Value>, records: &[Stored]) {
+    /// By what is on record, and by how often the run was resumed.
+    fn look_at_attempt(
+        &self,
+        path: &str,
+        attempt: u32,
+        state: &Map<String, Value>,
+        records: &[Stored],
+        resumed: usize,
+    ) {
         let special = self.0.sites.special(path).cloned().unwrap_or_default();
         if attempt > special.max_attempts() {
             self.breaks(format!("`{path}` begins attempt {attempt} of {}", special.max_attempts()));
@@ -216,9 +260,8 @@ impl Ledger {
             return self.breaks(format!("`{path}` begins attempt {attempt}, and that is not on record"));
         };
         let waits = since.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
-        let resumed = records.iter().filter(|at| matches!(at.record.kind, EventKind::RunResumed { .. })).count();
         let entered = self.entered(path, records);
-        let before = self.book().begun.get(&(path.to_owned(), attempt, entered)).copied().unwrap_or_default() as usize;
+        let before = self.book().begun.get(&(path.to_owned(), attempt, entered)).map_or(0, Vec::len);
         if before > waits + if special.at_most_once { 0 } else { resumed } {
             self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
         }
@@ -232,10 +275,16 @@ impl Ledger {
         }
     }
 
+    /// What is under way in this process.
+    fn under_way<'b>(&self, book: &'b Book) -> impl Iterator<Item = &'b str> {
+        let process = self.1;
+        book.under_way.iter().filter(move |(of, _)| *of == process).map(|(_, path)| path.as_str())
+    }
+
     /// What runs in all graphs together, those of children included.
     fn look_at_concurrency(&self, book: &mut Book) {
         let most = self.0.scenario.max_concurrency;
-        let running: Vec<&String> = book.under_way.difference(&book.waiting).collect();
+        let running: Vec<&str> = self.under_way(book).filter(|path| !book.waiting.contains(&self.at(path))).collect();
         if most > 0 && running.len() > most {
             let broken = format!("{} nodes run at once, of at most {most}: {running:?}", running.len());
             book.broken.push(broken);
@@ -245,10 +294,10 @@ impl Ledger {
     fn look_at_limits(&self, path: &str, book: &mut Book) {
         self.look_at_concurrency(book);
         let sites = &self.0.sites;
-        if let Some(crowded) = sites.crowded(path, book.under_way.iter().map(String::as_str)) {
+        if let Some(crowded) = sites.crowded(path, self.under_way(book)) {
             book.broken.push(crowded);
         }
-        if let Some((of, count, most)) = sites.items(path, book.under_way.iter().map(String::as_str))
+        if let Some((of, count, most)) = sites.items(path, self.under_way(book))
             && count > most as usize
         {
             book.broken.push(format!("{count} items of `{of}` are under way, of at most {most}"));

@@ -1,6 +1,6 @@
 //! Plays a scenario: one process after another on the same store, until the run is over.
 
-use std::num::NonZeroUsize;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,21 +8,22 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::behaviour;
-use super::bodies::{World, definition};
-use super::disk::{Disk, Process, at_once, error};
+use super::bodies::definition;
+use super::disk::{Disk, Takeovers, at_once};
 use super::follow::Follower;
 use super::forks::ended;
-use super::jobs::set_stage;
+use super::leases::Leased;
 use super::ledger::{Ledger, is_retry, millis};
-use super::replays::Moments;
+use super::process::{Process, error};
+use super::processes::{Driving, is_what_came_of};
 use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
 use super::sites::Sites;
 use crate::clock::Clock;
 use crate::engine::{Engine, Outcome, RetryError, Run, StartError};
 use crate::event::EventKind;
-use crate::question::AnswerError;
+use crate::question::{AnswerError, Question};
 use crate::run_error::RunError;
-use crate::store::{MemoryStore, Store, StoreError, Stored};
+use crate::store::{MemoryStore, StoreError, Stored};
 use crate::workflow::Flow;
 
 /// How long a process may go on with one run; nothing that happens in one takes a tenth of it.
@@ -42,6 +43,9 @@ pub(super) struct Played {
     pub(super) crashes: u64,
     pub(super) store_failures: u64,
     pub(super) commits: u64,
+    pub(super) takeovers: Takeovers,
+    /// How many attempts of a process began once more in another, while that one lived.
+    pub(super) repeated: u64,
 }
 
 /// A run that is over.
@@ -81,34 +85,41 @@ enum End {
     Over,
 }
 
-fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
+fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
     let sites = Arc::new(Sites::of(scenario));
-    let disk = Disk::new(store, scenario.commit_takes, Follower::new(scenario, &sites));
+    let disk = Disk::new(store, scenario, Follower::new(scenario, &sites));
     let ledger = Ledger::new(scenario, &sites, &disk);
-    let moments = Moments::new(&disk, &ledger);
     let mut now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let begun = now;
-    let (mut crashes, mut store_failures) = (0, 0);
-    let mut faults = scenario.faults.iter().copied();
+    let mut crashes = 0;
+    let store_failures = Cell::new(0);
     loop {
-        let store = disk.boot(faults.next());
+        let store = disk.boot();
         ledger.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let life = Life { scenario, disk: &disk, ledger: &ledger, sites: &sites, moments: &moments, begun };
-        let ended = runtime.block_on(async {
+        let (ended, records) = runtime.block_on(async {
             let booted = Instant::now();
             let from = now;
-            let clock = move || from + booted.elapsed();
-            let ended = life.lives(store, clock, &mut store_failures).await;
-            now = clock() + DOWNTIME;
-            ended
+            let clock = Clock::new(move || from + booted.elapsed());
+            let life = Life {
+                scenario,
+                disk: &disk,
+                ledger: &ledger,
+                sites: &sites,
+                begun,
+                clock: clock.clone(),
+                store_failures: &store_failures,
+            };
+            let ended = life.lives(store).await;
+            now = clock.now() + DOWNTIME;
+            (ended, life.records())
         });
         // Whatever was under way is gone with it.
         drop(runtime);
         if let Some(broken) = ledger.broken().or(disk.broken()).or(disk.originals_are_untouched().err()) {
             return Err(match std::env::var("GRAPHWEFT_LOG") {
-                Ok(_) => format!("{broken}\n  {}", life.records()),
+                Ok(_) => format!("{broken}\n  {records}"),
                 Err(_) => broken,
             });
         }
@@ -119,35 +130,42 @@ fn play_on(scenario: &Scenario, store: impl Store) -> Result<Played, String> {
         ledger.write(format!("{} a new process", millis(now)));
     }
     let runs = ended(&disk, ledger.take_ended());
+    for (id, outcome) in ledger.take_followed() {
+        is_what_came_of(&runs, &id, &outcome)?;
+    }
     let mut log = ledger.take_lines();
     log.extend(runs.iter().flat_map(|run| &run.records).map(|at| {
         let kind = serde_json::to_string(&at.record.kind).unwrap_or_default();
         format!("{} {} {} {kind}", at.seq, millis(at.time), at.record.path)
     }));
-    Ok(Played { runs, log, crashes, store_failures, commits: disk.all_commits() })
+    Ok(Played {
+        runs,
+        log,
+        crashes,
+        store_failures: store_failures.get(),
+        commits: disk.all_commits(),
+        takeovers: disk.takeovers(),
+        repeated: ledger.repeated(),
+    })
 }
 
-/// One process.
+/// Processes that live at the same time: one, and those that take over from it.
 pub(super) struct Life<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) disk: &'a Disk,
     pub(super) ledger: &'a Ledger,
     pub(super) sites: &'a Sites,
-    moments: &'a Moments,
     begun: SystemTime,
+    pub(super) clock: Clock,
+    store_failures: &'a Cell<u64>,
 }
 
 impl Life<'_> {
-    async fn lives(
-        &self,
-        store: Process,
-        clock: impl Fn() -> SystemTime + Clone + Send + Sync + 'static,
-        store_failures: &mut u64,
-    ) -> Result<End, String> {
+    async fn lives(&self, first: Process) -> Result<End, String> {
         tokio::select! {
             biased;
             () = self.disk.died() => Ok(End::Died),
-            ended = self.drives(store, Clock::new(clock), store_failures) => ended.map(|()| End::Over),
+            ended = self.live_together(first) => ended.map(|()| End::Over),
             () = tokio::time::sleep(PATIENCE * (1 + self.scenario.forks.len() as u32)) => Err(self.stuck()),
         }
     }
@@ -164,43 +182,47 @@ impl Life<'_> {
         })
     }
 
-    async fn drives(&self, store: Process, clock: Clock, store_failures: &mut u64) -> Result<(), String> {
-        let world = World { ledger: self.ledger.clone(), clock: clock.clone() };
-        set_stage(&world);
+    /// One process, as long as it is in charge of the run; then it only waits for the end of that.
+    pub(super) async fn drives(&self, driving: Driving) -> Result<(), String> {
+        let Driving { process, engine, .. } = &driving;
         let definition = definition(&self.scenario.flow);
-        let now = clock.clone();
-        let builder = Engine::builder().store(store).clock(move || now.now()).knows(&definition);
-        let builder = builder.observer(self.moments.observer());
-        let builder = match NonZeroUsize::new(self.scenario.max_concurrency) {
-            Some(most) => builder.max_concurrency(most),
-            None => builder,
-        };
-        let builder = if self.scenario.unloads { builder.max_resident_waiting(0) } else { builder };
-        let engine = builder.build().map_err(|error| error.to_string())?;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
             let run = if let Some(fork) = self.next_fork() {
-                self.forks(&engine, fork).await?
+                self.forks(engine, fork).await
             } else if self.ledger.is_mended() {
-                self.retries(&engine).await?
-            } else if is_first || self.scenario.starts_again {
+                self.retries(engine).await
+            } else if is_first || (self.scenario.starts_again && !driving.is_back) {
                 let flow = Flow::<Value, Value>::new(Arc::clone(&definition));
                 match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(self.id()).await {
-                    Ok(run) => Ok(run),
-                    Err(StartError::Store(error)) => Err(error),
-                    Err(other) => return Err(format!("the run cannot be started: {other}")),
+                    Ok(run) => Ok(Ok(run)),
+                    Err(StartError::Store(error)) => Ok(Err(error)),
+                    Err(other) => Err(format!("the run cannot be started: {other}")),
                 }
             } else {
-                self.recovers(&engine).await?
+                self.recovers(engine).await
+            };
+            let run = match run {
+                // Another retries or forks it.
+                Err(_) if !self.is_in_charge(&driving) => return Ok(()),
+                run => run?,
             };
             let failed = match run {
-                Ok(run) => match self.accompanies(&engine, &run, &clock).await? {
+                Ok(run) => match self.accompanies(&driving, &run).await? {
+                    Ok(outcome) if !self.is_in_charge(&driving) => {
+                        self.ledger.follows(run.id().to_owned(), outcome);
+                        return Ok(());
+                    }
                     Ok(Outcome::Failed(_) | Outcome::Cancelled) if self.is_to_be_retried() => {
                         self.ledger.mend();
                         continue;
                     }
                     Ok(outcome) => {
-                        self.stays_over(&engine, &outcome).await?;
+                        let stays_over = self.stays_over(&driving, &outcome).await;
+                        if !self.is_in_charge(&driving) {
+                            return Ok(());
+                        }
+                        stays_over?;
                         self.ledger.ends(outcome);
                         if self.next_fork().is_none() {
                             return Ok(());
@@ -216,10 +238,10 @@ impl Life<'_> {
                 return Err(format!("the store is said to have failed: {failed}"));
             }
             // Somebody frees the disk, and asks for the run again.
-            *store_failures += 1;
-            self.disk.mend();
+            self.store_failures.update(|before| before + 1);
+            process.mend();
             is_first = self.disk.with_records(|records| records.is_empty());
-            if *store_failures > 10 + self.scenario.faults.len() as u64 {
+            if self.store_failures.get() > 10 + self.scenario.faults.len() as u64 {
                 return Err(format!("the store is mended, and still fails: {failed}"));
             }
         }
@@ -272,15 +294,17 @@ impl Life<'_> {
     /// Waits for the end of the run, answers its questions, and cancels it when it is time.
     async fn accompanies(
         &self,
-        engine: &Engine,
+        driving: &Driving,
         run: &Run<Value>,
-        clock: &Clock,
     ) -> Result<Result<Outcome<Value>, StoreError>, String> {
+        let engine = &driving.engine;
         let cancels = async {
             if let Some(at) = self.scenario.cancel_at.filter(|_| !self.is_cancelled_before_its_retry()) {
                 let begun = self.retried_at().unwrap_or(self.begun);
-                tokio::time::sleep(clock.until(begun + Duration::from_millis(at))).await;
-                if let Err(error) = run.cancel().await {
+                tokio::time::sleep(self.clock.until(begun + Duration::from_millis(at))).await;
+                if self.is_in_charge(driving)
+                    && let Err(error) = run.cancel().await
+                {
                     return error;
                 }
             }
@@ -296,7 +320,7 @@ impl Life<'_> {
                     Ok(questions) => questions,
                     Err(error) => return Ok(error),
                 };
-                for question in questions {
+                for question in questions.iter().filter(|question| self.is_asked(driving, &question.id)) {
                     if let Err(error) = self.answers(engine, &question.id).await? {
                         return Ok::<StoreError, String>(error);
                     }
@@ -307,11 +331,13 @@ impl Life<'_> {
             loop {
                 match run.outcome().await {
                     Ok(Outcome::Waiting(questions)) => {
-                        if self.scenario.answers == Answers::AtOnce {
+                        let is_asked = |question: &&Question| self.is_asked(driving, &question.id);
+                        let asked: Vec<&Question> = questions.iter().filter(is_asked).collect();
+                        if self.scenario.answers == Answers::AtOnce || asked.is_empty() {
                             tokio::time::sleep(Duration::from_millis(20)).await;
                             continue;
                         }
-                        for question in questions {
+                        for question in asked {
                             if let Err(error) = self.answers(engine, &question.id).await? {
                                 return Ok(Err(error));
                             }
@@ -376,11 +402,12 @@ impl Life<'_> {
     }
 
     /// A run that is over stays as it is, whoever asks for it and whatever time passes.
-    async fn stays_over(&self, engine: &Engine, outcome: &Outcome<Value>) -> Result<(), String> {
+    async fn stays_over(&self, driving: &Driving, outcome: &Outcome<Value>) -> Result<(), String> {
         let before = self.disk.with_records(<[Stored]>::len);
         tokio::time::sleep(Duration::from_secs(100)).await;
-        if self.disk.is_failing() {
-            self.disk.mend();
+        let Driving { process, engine, .. } = driving;
+        if process.is_failing() {
+            process.mend();
         }
         let recovered = engine.recover().await.map_err(|error| error.to_string());
         if recovered.is_ok_and(|recovery| !recovery.resumed.is_empty()) {

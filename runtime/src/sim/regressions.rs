@@ -444,3 +444,31 @@ fn nodes_that_nothing_stops_any_more_when_the_run_is_retried_keep_to_their_limit
             "retries":true,"again":[{"Rerun":0},{"Rerun":3}]}"#,
     );
 }
+
+/// The second claim came before the first had read the records: it was read as a part of them, and both drove the run.
+#[test]
+fn a_run_that_two_processes_claim_one_after_the_other_is_driven_by_the_second() {
+    holds(
+        r#"{"flow": {"graph": "START => END"}, "commit_takes": 1,
+            "faults": [{"at": 1, "carried_out": false, "how": {"TakenOver": {}}}, {"at": 0, "carried_out": true, "how": {"TakenOver": {}}}]}"#,
+    );
+}
+
+/// Its process had nothing to record, and so never learnt that it had lost the run: there the question stayed open.
+#[test]
+fn a_process_from_which_a_waiting_run_was_taken_over_follows_it_to_its_end() {
+    holds(
+        r#"{"flow": {"graph": "START => n2; n2 => END", "nodes": {"n2": {"does": ["Ask"]}}},
+            "faults": [{"at": 0, "carried_out": true, "how": {"TakenOver": {"after": 3}}}]}"#,
+    );
+}
+
+/// The same for a run that is still under way in the other process.
+#[test]
+fn a_process_from_which_a_waiting_run_was_taken_over_shows_the_questions_of_the_other() {
+    holds(
+        r#"{"flow": {"graph": "START => n2; n2 => n3; n3 => END",
+                "nodes": {"n2": {"does": ["Ask"]}, "n3": {"does": [{"Sleep": {"millis": 900}}, "Ask"]}}},
+            "faults": [{"at": 0, "carried_out": true, "how": {"TakenOver": {"after": 3}}}]}"#,
+    );
+}

@@ -9,7 +9,7 @@ use crate::core::Run;
 use crate::driver::{Observed, Observer};
 use crate::table::Token;
 
-/// Looks at a run whenever all of its events are recorded.
+/// Looks at a run of a process whenever all of its events are recorded.
 #[derive(Clone)]
 pub(super) struct Moments {
     disk: Disk,
@@ -28,6 +28,10 @@ impl Moments {
 
     fn look(&self, observed: &Observed<'_>) {
         let Observed { run, records, waits, .. } = *observed;
+        // One that has lost it, and does not know that yet.
+        if !self.disk.is_owner(self.ledger.process()) {
+            return;
+        }
         if !run.is_settled() {
             self.ledger.breaks(format!("behind record {records}, not all is carried out"));
         }

@@ -97,6 +97,16 @@ pub(super) enum How {
     Io,
     /// The store says so once.
     Busy,
+    /// The process is believed to be dead, and another takes its run over. It lives on, and its commit comes first or
+    /// second.
+    TakenOver {
+        /// How many milliseconds nobody takes over.
+        #[serde(default)]
+        after: u64,
+        /// Whether that is a process from which a run was taken over before, if there is one.
+        #[serde(default)]
+        back: bool,
+    },
 }
 
 /// A graph and what is special about its nodes.

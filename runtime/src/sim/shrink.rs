@@ -2,7 +2,7 @@
 
 use graphweft_judge::{notation, shrink};
 
-use super::scenario::{Again, Answers, Doing, Flow, Kept, Scenario, Special};
+use super::scenario::{Again, Answers, Doing, Flow, How, Kept, Scenario, Special};
 
 /// How many scenarios are played at most.
 const PATIENCE: usize = 1000;
@@ -36,6 +36,11 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
         with(&|to| to.faults[at].at /= 2);
         with(&|to| to.faults[at].at = to.faults[at].at.saturating_sub(1));
         with(&|to| to.faults[at].carried_out = false);
+        if let How::TakenOver { after, back } = scenario.faults[at].how {
+            with(&|to| to.faults[at].how = How::TakenOver { after: 0, back });
+            with(&|to| to.faults[at].how = How::TakenOver { after: after / 2, back });
+            with(&|to| to.faults[at].how = How::TakenOver { after, back: false });
+        }
     }
     with(&|to| to.store = Kept::InMemory);
     with(&|to| to.cancel_at = None);

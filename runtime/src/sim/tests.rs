@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::check::judged;
 use super::crashes::{Counts, at_every_commit};
+use super::disk::Takeovers;
 use super::scenario::Scenario;
 use super::{draw, shrink};
 
@@ -35,7 +36,7 @@ fn fail(seed: u64, scenario: &Scenario, why: &str) -> ! {
     );
 }
 
-fn keep_every_promise(draw: fn(u64) -> Scenario, runs: u64) {
+fn keep_every_promise(draw: fn(u64) -> Scenario, runs: u64) -> Counts {
     let (first, runs) = (number("GRAPHWEFT_SEED", 1), number("GRAPHWEFT_RUNS", runs));
     let mut counts = Counts::default();
     for seed in first..first + runs {
@@ -46,21 +47,27 @@ fn keep_every_promise(draw: fn(u64) -> Scenario, runs: u64) {
         }
     }
     println!("seeds {first}..{}: {counts:?}", first + runs);
+    counts
+}
+
+/// What is drawn really happens: in one of so many runs, or more.
+fn happens(what: &str, count: u64, counts: &Counts, in_so_many: u64) {
+    assert!(count >= counts.runs / in_so_many, "of {} runs, {count} {what}", counts.runs);
 }
 
 #[test]
 fn random_runs_keep_every_promise() {
-    keep_every_promise(draw::scenario, 200);
+    _ = keep_every_promise(draw::scenario, 200);
 }
 
 #[test]
 fn random_runs_that_are_retried_keep_every_promise() {
-    keep_every_promise(draw::retried, 200);
+    _ = keep_every_promise(draw::retried, 200);
 }
 
 #[test]
 fn random_runs_that_are_retried_from_a_node_keep_every_promise() {
-    keep_every_promise(draw::again, 60);
+    _ = keep_every_promise(draw::again, 60);
 }
 
 #[test]
@@ -70,12 +77,22 @@ fn random_items_that_a_retry_reopens_keep_every_promise() {
 
 #[test]
 fn random_child_workflows_in_retried_runs_keep_every_promise() {
-    keep_every_promise(draw::retried_child_workflows, 60);
+    _ = keep_every_promise(draw::retried_child_workflows, 60);
 }
 
 #[test]
 fn random_runs_that_are_forked_keep_every_promise() {
-    keep_every_promise(draw::forked, 40);
+    _ = keep_every_promise(draw::forked, 40);
+}
+
+#[test]
+fn random_runs_that_are_taken_over_from_a_process_that_lives_keep_every_promise() {
+    let counts = keep_every_promise(draw::taken_over, 120);
+    let Takeovers { taken, taken_back, refused } = counts.takeovers;
+    happens("were taken over", taken, &counts, 2);
+    happens("were taken back", taken_back, &counts, 20);
+    happens("appends were refused", refused, &counts, 4);
+    happens("attempts were repeated", counts.repeated, &counts, 4);
 }
 
 #[test]

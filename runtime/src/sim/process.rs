@@ -1,0 +1,282 @@
+//! The store as one process has it: a process that is to die, or to lose its runs, does so at a commit.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, pending, ready};
+use serde_json::Value as Json;
+use tokio::time::Instant;
+
+use super::disk::{Disk, Lapse, at_once};
+use super::scenario::{How, StoreFault};
+use crate::store::{
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+};
+
+/// How long a commit waits for another process to take over, which may have nothing to take over.
+const HELD: Duration = Duration::from_millis(400);
+
+/// What comes of a commit.
+enum Fate {
+    Done,
+    /// Carried out or not, nobody is told.
+    Dies {
+        carried_out: bool,
+    },
+    Fails {
+        how: How,
+        carried_out: bool,
+    },
+    /// The process is believed to be dead from here on. Where the commit is held, another process takes over before it.
+    Lapses {
+        held: Option<Duration>,
+    },
+}
+
+/// The store as one process has it.
+#[derive(Clone)]
+pub(super) struct Process {
+    disk: Disk,
+    pub(super) number: u32,
+}
+
+impl Process {
+    pub(super) fn new(disk: &Disk, number: u32) -> Process {
+        Process { disk: disk.clone(), number }
+    }
+
+    fn is_dead(&self) -> bool {
+        let mut state = self.disk.state();
+        self.number < state.booted || matches!(state.machine(self.number).fails, Some(How::Dies))
+    }
+
+    /// What was wrong with it is put right.
+    pub(super) fn mend(&self) {
+        self.disk.state().machine(self.number).fails = None;
+    }
+
+    pub(super) fn is_failing(&self) -> bool {
+        self.disk.state().machine(self.number).fails.is_some()
+    }
+
+    /// What is to come of the next commit.
+    fn fate(&self) -> Fate {
+        let mut state = self.disk.state();
+        let machine = state.machine(self.number);
+        if let Some(how) = machine.fails {
+            return Fate::Fails { how, carried_out: false };
+        }
+        let (at, fault) = (machine.commits, machine.fault);
+        machine.commits += 1;
+        state.all_commits += 1;
+        match fault.filter(|fault| fault.at == at) {
+            None => Fate::Done,
+            Some(StoreFault { how: How::Dies, carried_out, .. }) => {
+                state.machine(self.number).fails = Some(How::Dies);
+                Fate::Dies { carried_out }
+            }
+            Some(StoreFault { how: How::TakenOver { after, back }, carried_out, .. }) => {
+                let after = Duration::from_millis(after);
+                state.lapses.push_back(Lapse { of: self.number, after, back });
+                Fate::Lapses { held: (!carried_out).then_some(after + HELD) }
+            }
+            Some(StoreFault { how, carried_out, .. }) => {
+                if how != How::Busy {
+                    state.machine(self.number).fails = Some(how);
+                }
+                Fate::Fails { how, carried_out }
+            }
+        }
+    }
+
+    /// The runs of a process that is believed to be dead are anybody's.
+    fn lapse(&self) {
+        let owners = self.disk.state().machine(self.number).owners.clone();
+        owners.into_iter().for_each(|owner| self.disk.0.store.lapse(owner));
+        self.disk.0.lapsed.notify_one();
+    }
+
+    async fn until_taken_over(&self, most: Duration) {
+        let is_taken = async {
+            loop {
+                let notified = self.disk.0.taken_over.notified();
+                if !self.disk.is_owner(self.number) && self.disk.with_records(|records| !records.is_empty()) {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        // There may be nothing to take over.
+        let _ = tokio::time::timeout(most, is_taken).await;
+    }
+
+    fn commit<T: Send + 'static>(
+        &self,
+        carry_out: impl FnOnce(&Process) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        if self.is_dead() {
+            return pending().boxed();
+        }
+        let fate = self.fate();
+        let carries_out = match fate {
+            Fate::Done => true,
+            Fate::Dies { carried_out } | Fate::Fails { carried_out, .. } => carried_out,
+            Fate::Lapses { held } => held.is_none(),
+        };
+        let process = self.clone();
+        let mut carry_out = Some(move || {
+            let done = carry_out(&process);
+            process.disk.refresh();
+            done
+        });
+        let done = if carries_out { carry_out.take().map(|carry_out| carry_out()) } else { None };
+        if let Fate::Lapses { .. } = fate {
+            self.lapse();
+        }
+        let takes = Duration::from_millis(self.disk.0.commit_takes);
+        match (fate, done, carry_out) {
+            (Fate::Done | Fate::Lapses { .. }, Some(done), _) if takes.is_zero() => ready(done).boxed(),
+            (Fate::Done | Fate::Lapses { .. }, Some(done), _) => tokio::time::sleep(takes).map(|()| done).boxed(),
+            (Fate::Fails { how, .. }, ..) => ready(Err(error(how))).boxed(),
+            (Fate::Lapses { held: Some(most) }, _, Some(carry_out)) => {
+                let process = self.clone();
+                async move {
+                    process.until_taken_over(most).await;
+                    carry_out()
+                }
+                .boxed()
+            }
+            _ => {
+                self.disk.0.died.notify_one();
+                pending().boxed()
+            }
+        }
+    }
+
+    fn look<T: Send + 'static>(
+        &self,
+        carry_out: impl FnOnce(&dyn Store) -> BoxFuture<'_, Result<T, StoreError>>,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        if self.is_dead() {
+            return pending().boxed();
+        }
+        if let Some(how) = self.disk.state().machine(self.number).fails {
+            return ready(Err(error(how))).boxed();
+        }
+        ready(at_once(carry_out(&*self.disk.0.store))).boxed()
+    }
+
+    /// Takes runs over, where there are any.
+    fn claims(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let claimed = at_once(self.disk.0.store.claim(claim))?;
+        for run in &claimed.runs {
+            self.disk.state().owns(self.number, run.key, run.records - 1);
+        }
+        self.disk.0.taken_over.notify_waiters();
+        Ok(claimed)
+    }
+}
+
+pub(super) fn error(how: How) -> StoreError {
+    let (path, message) = (PathBuf::from("runs.db"), "on purpose".to_owned());
+    match how {
+        How::Full => StoreError::Full { path, message },
+        How::Busy => StoreError::Busy { path, message },
+        How::Io | How::Dies | How::TakenOver { .. } => StoreError::Io { path, message },
+    }
+}
+
+impl Store for Process {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        let joined = self.look(|store| store.join(workflows));
+        async move {
+            let owner = joined.await?;
+            self.disk.state().machine(self.number).owners.push(owner);
+            Ok(owner)
+        }
+        .boxed()
+    }
+
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        if self.is_dead() { std::future::ready(()).boxed() } else { self.disk.0.store.leave(owner) }
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.commit(|process| {
+            let (store, is_owned) = (&*process.disk.0.store, run.owner.is_some());
+            let created = at_once(store.create(run))?;
+            let mut state = process.disk.state();
+            let (Created::New(header) | Created::Existing(header)) = &created;
+            state.tracks.plays(store, header);
+            if let Created::New(header) = &created
+                && is_owned
+            {
+                state.owns(process.number, header.key, 0);
+            }
+            Ok(created)
+        })
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        self.commit(move |process| {
+            let appended = at_once(process.disk.0.store.append(batch.clone()));
+            let mut state = process.disk.state();
+            let rests = batch.header.status.is_some_and(|(status, _)| status.is_suspended());
+            let is_done = appended == Ok(Appended::Done);
+            match (is_done, batch.header.owner) {
+                (true, Some(Some(_))) => state.owns(process.number, batch.run, batch.at),
+                (true, _) => state.look_at_append(process.number, &batch),
+                (false, _) => {
+                    let is_lost = state.tracks.of(batch.run).is_some_and(|track| track.is_lost_to(process.number));
+                    state.counts.refused += u64::from(is_lost);
+                    if is_lost {
+                        state.machine(process.number).refused.get_or_insert_with(Instant::now);
+                    }
+                }
+            }
+            if let Some(track) = state.tracks.of(batch.run) {
+                track.rests = rests && is_done;
+            }
+            appended
+        })
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.look(|store| store.read(run, from, limit))
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.look(|store| store.header(id))
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.look(|store| store.list(query))
+    }
+
+    /// A commit where it is meant to take runs over; whoever only looks every now and then would never let it rest.
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        if claim.own {
+            return self.commit(|process| process.claims(claim));
+        }
+        let claimed = self.look(|_| ready(self.claims(claim)).boxed());
+        self.disk.refresh();
+        claimed
+    }
+
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.is_alive(owner))
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.is_served(workflow))
+    }
+
+    fn is_shared(&self) -> bool {
+        self.disk.0.is_shared
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
+        self.look(|store| store.graph(hash))
+    }
+}

@@ -1,0 +1,121 @@
+//! Several processes that live at the same time, where one is believed to be dead and another takes its run over.
+
+use std::num::NonZeroUsize;
+
+use futures::future::LocalBoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use serde_json::Value;
+
+use super::behaviour;
+use super::bodies::{World, definition};
+use super::disk::Lapse;
+use super::jobs::set_stage;
+use super::play::{Ended, Life};
+use super::process::Process;
+use super::replays::Moments;
+use crate::engine::{Engine, Outcome};
+use crate::event::EventKind;
+
+/// A process with its engine.
+#[derive(Clone)]
+pub(super) struct Driving {
+    pub(super) process: Process,
+    pub(super) engine: Engine,
+    /// By what it is told whether it is in charge.
+    charge: u32,
+    /// Whether it has had the run before.
+    pub(super) is_back: bool,
+}
+
+/// What processes come to, one after another.
+type Lives<'l> = FuturesUnordered<LocalBoxFuture<'l, Result<Option<Lapse>, String>>>;
+
+impl Life<'_> {
+    /// Until the run is over for all of them.
+    pub(super) async fn live_together(&self, first: Process) -> Result<(), String> {
+        let mut all = vec![self.begins(first)?];
+        let mut lives = Lives::new();
+        lives.push(self.drives(all[0].clone()).map(|driven| driven.map(|()| None)).boxed_local());
+        loop {
+            let came = tokio::select! {
+                biased;
+                lapse = self.disk.lapsed() => {
+                    self.disk.next_charge();
+                    let takes_over = tokio::time::sleep(lapse.after).map(move |()| Ok(Some(lapse)));
+                    lives.push(takes_over.boxed_local());
+                    continue;
+                }
+                came = lives.next() => came,
+            };
+            match came {
+                Some(came) => {
+                    let Some(lapse) = came? else { continue };
+                    let next = self.next_after(lapse, &all)?;
+                    if !next.is_back {
+                        all.push(next.clone());
+                    }
+                    lives.push(self.drives(next).map(|driven| driven.map(|()| None)).boxed_local());
+                }
+                None if self.disk.has_lapsed() => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The process that takes over: one that lives already, or another.
+    fn next_after(&self, lapse: Lapse, all: &[Driving]) -> Result<Driving, String> {
+        let others = all.iter().rev().filter(|driving| lapse.back && driving.process.number != lapse.of);
+        let back = others.into_iter().find(|driving| self.disk.renew(driving.process.number));
+        match back {
+            Some(driving) => {
+                self.ledger.write(format!("process {} takes over again", driving.process.number));
+                Ok(Driving { charge: self.disk.next_charge(), is_back: true, ..driving.clone() })
+            }
+            None => self.begins(self.disk.join()),
+        }
+    }
+
+    fn begins(&self, process: Process) -> Result<Driving, String> {
+        let ledger = self.ledger.of(process.number);
+        let moments = Moments::new(self.disk, &ledger);
+        let world = World { ledger, clock: self.clock.clone() };
+        set_stage(self.scenario);
+        let (definition, now) = (definition(&self.scenario.flow), self.clock.clone());
+        let builder = Engine::builder().store(process.clone()).clock(move || now.now()).knows(&definition);
+        let builder = builder.resource(world).observer(moments.observer());
+        let builder = match NonZeroUsize::new(self.scenario.max_concurrency) {
+            Some(most) => builder.max_concurrency(most),
+            None => builder,
+        };
+        let builder = if self.scenario.unloads { builder.max_resident_waiting(0) } else { builder };
+        let engine = builder.build().map_err(|error| error.to_string())?;
+        self.ledger.write(format!("process {} begins", process.number));
+        Ok(Driving { process, engine, charge: self.disk.next_charge(), is_back: false })
+    }
+
+    pub(super) fn is_in_charge(&self, driving: &Driving) -> bool {
+        self.disk.is_in_charge(driving.charge)
+    }
+
+    /// Whether people answer a question at a process: at the one in charge all of them, at others some.
+    pub(super) fn is_asked(&self, driving: &Driving, question: &str) -> bool {
+        let answers_here = || behaviour::is_answered_at(self.scenario, question, driving.process.number);
+        self.is_in_charge(driving) || answers_here()
+    }
+}
+
+/// What a process says of a run that was taken over from it is what became of the run, before it was retried perhaps.
+///
+/// # Errors
+/// What it says otherwise.
+pub(super) fn is_what_came_of(runs: &[Ended], id: &str, outcome: &Outcome<Value>) -> Result<(), String> {
+    let run = runs.iter().find(|run| run.id == id).ok_or_else(|| format!("`{id}` was followed, and is no run"))?;
+    let is_so = run.records.iter().any(|at| match (&at.record.kind, outcome) {
+        (EventKind::RunCompleted { output }, Outcome::Completed(said)) => output == said,
+        (EventKind::RunFailed { failure }, Outcome::Failed(said)) => failure == said,
+        (EventKind::RunCancelled, Outcome::Cancelled) => true,
+        _ => false,
+    });
+    if is_so { Ok(()) } else { Err(format!("a process that has lost the run says that it ended with {outcome:?}")) }
+}

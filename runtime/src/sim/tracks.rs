@@ -1,0 +1,94 @@
+//! The records of the run that is played, as the disk gets them, and to which process the run belongs.
+
+use super::disk::at_once;
+use super::follow::Follower;
+use super::forks::{self, Original};
+use crate::store::{RunHeader, RunKey, Store, Stored};
+
+/// The run that is played now, and those that it comes from by forks.
+pub(super) struct Tracks {
+    pub(super) now: Track,
+    pub(super) originals: Vec<Original>,
+    /// What a record has broken first.
+    pub(super) broken: Option<String>,
+}
+
+pub(super) struct Track {
+    run: Option<RunKey>,
+    pub(super) records: Vec<Stored>,
+    /// What they come to.
+    pub(super) follower: Follower,
+    /// Whether the last commit says that the run waits.
+    pub(super) rests: bool,
+    /// From which record on it belonged to which process.
+    pub(super) owners: Vec<(u64, u32)>,
+}
+
+impl Track {
+    fn new(run: Option<RunKey>, follower: Follower) -> Track {
+        Track { run, records: Vec::new(), follower, rests: false, owners: Vec::new() }
+    }
+
+    pub(super) fn owner(&self) -> Option<u32> {
+        self.owners.last().map(|(_, process)| *process)
+    }
+
+    /// How many records there are before another process has taken the run over from this one.
+    pub(super) fn known_to(&self, process: u32) -> usize {
+        let last = self.owners.iter().rposition(|(_, owner)| *owner == process);
+        let next = last.and_then(|last| self.owners.get(last + 1));
+        next.map_or(self.records.len(), |(from, _)| *from as usize).min(self.records.len())
+    }
+
+    /// Whether the run belonged to a process, and belongs to another.
+    pub(super) fn is_lost_to(&self, process: u32) -> bool {
+        self.owner() != Some(process) && self.owners.iter().any(|(_, owner)| *owner == process)
+    }
+}
+
+impl Tracks {
+    pub(super) fn new(follower: Follower) -> Tracks {
+        Tracks { now: Track::new(None, follower), originals: Vec::new(), broken: None }
+    }
+
+    pub(super) fn of(&mut self, run: RunKey) -> Option<&mut Track> {
+        Some(&mut self.now).filter(|track| track.run == Some(run))
+    }
+
+    /// The run that the records are of from here on.
+    pub(super) fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
+        let Some(before) = self.now.run else { return self.now.run = Some(header.key) };
+        if before != header.key {
+            let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
+            let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), follower));
+            let id = forks::id(self.originals.len());
+            let original = Original::new(store, before, &id, track.records, track.follower.events());
+            let held = original.is_forked_as(store, header);
+            self.originals.push(original);
+            self.breaks(held);
+        }
+    }
+
+    /// Takes note of what the journal has got.
+    pub(super) fn refresh(&mut self, store: &dyn Store) {
+        let track = &mut self.now;
+        let Some(run) = track.run else { return };
+        let from = track.records.len() as u64;
+        let mut held = Ok(());
+        for stored in at_once(store.read(run, from, usize::MAX)).expect("the store itself is sound") {
+            held = held.and(track.follower.follow(&stored));
+            track.records.push(stored);
+        }
+        held = held.and(track.follower.commits());
+        if std::mem::take(&mut track.rests) {
+            held = held.and(track.follower.rests());
+        }
+        self.breaks(held);
+    }
+
+    pub(super) fn breaks(&mut self, held: Result<(), String>) {
+        if let Err(broken) = held {
+            self.broken.get_or_insert(broken);
+        }
+    }
+}
