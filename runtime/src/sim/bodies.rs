@@ -25,7 +25,7 @@ use crate::table::{Definition, ScopeKind};
 use crate::testing::{Made, Net, Step, made_of};
 
 /// How long an attempt may take that is not to end by itself; all others take much less.
-const LIMIT: Duration = Duration::from_secs(5);
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
 
 /// How often a node may be polled at one moment; none is a hundred times.
 const RESTLESS: u32 = 10_000;
@@ -63,6 +63,7 @@ fn made(flow: &Flow) -> Made {
                 .backoff_factor(1.5)
                 .jitter(0.0);
             options.timeout = (special.failing == Failing::Timeout && special.fails > 0).then_some(LIMIT);
+            options.timeout = special.limit.map(Duration::from_millis).or(options.timeout);
             options.at_most_once = special.at_most_once;
             options.max_parallel = special.max_parallel;
         });

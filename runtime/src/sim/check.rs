@@ -48,6 +48,10 @@ struct Happened {
     interrupted: BTreeSet<String>,
     /// Those that have failed since another had replaced what they wanted to replace.
     conflicted: BTreeSet<String>,
+    /// Those with a graph inside the time of which is up.
+    out_of_time: BTreeSet<String>,
+    /// Those of them that have failed for good because of that.
+    timed_out: BTreeSet<String>,
     /// Those that have failed for good.
     failed: BTreeSet<String>,
     /// Where the run was retried: those of them that it had gone on from before, by an arm.
@@ -63,6 +67,8 @@ impl Happened {
             skipped: BTreeSet::new(),
             interrupted: BTreeSet::new(),
             conflicted: BTreeSet::new(),
+            out_of_time: BTreeSet::new(),
+            timed_out: BTreeSet::new(),
             failed: BTreeSet::new(),
             gone_on_from: None,
             cancel_requested: false,
@@ -76,6 +82,7 @@ impl Happened {
             {
                 happened.failed.insert(path.clone());
             }
+            happened.keeps_time(sites, stored);
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
                 EventKind::RunRetried { .. } => happened.is_retried(gone_on_from),
@@ -113,10 +120,30 @@ impl Happened {
         happened
     }
 
+    fn keeps_time(&mut self, sites: &Sites, stored: &Stored) {
+        let path = &stored.record.path;
+        match &stored.record.kind {
+            _ if !sites.is_scope(path) => {}
+            EventKind::NodeStarted { .. } => {
+                self.out_of_time.remove(path);
+                self.timed_out.remove(path);
+            }
+            // Or a delay is over, and an attempt is to start.
+            EventKind::TimerFired => _ = self.out_of_time.insert(path.clone()),
+            EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
+                if self.out_of_time.contains(path) =>
+            {
+                self.timed_out.insert(path.clone());
+                self.failed.insert(path.clone());
+            }
+            _ => {}
+        }
+    }
+
     /// What had failed is tried again, unless the run has gone on from it.
     fn is_retried(&mut self, gone_on_from: &BTreeSet<String>) {
         self.cancel_requested = false;
-        for failed in [&mut self.interrupted, &mut self.conflicted, &mut self.failed] {
+        for failed in [&mut self.interrupted, &mut self.conflicted, &mut self.timed_out, &mut self.failed] {
             failed.retain(|path| gone_on_from.contains(path));
         }
         let failed = std::mem::take(&mut self.failed);
@@ -133,6 +160,7 @@ impl Happened {
         self.completed.retain(|at, _| stays(at));
         self.skipped.retain(stays);
         self.conflicted.retain(stays);
+        self.timed_out.retain(stays);
         self.failed.retain(stays);
         self.interrupted.retain(stays);
         if let Some(failed) = &mut self.gone_on_from {
@@ -165,7 +193,8 @@ fn against_the_oracle(
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));
         }
     }
-    let mut given_up: BTreeSet<String> = happened.interrupted.union(&happened.conflicted).cloned().collect();
+    let given_up = happened.interrupted.iter().chain(&happened.conflicted).chain(&happened.timed_out);
+    let mut given_up: BTreeSet<String> = given_up.cloned().collect();
     let story = match &happened.gone_on_from {
         None => oracle::tell(scenario, &given_up),
         Some(failed) => {

@@ -1,12 +1,16 @@
 //! The store fails at every commit of a scenario, one after another, before the commit is carried out and after.
 
 use super::behaviour::weight;
+use super::bodies::LIMIT;
 use super::check::judged;
 use super::disk::Takeovers;
 use super::ledger::is_retry;
 use super::play::{Ended, Played};
 use super::scenario::{How, Scenario, StoreFault};
 use crate::engine::Outcome;
+use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::store::Stored;
 
 /// How much was played.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +24,8 @@ pub(super) struct Counts {
     /// Forks, and those of them that were completed.
     pub(super) forked: (u64, u64),
     pub(super) takeovers: Takeovers,
+    /// Attempts at graphs the time of which was up.
+    pub(super) timed_out: u64,
     /// Attempts of a process that began once more in another, while that one lived.
     pub(super) repeated: u64,
 }
@@ -31,6 +37,7 @@ impl Counts {
         self.store_failures += played.store_failures;
         self.takeovers.add(played.takeovers);
         self.repeated += played.repeated;
+        self.timed_out += played.runs.iter().map(timed_out).sum::<u64>();
         let Some((first, forks)) = played.runs.split_first() else { return };
         let is_completed = |run: &Ended| u64::from(matches!(run.outcome, Outcome::Completed(_)));
         self.records += played.runs.iter().map(|run| run.records.len() as u64).sum::<u64>();
@@ -59,7 +66,9 @@ pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Resul
             for how in [How::Dies, other] {
                 let disturbed = Scenario { faults: vec![StoreFault { at, carried_out, how }], ..undisturbed.clone() };
                 let went_on = judged(&disturbed).and_then(|played| {
-                    same_end(&lived, &played)?;
+                    if !scenario.has_limits() {
+                        same_end(&lived, &played)?;
+                    }
                     Ok(played)
                 });
                 match went_on {
@@ -70,6 +79,17 @@ pub(super) fn at_every_commit(scenario: &Scenario, counts: &mut Counts) -> Resul
         }
     }
     Ok(())
+}
+
+/// How often the time of a graph was up: the limit of all others is a certain one.
+fn timed_out(run: &Ended) -> u64 {
+    let is_timeout = |at: &&Stored| match &at.record.kind {
+        EventKind::NodeFailed { cause, .. } => {
+            matches!(cause.fault, Some(Fault::Timeout { after }) if after != LIMIT)
+        }
+        _ => false,
+    };
+    run.records.iter().filter(is_timeout).count() as u64
 }
 
 /// Whether a record tells of a failure that only happens at some moments, or of a retry: what has not failed before that

@@ -143,6 +143,39 @@ fn failing(random: &mut Random, flow: &mut Flow) {
     flow.nodes.retain(|_, special| *special != Special::default());
 }
 
+/// A scenario in which graphs have time limits.
+pub(super) fn limited(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(48));
+    let mut drawn = match random.below(10) {
+        0..2 => child_workflows(seed ^ 0x11),
+        2..5 => retried(seed ^ 0x11),
+        5 => forked(seed ^ 0x11),
+        _ => scenario(seed ^ 0x11),
+    };
+    // Most have no graph inside.
+    while !drawn.flow.nodes.values().any(|special| special.inside.is_some()) {
+        drawn.flow =
+            flow(&mut random, "n", Drawing { most: 8, collects: true, jobs: drawn.jobs.len(), jobs_before: 0 }, 2);
+    }
+    limit(&mut random, &mut drawn.flow);
+    drawn.jobs.iter_mut().for_each(|job| limit(&mut random, job));
+    drawn
+}
+
+/// Limits the time of graphs. Not in loops where the run goes on from that: it might go round for ever.
+fn limit(random: &mut Random, flow: &mut Flow) {
+    let loops = flow.prove().is_some_and(|proven| !proven.plan.loops.is_empty());
+    for special in flow.nodes.values_mut() {
+        let Some(inside) = &mut special.inside else { continue };
+        limit(random, inside.flow_mut());
+        let often = if special.err.is_some() { 90 } else { 60 };
+        if random.in_percent(often) && !(loops && special.err.is_some()) {
+            special.limit = Some(1 + random.below(60) as u64);
+            special.attempts = if random.in_percent(40) { 2 } else { special.attempts };
+        }
+    }
+}
+
 /// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster.
 fn replacing(random: &mut Random, flow: &mut Flow) {
     for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
@@ -167,7 +200,8 @@ pub(super) fn taken_over(seed: u64) -> Scenario {
         0 => child_workflows(seed),
         1 => forked(seed),
         2 => again(seed),
-        3..5 => retried(seed),
+        3 => limited(seed),
+        4..6 => retried(seed),
         _ => scenario(seed),
     };
     let faults = (0..1 + random.below(4)).map(|_| match random.in_percent(80) {

@@ -49,7 +49,7 @@ impl Story {
 }
 
 /// Plays a scenario in which these nodes have failed in a way that time decides: they were cut short and may not be
-/// repeated, or another was faster than their last attempt.
+/// repeated, another was faster than their last attempt, or the time of the graph inside was up.
 pub(super) fn tell(scenario: &Scenario, given_up: &BTreeSet<String>) -> Story {
     let mut story = Story::default();
     let within = Within { before: "w".to_owned(), behind: String::new(), may_be_stopped: false };
@@ -388,6 +388,8 @@ impl<'a> Play<'a> {
         let error = |text: &str| special.err.map(|err| (err, json!(text)));
         let gives = if let Some(inside) = special.inside.as_deref() {
             match self.enter(&path, &name, node, &tag, inside, &value) {
+                // How much of it happened before its time was up is open.
+                _ if self.given_up.contains(&path) => error("its time was up"),
                 Ok(output) => Some((0, output)),
                 Err(fails) => {
                     let routed = error("the graph inside has failed");
@@ -482,7 +484,7 @@ impl<'a> Play<'a> {
             fails.extend(ended.fails);
             outputs.extend(ended.output);
         }
-        self.story.takes(told, !fails.is_empty());
+        self.story.takes(told, !fails.is_empty() || self.given_up.contains(path));
         match fails.is_empty() {
             false => Err(fails),
             true if is_each => Ok(outputs.into_iter().collect()),

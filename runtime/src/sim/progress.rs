@@ -16,6 +16,9 @@ pub(super) struct Progress {
     begun_at: u64,
     /// How often the run had been taken over when the attempt began last.
     resumed: u32,
+    /// When the time of the graph inside is up, and whether that is on record.
+    limit: Option<SystemTime>,
+    is_timed_out: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -71,12 +74,15 @@ impl Progress {
         late: Duration,
     ) -> Result<(), String> {
         match &stored.record.kind {
-            EventKind::NodeStarted { attempt, .. } => {
+            EventKind::NodeStarted { attempt, inside, .. } => {
                 self.begun_at = stored.seq;
+                let limit = inside.as_ref().and_then(|inside| inside.limit.as_ref());
+                require(limit.map(|limit| limit.after) == special.time_limit(), "begins with another time limit")?;
+                (self.limit, self.is_timed_out) = (limit.map(|limit| limit.until), false);
                 self.starts(*attempt, special, resumed)
             }
             EventKind::NodeCompleted { .. } => {
-                require(self.is_under_way(), "completes and is not under way")?;
+                require(self.is_under_way() && !self.is_timed_out, "completes and is not under way, or too late")?;
                 self.goes_to(At::Over)
             }
             EventKind::NodeFailed { attempt, then, cause, .. } => {
@@ -86,6 +92,8 @@ impl Progress {
                     *attempt == self.attempt || is_after_its_last_arrival,
                     "fails in another attempt than it is at",
                 )?;
+                let is_timeout = matches!(cause.fault, Some(Fault::Timeout { .. }));
+                require(is_timeout || !self.is_timed_out, "was timed out, and fails otherwise")?;
                 let until = match then {
                     AfterFailure::RetryAt { time } => *time,
                     AfterFailure::Routed { .. } => return self.goes_to(At::Over),
@@ -110,6 +118,12 @@ impl Progress {
                 self.goes_to(At::Over)
             }
             EventKind::TimerFired => match self.at {
+                At::UnderWay => {
+                    let is_up = self.limit.is_some_and(|until| stored.time + late >= until);
+                    require(is_up && !self.is_timed_out, "is timed out before its time, or twice")?;
+                    self.is_timed_out = true;
+                    Ok(())
+                }
                 At::Delayed(until) => {
                     require(stored.time + late >= until, "is tried again before its time")?;
                     self.goes_to(At::Due)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::time::Duration;
 
 use graphweft_graph::{Graph, Plan, analyse};
 use graphweft_judge::notation;
@@ -133,6 +134,9 @@ pub(super) struct Special {
     /// The choice that errors and faults take once no attempt is left.
     pub(super) err: Option<usize>,
     pub(super) at_most_once: bool,
+    /// For a node with a graph inside: after how many milliseconds its attempt is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<u64>,
     /// For a node of `[..]`, and for the nodes inside.
     pub(super) max_parallel: Option<u32>,
     /// For a collecting node: how many arrivals it wants; 0 is 1.
@@ -232,6 +236,12 @@ impl Flow {
         }
     }
 
+    /// Whether a graph in it has a time limit.
+    fn has_limits(&self) -> bool {
+        let is_limited = |node: &Special| node.limit.is_some();
+        self.nodes.values().any(is_limited) || self.insides().any(|(_, inside)| inside.flow().has_limits())
+    }
+
     /// Whether its nodes run no other jobs than these.
     fn runs_jobs_of(&self, jobs: &Range<usize>) -> bool {
         let is_there = |doing: &Doing| !matches!(doing, Doing::Job { which } if !jobs.contains(which));
@@ -257,6 +267,11 @@ impl Scenario {
         // A job runs only those behind it.
         let of_job = |(at, job): (usize, &Flow)| job.can_run() && job.runs_jobs_of(&(at + 1..jobs));
         self.flow.can_run() && self.flow.runs_jobs_of(&(0..jobs)) && self.jobs.iter().enumerate().all(of_job)
+    }
+
+    /// Whether a graph has a time limit: then what comes of the run depends on the time that things take.
+    pub(super) fn has_limits(&self) -> bool {
+        self.flow.has_limits() || self.jobs.iter().any(Flow::has_limits)
     }
 
     /// As it is when nothing fails any more.
@@ -288,6 +303,11 @@ impl Inside {
 }
 
 impl Special {
+    /// How long an attempt at the graph inside may take.
+    pub(super) fn time_limit(&self) -> Option<Duration> {
+        self.limit.filter(|_| self.inside.is_some()).map(Duration::from_millis)
+    }
+
     pub(super) fn max_attempts(&self) -> u32 {
         self.attempts.max(1)
     }

@@ -121,6 +121,8 @@ fn smaller_specials(special: &Special) -> Vec<Special> {
     with(&|to| to.sets = false);
     with(&|to| to.at_most_once = false);
     with(&|to| to.max_parallel = None);
+    with(&|to| to.limit = None);
+    with(&|to| to.limit = to.limit.map(|limit| limit / 2));
     with(&|to| (to.attempts, to.fails) = (0, 0));
     with(&|to| to.attempts = to.attempts.saturating_sub(1));
     with(&|to| to.fails = to.fails.saturating_sub(1));

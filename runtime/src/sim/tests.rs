@@ -96,6 +96,17 @@ fn random_runs_that_are_taken_over_from_a_process_that_lives_keep_every_promise(
 }
 
 #[test]
+fn random_runs_of_graphs_with_time_limits_keep_every_promise() {
+    let counts = keep_every_promise(draw::limited, 80);
+    happens("graphs were timed out", counts.timed_out, &counts, 6);
+}
+
+#[test]
+fn a_graph_with_a_time_limit_outlives_the_failure_of_any_commit() {
+    outlives(draw::limited, 40);
+}
+
+#[test]
 fn one_scenario_gives_one_run_to_the_byte() {
     let first = number("GRAPHWEFT_SEED", 1);
     for seed in first..first + number("GRAPHWEFT_RUNS", 200) / 10 {
