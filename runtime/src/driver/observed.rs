@@ -13,6 +13,7 @@ pub(crate) type Observer = dyn Fn(Observed<'_>) + Send + Sync;
 /// A run all of whose events are recorded.
 pub(crate) struct Observed<'c> {
     pub(crate) run: &'c Run<Token>,
+    pub(crate) run_id: &'c str,
     /// How many records there are.
     pub(crate) records: u64,
     /// Whether the run waits.
@@ -28,7 +29,7 @@ impl Driver {
         if let (Some(observer), Some(journal)) = (observer, &self.shared.journal) {
             let waits = self.still_at == Some(self.shared.pulse.generation());
             let requests = (self.is_whole && journal.is_quiet()).then(|| journal.desk.snapshot());
-            observer(Observed { run: &self.run, records: journal.length(), waits, requests });
+            observer(Observed { run: &self.run, run_id: &journal.run_id, records: journal.length(), waits, requests });
         }
     }
 }

@@ -80,7 +80,9 @@ fn made(flow: &Flow) -> Made {
             None => {
                 let body = Body { special, routing: Routing::of(&proven, node), collects };
                 made.node(&data.id, move |input, context| {
-                    let world = context.resource::<World>().expect("every process has one").clone();
+                    let world = context.resource::<World>().expect("every process has one");
+                    let ledger = world.ledger.of_run(context.run_id());
+                    let world = World { ledger, clock: world.clock.clone() };
                     body.clone().run(world, input, context)
                 })
             }

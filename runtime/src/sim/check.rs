@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::behaviour::weight;
 
+use super::forks::EARLY;
 use super::ledger::is_retry;
 use super::oracle::{self, Story};
 use super::play::{Ended, Played, play};
@@ -26,6 +27,10 @@ pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let mut gone_on_from = BTreeSet::new();
     for run in &played.runs {
         record(&run.records)?;
+        // What the run that it comes from has gone on from is of no meaning to a fork from before that.
+        if run.id == EARLY {
+            gone_on_from.clear();
+        }
         gone_on_from.extend(failures_gone_on_from(&sites, &run.records));
         against_the_oracle(scenario, &sites, run, &gone_on_from)
             .map_err(|why| format!("{why} (run `{}`)\n  {}", run.id, played.log.join("\n  ")))?;
@@ -52,6 +57,8 @@ struct Happened {
     out_of_time: BTreeSet<String>,
     /// Those of them that have failed for good because of that.
     timed_out: BTreeSet<String>,
+    /// Jobs that have failed, and that count: the nodes that run them may have gone on from that.
+    failed_jobs: BTreeSet<String>,
     /// Those that have failed for good.
     failed: BTreeSet<String>,
     /// Where the run was retried: those of them that it had gone on from before, by an arm.
@@ -69,6 +76,7 @@ impl Happened {
             conflicted: BTreeSet::new(),
             out_of_time: BTreeSet::new(),
             timed_out: BTreeSet::new(),
+            failed_jobs: BTreeSet::new(),
             failed: BTreeSet::new(),
             gone_on_from: None,
             cancel_requested: false,
@@ -85,7 +93,10 @@ impl Happened {
             happened.keeps_time(sites, stored);
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
-                EventKind::RunRetried { .. } => happened.is_retried(gone_on_from),
+                EventKind::RunRetried { .. } => happened.is_retried(sites, gone_on_from),
+                EventKind::NodeFailed { then: AfterFailure::Fails, .. } if sites.which_job(path).is_some() => {
+                    happened.failed_jobs.insert(path.clone());
+                }
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
@@ -141,10 +152,13 @@ impl Happened {
     }
 
     /// What had failed is tried again, unless the run has gone on from it.
-    fn is_retried(&mut self, gone_on_from: &BTreeSet<String>) {
+    fn is_retried(&mut self, sites: &Sites, gone_on_from: &BTreeSet<String>) {
         self.cancel_requested = false;
+        let jobs = &self.failed_jobs;
+        let stays =
+            |path: &String| gone_on_from.contains(path) || sites.around_all(path).iter().any(|at| jobs.contains(at));
         for failed in [&mut self.interrupted, &mut self.conflicted, &mut self.timed_out, &mut self.failed] {
-            failed.retain(|path| gone_on_from.contains(path));
+            failed.retain(stays);
         }
         let failed = std::mem::take(&mut self.failed);
         self.gone_on_from.get_or_insert_default().extend(failed);
@@ -156,6 +170,7 @@ impl Happened {
 
     /// A graph begins from its start: what has happened in it before does not count.
     fn begins_anew(&mut self, sites: &Sites, path: &String) {
+        self.failed_jobs.remove(path);
         let stays = |at: &String| !sites.above(at).contains(path);
         self.completed.retain(|at, _| stays(at));
         self.skipped.retain(stays);

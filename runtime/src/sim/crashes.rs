@@ -24,6 +24,8 @@ pub(super) struct Counts {
     /// Forks, and those of them that were completed.
     pub(super) forked: (u64, u64),
     pub(super) takeovers: Takeovers,
+    /// Forks of runs that were not over, and those of them while the run waited.
+    pub(super) forked_early: (u64, u64),
     /// Attempts at graphs the time of which was up.
     pub(super) timed_out: u64,
     /// Attempts of a process that began once more in another, while that one lived.
@@ -37,6 +39,8 @@ impl Counts {
         self.store_failures += played.store_failures;
         self.takeovers.add(played.takeovers);
         self.repeated += played.repeated;
+        self.forked_early.0 += played.forked_early.0;
+        self.forked_early.1 += played.forked_early.1;
         self.timed_out += played.runs.iter().map(timed_out).sum::<u64>();
         let Some((first, forks)) = played.runs.split_first() else { return };
         let is_completed = |run: &Ended| u64::from(matches!(run.outcome, Outcome::Completed(_)));

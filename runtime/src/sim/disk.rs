@@ -1,7 +1,7 @@
 //! The store of a simulated run: what is written outlives every process, and a process that is to die does so at a
 //! commit.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Waker, Poll, Wake};
 use std::time::Duration;
@@ -59,8 +59,10 @@ pub(super) struct Machine {
     pub(super) commits: u64,
     pub(super) fault: Option<StoreFault>,
     pub(super) fails: Option<How>,
-    /// When the store first refused what it recorded, since another has its run.
-    pub(super) refused: Option<Instant>,
+    /// Whether it is believed to be dead.
+    pub(super) is_lapsed: bool,
+    /// When the store first refused what it recorded, since another has the run.
+    pub(super) refused: BTreeMap<RunKey, Instant>,
 }
 
 /// A process is believed to be dead, and lives.
@@ -135,14 +137,23 @@ impl Disk {
     pub(super) fn join(&self) -> Process {
         let mut state = self.state();
         let fault = state.faults.pop_front();
-        state.machines.push(Machine { owners: Vec::new(), commits: 0, fault, fails: None, refused: None });
+        state.machines.push(Machine {
+            owners: Vec::new(),
+            commits: 0,
+            fault,
+            fails: None,
+            is_lapsed: false,
+            refused: BTreeMap::new(),
+        });
         Process::new(self, state.machines.len() as u32)
     }
 
     /// A process that was believed to be dead says that it lives. Whether that is believed.
     pub(super) fn renew(&self, number: u32) -> bool {
         let owners = self.state().machine(number).owners.clone();
-        owners.into_iter().all(|owner| self.0.store.renew(owner))
+        let is_believed = owners.into_iter().all(|owner| self.0.store.renew(owner));
+        self.state().machine(number).is_lapsed = !is_believed;
+        is_believed
     }
 
     /// Until a process is to die, and all others with it.
@@ -209,30 +220,42 @@ impl Disk {
         look(&self.state().tracks.now.records)
     }
 
+    /// What is on record of a run by its id.
+    pub(super) fn with_records_of<T>(&self, id: &str, look: impl FnOnce(&[Stored]) -> T) -> T {
+        look(&self.state().tracks.by_id(id).records)
+    }
+
+    /// What is on record of the early fork, and what follows from that.
+    pub(super) fn early(&self) -> Option<(Vec<Stored>, Vec<Stored>)> {
+        self.state().tracks.early.as_ref().map(|track| (track.records.clone(), track.follower.events()))
+    }
+
     /// What is on record of a run, as a process may know it: without what follows when another has taken it over.
-    pub(super) fn with_known<T>(&self, process: u32, look: impl FnOnce(&[Stored]) -> T) -> T {
+    pub(super) fn with_known<T>(&self, process: u32, id: &str, look: impl FnOnce(&[Stored]) -> T) -> T {
         let state = self.state();
-        let track = &state.tracks.now;
+        let track = state.tracks.by_id(id);
         look(&track.records[..track.known_to(process)])
     }
 
-    /// How often the run was resumed.
-    pub(super) fn resumed(&self) -> usize {
+    /// How often a run was resumed.
+    pub(super) fn resumed(&self, id: &str) -> usize {
         let is_resumed = |at: &&Stored| matches!(at.record.kind, EventKind::RunResumed { .. });
-        self.with_records(|records| records.iter().filter(is_resumed).count())
+        self.with_records_of(id, |records| records.iter().filter(is_resumed).count())
     }
 
-    pub(super) fn is_owner(&self, process: u32) -> bool {
-        self.state().tracks.now.owner() == Some(process)
+    pub(super) fn is_owner(&self, process: u32, id: &str) -> bool {
+        self.state().tracks.by_id(id).owner() == Some(process)
     }
 
     pub(super) fn is_alive(&self, process: u32) -> bool {
         self.state().booted <= process
     }
 
-    /// Since when a process must know that another has its run.
-    pub(super) fn refused(&self, process: u32) -> Option<Instant> {
-        self.state().machine(process).refused
+    /// Since when a process must know that another has a run.
+    pub(super) fn refused(&self, process: u32, id: &str) -> Option<Instant> {
+        let mut state = self.state();
+        let run = state.tracks.by_id(id).run?;
+        state.machine(process).refused.get(&run).copied()
     }
 
     /// Takes note of what the run's journal has got.
@@ -243,6 +266,10 @@ impl Disk {
     /// What the records come to.
     pub(super) fn with_follower<T>(&self, look: impl FnOnce(&Follower) -> T) -> T {
         look(&self.state().tracks.now.follower)
+    }
+
+    pub(super) fn with_follower_of<T>(&self, id: &str, look: impl FnOnce(&Follower) -> T) -> T {
+        look(&self.state().tracks.by_id(id).follower)
     }
 
     /// What is on record breaks what is promised.
@@ -262,7 +289,7 @@ impl State {
         let before = track.owner().filter(|before| *before != process);
         let is_back = track.owners.iter().any(|(_, owner)| *owner == process);
         track.owners.push((from, process));
-        self.machine(process).refused = None;
+        self.machine(process).refused.remove(&run);
         if before.is_some_and(|before| before >= self.booted) {
             self.counts.taken += 1;
             self.counts.taken_back += u64::from(is_back);

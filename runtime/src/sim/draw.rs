@@ -5,7 +5,7 @@ use graphweft_judge::notation;
 use graphweft_judge::random_graphs::{self, Random};
 
 use super::scenario::{
-    Again, Answers, Doing, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
+    Again, Answers, Doing, EarlyFork, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
 };
 
 /// What is drawn from a seed; always the same.
@@ -31,6 +31,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         starts_again: random.in_percent(30),
         retries: false,
         again: Vec::new(),
+        early: None,
         forks: Vec::new(),
     };
     if random.in_percent(20) {
@@ -143,6 +144,31 @@ fn failing(random: &mut Random, flow: &mut Flow) {
     flow.nodes.retain(|_, special| *special != Special::default());
 }
 
+/// A scenario in which a run is forked that is not over.
+pub(super) fn forked_early(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(56));
+    let mut drawn = match random.below(10) {
+        0..2 => child_workflows(seed ^ 0x22),
+        2..5 => retried(seed ^ 0x22),
+        5 => limited(seed ^ 0x22),
+        6..8 => taken_over(seed ^ 0x22),
+        _ => scenario(seed ^ 0x22),
+    };
+    let before = random.in_percent(30).then(|| random.below(1000) as u64);
+    let mut at = random.below(100) as u64;
+    // Few wait for long.
+    if random.in_percent(30) {
+        let sleeps = Special { does: vec![Doing::Sleep { millis: 300 }], ..Special::default() };
+        let graph = notation::read(&drawn.flow.graph);
+        let mut nodes = graph.nodes.iter().skip(START + 2);
+        if let Some(node) = nodes.find(|node| !drawn.flow.nodes.contains_key(&node.id) && !collects(&node.ways)) {
+            drawn.flow.nodes.insert(node.id.clone(), sleeps);
+        }
+        at += random.below(250) as u64;
+    }
+    Scenario { early: Some(EarlyFork { at, before }), ..drawn }
+}
+
 /// A scenario in which graphs have time limits.
 pub(super) fn limited(seed: u64) -> Scenario {
     let mut random = Random::new(seed.rotate_left(48));
@@ -176,11 +202,15 @@ fn limit(random: &mut Random, flow: &mut Flow) {
     }
 }
 
+fn collects(ways: &[Way]) -> bool {
+    ways.iter().any(|way| matches!(way, Way::Any(_)))
+}
+
 /// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster.
 fn replacing(random: &mut Random, flow: &mut Flow) {
     for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
         let special = flow.nodes.entry(node.id.clone()).or_default();
-        let collects = node.ways.iter().any(|way| matches!(way, Way::Any(_)));
+        let collects = collects(&node.ways);
         if let Some(inside) = &mut special.inside {
             replacing(random, inside.flow_mut());
         } else if !collects && random.in_percent(40) {

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::disk::Disk;
+use super::forks::{self, EARLY};
 use super::scenario::Scenario;
 use super::sight::seen;
 use super::sites::Sites;
@@ -17,9 +18,13 @@ use crate::engine::{Outcome, effective};
 use crate::event::EventKind;
 use crate::store::Stored;
 
-/// The book as one process has it.
+/// The book as one process has it, for one run.
 #[derive(Clone)]
-pub(super) struct Ledger(Arc<Shared>, u32);
+pub(super) struct Ledger {
+    shared: Arc<Shared>,
+    process: u32,
+    run: Arc<str>,
+}
 
 struct Shared {
     scenario: Scenario,
@@ -33,10 +38,10 @@ struct Book {
     /// Whether nothing fails any more.
     is_mended: bool,
     /// Attempts that are under way, by process.
-    under_way: BTreeSet<(u32, String)>,
+    under_way: BTreeSet<At>,
     /// Those of them that wait for something that they have asked for.
-    waiting: BTreeSet<(u32, String)>,
-    /// Attempts by path, number and how often what is around them had begun: the processes in which they began.
+    waiting: BTreeSet<At>,
+    /// Attempts by run and path, number and how often what is around them had begun: the processes in which they began.
     begun: BTreeMap<(String, u32, usize), Vec<u32>>,
     /// How many attempts of a process began once more in another, while that one lived.
     repeated: u64,
@@ -45,6 +50,9 @@ struct Book {
     decided: BTreeMap<(String, usize, usize, usize), &'static str>,
     /// What came of the run, and of its forks.
     ended: Vec<Outcome<Value>>,
+    ended_early: Option<Outcome<Value>>,
+    /// How often the run was forked before it was over, and those while it waited.
+    forked_early: (u64, u64),
     /// What processes from which it was taken over say of it, by the id of the run.
     followed: Vec<(String, Outcome<Value>)>,
     /// What has been broken.
@@ -52,11 +60,13 @@ struct Book {
     lines: Vec<String>,
 }
 
+/// The process, the run and the path.
+type At = (u32, Arc<str>, String);
+
 /// An attempt at a node, under way while this lives.
 pub(super) struct UnderWay {
     ledger: Ledger,
-    /// The process, and the path.
-    at: (u32, String),
+    at: At,
     /// How often this attempt had begun before.
     pub(super) before: u32,
 }
@@ -72,16 +82,25 @@ impl Drop for UnderWay {
 impl Ledger {
     pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, disk: &Disk) -> Ledger {
         let (scenario, sites, disk) = (scenario.clone(), Arc::clone(sites), disk.clone());
-        Ledger(Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }), 0)
+        Ledger {
+            shared: Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }),
+            process: 0,
+            run: forks::id(0).into(),
+        }
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// That of a process.
     pub(super) fn of(&self, process: u32) -> Ledger {
-        Ledger(Arc::clone(&self.0), process)
+        Ledger { process, ..self.clone() }
+    }
+
+    /// That of a run in the process.
+    pub(super) fn of_run(&self, run: &str) -> Ledger {
+        Ledger { run: run.into(), ..self.clone() }
     }
 
     /// All processes are dead, and another begins.
@@ -93,7 +112,7 @@ impl Ledger {
 
     /// The number of the process.
     pub(super) fn process(&self) -> u32 {
-        self.1
+        self.process
     }
 
     /// How many attempts of a process began once more in another, while that one lived.
@@ -107,12 +126,35 @@ impl Ledger {
     }
 
     pub(super) fn is_mended(&self) -> bool {
-        self.book().is_mended
+        *self.run == *EARLY || self.book().is_mended
     }
 
     /// The run that is played is over.
     pub(super) fn ends(&self, outcome: Outcome<Value>) {
         self.book().ended.push(outcome);
+    }
+
+    /// The run was forked while it was under way, or while it waited.
+    pub(super) fn is_forked_early(&self, while_it_waited: bool) {
+        self.book().forked_early.1 += u64::from(while_it_waited);
+        self.book().forked_early.0 += 1;
+    }
+
+    pub(super) fn forked_early(&self) -> (u64, u64) {
+        self.book().forked_early
+    }
+
+    /// The early fork is over.
+    pub(super) fn ends_early(&self, outcome: Outcome<Value>) {
+        self.book().ended_early = Some(outcome);
+    }
+
+    pub(super) fn has_ended_early(&self) -> bool {
+        self.book().ended_early.is_some()
+    }
+
+    pub(super) fn take_ended_early(&self) -> Option<Outcome<Value>> {
+        self.book().ended_early.take()
     }
 
     /// How many runs are over.
@@ -133,15 +175,8 @@ impl Ledger {
         std::mem::take(&mut self.book().ended)
     }
 
-    /// What is looked at from here on is another run.
-    pub(super) fn begins_anew(&self) {
-        let mut book = self.book();
-        book.begun.clear();
-        book.decided.clear();
-    }
-
     pub(super) fn scenario(&self) -> &Scenario {
-        &self.0.scenario
+        &self.shared.scenario
     }
 
     pub(super) fn breaks(&self, what: String) {
@@ -162,10 +197,10 @@ impl Ledger {
 
     /// An attempt begins.
     pub(super) fn begin(&self, path: &str, attempt: u32, state: &Map<String, Value>, now: SystemTime) -> UnderWay {
-        if self.0.disk.refused(self.1).is_some_and(|refused| refused < Instant::now()) {
+        if self.shared.disk.refused(self.process, &self.run).is_some_and(|refused| refused < Instant::now()) {
             self.breaks(format!("`{path}` begins in a process that has lost the run"));
         }
-        let resumed = self.0.disk.resumed();
+        let resumed = self.shared.disk.resumed(&self.run);
         self.known(|records| self.look_at_attempt(path, attempt, state, records, resumed));
         self.write(format!("{} {path} begins, attempt {attempt}", millis(now)));
         let entered = self.known(|records| self.entered(path, records));
@@ -174,21 +209,25 @@ impl Ledger {
             book.broken.push(format!("`{path}` runs twice at once"));
         }
         self.look_at_limits(path, &mut book);
-        let begun = book.begun.entry((path.to_owned(), attempt, entered)).or_default();
+        let begun = book.begun.entry((self.in_run(path), attempt, entered)).or_default();
         let before = begun.len() as u32;
-        let is_repeated = begun.iter().any(|of| *of != self.1 && self.0.disk.is_alive(*of));
-        begun.push(self.1);
+        let is_repeated = begun.iter().any(|of| *of != self.process && self.shared.disk.is_alive(*of));
+        begun.push(self.process);
         book.repeated += u64::from(is_repeated);
         UnderWay { ledger: self.clone(), at: self.at(path), before }
     }
 
     /// What is on record, as this process may know it.
     fn known<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
-        self.0.disk.with_known(self.1, look)
+        self.shared.disk.with_known(self.process, &self.run, look)
     }
 
-    fn at(&self, path: &str) -> (u32, String) {
-        (self.1, path.to_owned())
+    fn at(&self, path: &str) -> At {
+        (self.process, Arc::clone(&self.run), path.to_owned())
+    }
+
+    fn in_run(&self, path: &str) -> String {
+        format!("{} {path}", self.run)
     }
 
     /// An attempt waits for something that it has asked for: another may run in its place.
@@ -210,7 +249,7 @@ impl Ledger {
             (self.entered(path, records), arrivals)
         });
         let mut book = self.book();
-        let before = *book.decided.entry((path.to_owned(), at, entered, arrivals)).or_insert(first);
+        let before = *book.decided.entry((self.in_run(path), at, entered, arrivals)).or_insert(first);
         if before != first {
             book.broken.push(format!("`{path}` had decided for its {before}, and decides for its {first}"));
         }
@@ -239,7 +278,7 @@ impl Ledger {
         records: &[Stored],
         resumed: usize,
     ) {
-        let special = self.0.sites.special(path).cloned().unwrap_or_default();
+        let special = self.shared.sites.special(path).cloned().unwrap_or_default();
         if attempt > special.max_attempts() {
             self.breaks(format!("`{path}` begins attempt {attempt} of {}", special.max_attempts()));
         }
@@ -261,11 +300,11 @@ impl Ledger {
         };
         let waits = since.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
         let entered = self.entered(path, records);
-        let before = self.book().begun.get(&(path.to_owned(), attempt, entered)).map_or(0, Vec::len);
+        let before = self.book().begun.get(&(self.in_run(path), attempt, entered)).map_or(0, Vec::len);
         if before > waits + if special.at_most_once { 0 } else { resumed } {
             self.breaks(format!("`{path}` begins attempt {attempt} for the {}th time", before + 1));
         }
-        match seen(&self.0.sites, path, started, &counting) {
+        match seen(&self.shared.sites, path, started, &counting) {
             Err((writer, fault)) => self.breaks(format!("`{writer}` has written what cannot be folded: {fault}")),
             Ok(folded) if folded != *state => {
                 let (seen, folded) = (Value::from(state.clone()), Value::from(folded));
@@ -275,16 +314,18 @@ impl Ledger {
         }
     }
 
-    /// What is under way in this process.
+    /// What is under way of this run in this process.
     fn under_way<'b>(&self, book: &'b Book) -> impl Iterator<Item = &'b str> {
-        let process = self.1;
-        book.under_way.iter().filter(move |(of, _)| *of == process).map(|(_, path)| path.as_str())
+        let (process, run) = (self.process, Arc::clone(&self.run));
+        let is_here = move |(of, in_run, _): &&At| *of == process && *in_run == run;
+        book.under_way.iter().filter(is_here).map(|(_, _, path)| path.as_str())
     }
 
-    /// What runs in all graphs together, those of children included.
+    /// What runs in all graphs of all runs together, those of children included.
     fn look_at_concurrency(&self, book: &mut Book) {
-        let most = self.0.scenario.max_concurrency;
-        let running: Vec<&str> = self.under_way(book).filter(|path| !book.waiting.contains(&self.at(path))).collect();
+        let most = self.shared.scenario.max_concurrency;
+        let running: Vec<&At> =
+            book.under_way.difference(&book.waiting).filter(|(process, ..)| *process == self.process).collect();
         if most > 0 && running.len() > most {
             let broken = format!("{} nodes run at once, of at most {most}: {running:?}", running.len());
             book.broken.push(broken);
@@ -293,7 +334,7 @@ impl Ledger {
 
     fn look_at_limits(&self, path: &str, book: &mut Book) {
         self.look_at_concurrency(book);
-        let sites = &self.0.sites;
+        let sites = &self.shared.sites;
         if let Some(crowded) = sites.crowded(path, self.under_way(book)) {
             book.broken.push(crowded);
         }
@@ -306,13 +347,13 @@ impl Ledger {
 
     /// How often what is around a node had begun, or the run was retried: then all of it may run again.
     fn entered(&self, path: &str, records: &[Stored]) -> usize {
-        let above = self.0.sites.above(path);
+        let above = self.shared.sites.above(path);
         records.iter().filter(|at| is_retry(at) || (is_start(at) && above.contains(&at.record.path))).count()
     }
 
     /// From which record on what happened at a path still counts.
     fn entry(&self, path: &str, records: &[Stored]) -> usize {
-        let above = self.0.sites.above(path);
+        let above = self.shared.sites.above(path);
         records.iter().rposition(|at| is_start(at) && above.contains(&at.record.path)).unwrap_or(0)
     }
 }

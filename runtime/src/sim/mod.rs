@@ -16,6 +16,7 @@ mod again;
 mod asked;
 mod behaviour;
 mod bodies;
+mod by_hand;
 mod check;
 mod crashes;
 mod disk;

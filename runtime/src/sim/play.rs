@@ -11,7 +11,7 @@ use super::behaviour;
 use super::bodies::definition;
 use super::disk::{Disk, Takeovers, at_once};
 use super::follow::Follower;
-use super::forks::ended;
+use super::forks::{EARLY, ended, ended_early};
 use super::leases::Leased;
 use super::ledger::{Ledger, is_retry, millis};
 use super::process::{Process, error};
@@ -44,6 +44,8 @@ pub(super) struct Played {
     pub(super) store_failures: u64,
     pub(super) commits: u64,
     pub(super) takeovers: Takeovers,
+    /// How often the run was forked before it was over, and those while it waited.
+    pub(super) forked_early: (u64, u64),
     /// How many attempts of a process began once more in another, while that one lived.
     pub(super) repeated: u64,
 }
@@ -129,7 +131,8 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
         }
         ledger.write(format!("{} a new process", millis(now)));
     }
-    let runs = ended(&disk, ledger.take_ended());
+    let mut runs = ended(&disk, ledger.take_ended());
+    runs.extend(ended_early(&disk, ledger.take_ended_early()));
     for (id, outcome) in ledger.take_followed() {
         is_what_came_of(&runs, &id, &outcome)?;
     }
@@ -145,6 +148,7 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
         store_failures: store_failures.get(),
         commits: disk.all_commits(),
         takeovers: disk.takeovers(),
+        forked_early: ledger.forked_early(),
         repeated: ledger.repeated(),
     })
 }
@@ -155,7 +159,7 @@ pub(super) struct Life<'a> {
     pub(super) disk: &'a Disk,
     pub(super) ledger: &'a Ledger,
     pub(super) sites: &'a Sites,
-    begun: SystemTime,
+    pub(super) begun: SystemTime,
     pub(super) clock: Clock,
     store_failures: &'a Cell<u64>,
 }
@@ -200,7 +204,7 @@ impl Life<'_> {
                     Err(other) => Err(format!("the run cannot be started: {other}")),
                 }
             } else {
-                self.recovers(engine).await
+                self.recovers(engine, &self.id()).await
             };
             let run = match run {
                 // Another retries or forks it.
@@ -255,7 +259,7 @@ impl Life<'_> {
     /// Retries the run, where that is not on record yet.
     async fn retries(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
         if !self.is_to_be_retried() {
-            return self.recovers(engine).await;
+            return self.recovers(engine, &self.id()).await;
         }
         let retry = match self.names(engine).await? {
             Ok(retry) => retry,
@@ -268,7 +272,7 @@ impl Life<'_> {
         }
     }
 
-    async fn recovers(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
+    pub(super) async fn recovers(&self, engine: &Engine, id: &str) -> Result<Result<Run<Value>, StoreError>, String> {
         let recovery = match engine.recover().await {
             Ok(recovery) => recovery,
             Err(error) => return Ok(Err(error)),
@@ -281,10 +285,10 @@ impl Life<'_> {
         if !recovery.unregistered.is_empty() {
             return Err("the run's workflow is not known".to_owned());
         }
-        if let Some(run) = recovery.resumed.into_iter().next() {
+        if let Some(run) = recovery.resumed.into_iter().find(|run| run.id() == id) {
             return Ok(Ok(run));
         }
-        match engine.get_run(&self.id()).await {
+        match engine.get_run(id).await {
             Ok(Some(run)) => Ok(Ok(run)),
             Ok(None) => Err("the run is gone".to_owned()),
             Err(error) => Ok(Err(error)),
@@ -292,14 +296,16 @@ impl Life<'_> {
     }
 
     /// Waits for the end of the run, answers its questions, and cancels it when it is time.
-    async fn accompanies(
+    pub(super) async fn accompanies(
         &self,
         driving: &Driving,
         run: &Run<Value>,
     ) -> Result<Result<Outcome<Value>, StoreError>, String> {
         let engine = &driving.engine;
         let cancels = async {
-            if let Some(at) = self.scenario.cancel_at.filter(|_| !self.is_cancelled_before_its_retry()) {
+            if let Some(at) =
+                self.scenario.cancel_at.filter(|_| run.id() != EARLY && !self.is_cancelled_before_its_retry())
+            {
                 let begun = self.retried_at().unwrap_or(self.begun);
                 tokio::time::sleep(self.clock.until(begun + Duration::from_millis(at))).await;
                 if self.is_in_charge(driving)
@@ -321,7 +327,7 @@ impl Life<'_> {
                     Err(error) => return Ok(error),
                 };
                 for question in questions.iter().filter(|question| self.is_asked(driving, &question.id)) {
-                    if let Err(error) = self.answers(engine, &question.id).await? {
+                    if let Err(error) = self.answers(engine, run.id(), &question.id).await? {
                         return Ok::<StoreError, String>(error);
                     }
                 }
@@ -338,7 +344,7 @@ impl Life<'_> {
                             continue;
                         }
                         for question in asked {
-                            if let Err(error) = self.answers(engine, &question.id).await? {
+                            if let Err(error) = self.answers(engine, run.id(), &question.id).await? {
                                 return Ok(Err(error));
                             }
                         }
@@ -374,8 +380,8 @@ impl Life<'_> {
     }
 
     /// Gives a wrong answer, the right one, and the right one again.
-    async fn answers(&self, engine: &Engine, question: &str) -> Result<Result<(), StoreError>, String> {
-        match engine.answer(&self.id(), question, json!("not a number")).await {
+    async fn answers(&self, engine: &Engine, run: &str, question: &str) -> Result<Result<(), StoreError>, String> {
+        match engine.answer(run, question, json!("not a number")).await {
             Err(AnswerError::Invalid { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
@@ -383,7 +389,7 @@ impl Life<'_> {
             other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
         }
         let right = json!(behaviour::answer(question));
-        match engine.answer(&self.id(), question, right.clone()).await {
+        match engine.answer(run, question, right.clone()).await {
             Ok(()) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
@@ -391,10 +397,10 @@ impl Life<'_> {
         }
         let answered =
             |at: &Stored| at.record.path == question && at.record.kind == EventKind::Answered { answer: right.clone() };
-        if !self.disk.with_records(|records| records.iter().any(answered)) {
+        if !self.disk.with_records_of(run, |records| records.iter().any(answered)) {
             return Err(format!("the answer to `{question}` was taken, and is not on record"));
         }
-        match engine.answer(&self.id(), question, right).await {
+        match engine.answer(run, question, right).await {
             Err(AnswerError::Store(error)) => Ok(Err(error)),
             Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. }) => Ok(Ok(())),
             other => Err(format!("a second answer to `{question}` gave {other:?}")),
@@ -410,7 +416,7 @@ impl Life<'_> {
             process.mend();
         }
         let recovered = engine.recover().await.map_err(|error| error.to_string());
-        if recovered.is_ok_and(|recovery| !recovery.resumed.is_empty()) {
+        if recovered.is_ok_and(|recovery| recovery.resumed.iter().any(|run| run.id() != EARLY)) {
             return Err("a run that is over was gone on with".to_owned());
         }
         let after = self.disk.with_records(<[Stored]>::len);
@@ -431,7 +437,7 @@ fn brief(kind: &EventKind) -> String {
     serde_json::to_string(kind).unwrap_or_default().chars().take(100).collect()
 }
 
-fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
+pub(super) fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
     let hows = [How::Full, How::Io, How::Busy];
     hows.iter().any(|how| *failed == error(*how)) && faults.iter().any(|fault| fault.how != How::Dies)
 }

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use super::disk::{Disk, Lapse, at_once};
+use super::forks;
 use super::scenario::{How, StoreFault};
 use crate::store::{
     Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
@@ -92,8 +93,11 @@ impl Process {
 
     /// The runs of a process that is believed to be dead are anybody's.
     fn lapse(&self) {
-        let owners = self.disk.state().machine(self.number).owners.clone();
-        owners.into_iter().for_each(|owner| self.disk.0.store.lapse(owner));
+        let mut state = self.disk.state();
+        let machine = state.machine(self.number);
+        machine.is_lapsed = true;
+        machine.owners.iter().for_each(|owner| self.disk.0.store.lapse(*owner));
+        drop(state);
         self.disk.0.lapsed.notify_one();
     }
 
@@ -101,7 +105,9 @@ impl Process {
         let is_taken = async {
             loop {
                 let notified = self.disk.0.taken_over.notified();
-                if !self.disk.is_owner(self.number) && self.disk.with_records(|records| !records.is_empty()) {
+                if !self.disk.is_owner(self.number, &forks::id(self.disk.forks()))
+                    && self.disk.with_records(|records| !records.is_empty())
+                {
                     return;
                 }
                 notified.await;
@@ -169,6 +175,9 @@ impl Process {
 
     /// Takes runs over, where there are any.
     fn claims(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        if self.disk.state().machine(self.number).is_lapsed {
+            self.disk.0.store.lapse(claim.owner);
+        }
         let claimed = at_once(self.disk.0.store.claim(claim))?;
         for run in &claimed.runs {
             self.disk.state().owns(self.number, run.key, run.records - 1);
@@ -231,7 +240,7 @@ impl Store for Process {
                     let is_lost = state.tracks.of(batch.run).is_some_and(|track| track.is_lost_to(process.number));
                     state.counts.refused += u64::from(is_lost);
                     if is_lost {
-                        state.machine(process.number).refused.get_or_insert_with(Instant::now);
+                        state.machine(process.number).refused.entry(batch.run).or_insert_with(Instant::now);
                     }
                 }
             }

@@ -36,7 +36,7 @@ impl Life<'_> {
     pub(super) async fn live_together(&self, first: Process) -> Result<(), String> {
         let mut all = vec![self.begins(first)?];
         let mut lives = Lives::new();
-        lives.push(self.drives(all[0].clone()).map(|driven| driven.map(|()| None)).boxed_local());
+        self.has_live(&mut lives, &all[0]);
         loop {
             let came = tokio::select! {
                 biased;
@@ -55,12 +55,18 @@ impl Life<'_> {
                     if !next.is_back {
                         all.push(next.clone());
                     }
-                    lives.push(self.drives(next).map(|driven| driven.map(|()| None)).boxed_local());
+                    self.has_live(&mut lives, &next);
                 }
                 None if self.disk.has_lapsed() => {}
                 None => return Ok(()),
             }
         }
+    }
+
+    fn has_live<'l>(&'l self, lives: &mut Lives<'l>, driving: &Driving) {
+        let nobody_lapses = |driven: Result<(), String>| driven.map(|()| None);
+        lives.push(self.drives(driving.clone()).map(nobody_lapses).boxed_local());
+        lives.push(self.forks_early(driving.clone()).map(nobody_lapses).boxed_local());
     }
 
     /// The process that takes over: one that lives already, or another.

@@ -27,9 +27,9 @@ impl Moments {
     }
 
     fn look(&self, observed: &Observed<'_>) {
-        let Observed { run, records, waits, .. } = *observed;
+        let Observed { run, run_id, records, waits, .. } = *observed;
         // One that has lost it, and does not know that yet.
-        if !self.disk.is_owner(self.ledger.process()) {
+        if !self.disk.is_owner(self.ledger.process(), run_id) {
             return;
         }
         if !run.is_settled() {
@@ -39,7 +39,7 @@ impl Moments {
             self.ledger.breaks(format!("the run waits behind record {records}, and {what}"));
         }
         if let Some(requests) = &observed.requests
-            && let Err(why) = self.are_the_fold(requests, records)
+            && let Err(why) = self.are_the_fold(run_id, requests, records)
         {
             self.ledger.breaks(format!("behind record {records}, the requests are not the fold of the records: {why}"));
         }
@@ -47,13 +47,13 @@ impl Moments {
         if run.prefix().is_some() && run.is_ending() {
             return;
         }
-        if let Err(why) = self.is_the_fold(run, records) {
+        if let Err(why) = self.is_the_fold(run_id, run, records) {
             self.ledger.breaks(format!("behind record {records}, the state is not the fold of the records: {why}"));
         }
     }
 
-    fn are_the_fold(&self, requests: &[(String, String)], records: u64) -> Result<(), String> {
-        self.disk.with_follower(|follower| {
+    fn are_the_fold(&self, id: &str, requests: &[(String, String)], records: u64) -> Result<(), String> {
+        self.disk.with_follower_of(id, |follower| {
             if follower.records() != records {
                 return Ok(());
             }
@@ -62,8 +62,8 @@ impl Moments {
         })
     }
 
-    fn is_the_fold(&self, run: &Run<Token>, records: u64) -> Result<(), String> {
-        self.disk.with_follower(|follower| {
+    fn is_the_fold(&self, id: &str, run: &Run<Token>, records: u64) -> Result<(), String> {
+        self.disk.with_follower_of(id, |follower| {
             if follower.records() != records {
                 return Ok(());
             }

@@ -40,6 +40,9 @@ pub(super) struct Scenario {
     /// What the retry runs again besides what has failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) again: Vec<Again>,
+    /// A fork of the run while that is under way or waits. Nothing fails in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) early: Option<EarlyFork>,
     /// Forks, each of the run before it, once that is over for good. Nothing fails in them any more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) forks: Vec<ForkAt>,
@@ -59,6 +62,16 @@ pub(super) enum Again {
 #[serde(default)]
 pub(super) struct ForkAt {
     /// Before the record of this number, modulo how many there are, and never before the first; `None` is at its end.
+    pub(super) before: Option<u64>,
+}
+
+/// When and where a run is forked that is not over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct EarlyFork {
+    /// When, in milliseconds.
+    pub(super) at: u64,
+    /// As in [`ForkAt`].
     pub(super) before: Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use graphweft_judge::{notation, shrink};
 
-use super::scenario::{Again, Answers, Doing, Flow, How, Kept, Scenario, Special};
+use super::scenario::{Again, Answers, Doing, EarlyFork, Flow, How, Kept, Scenario, Special};
 
 /// How many scenarios are played at most.
 const PATIENCE: usize = 1000;
@@ -56,6 +56,9 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
             Again::FromNode(which) | Again::Rerun(which) => *which = which.saturating_sub(1),
         });
     }
+    with(&|to| to.early = None);
+    with(&|to| to.early = to.early.map(|early| EarlyFork { at: early.at / 2, ..early }));
+    with(&|to| to.early = to.early.map(|early| EarlyFork { before: None, ..early }));
     for at in 0..scenario.forks.len() {
         with(&|to| _ = to.forks.remove(at));
         with(&|to| to.forks[at].before = None);

@@ -102,6 +102,18 @@ fn random_runs_of_graphs_with_time_limits_keep_every_promise() {
 }
 
 #[test]
+fn random_runs_that_are_forked_before_they_are_over_keep_every_promise() {
+    let counts = keep_every_promise(draw::forked_early, 80);
+    happens("were forked before they were over", counts.forked_early.0, &counts, 3);
+    happens("were forked while they waited", counts.forked_early.1, &counts, 20);
+}
+
+#[test]
+fn a_run_that_is_forked_before_it_is_over_outlives_the_failure_of_any_commit() {
+    outlives(draw::forked_early, 40);
+}
+
+#[test]
 fn a_graph_with_a_time_limit_outlives_the_failure_of_any_commit() {
     outlives(draw::limited, 40);
 }

@@ -8,13 +8,16 @@ use crate::store::{RunHeader, RunKey, Store, Stored};
 /// The run that is played now, and those that it comes from by forks.
 pub(super) struct Tracks {
     pub(super) now: Track,
+    /// A fork of the run that was not over then.
+    pub(super) early: Option<Track>,
     pub(super) originals: Vec<Original>,
     /// What a record has broken first.
     pub(super) broken: Option<String>,
 }
 
 pub(super) struct Track {
-    run: Option<RunKey>,
+    pub(super) run: Option<RunKey>,
+    id: String,
     pub(super) records: Vec<Stored>,
     /// What they come to.
     pub(super) follower: Follower,
@@ -25,8 +28,25 @@ pub(super) struct Track {
 }
 
 impl Track {
-    fn new(run: Option<RunKey>, follower: Follower) -> Track {
-        Track { run, records: Vec::new(), follower, rests: false, owners: Vec::new() }
+    fn new(run: Option<RunKey>, id: String, follower: Follower) -> Track {
+        Track { run, id, records: Vec::new(), follower, rests: false, owners: Vec::new() }
+    }
+
+    /// # Errors
+    /// What its new records break.
+    fn refresh(&mut self, store: &dyn Store) -> Result<(), String> {
+        let Some(run) = self.run else { return Ok(()) };
+        let from = self.records.len() as u64;
+        let mut held = Ok(());
+        for stored in at_once(store.read(run, from, usize::MAX)).expect("the store itself is sound") {
+            held = held.and(self.follower.follow(&stored));
+            self.records.push(stored);
+        }
+        held = held.and(self.follower.commits());
+        if std::mem::take(&mut self.rests) {
+            held = held.and(self.follower.rests());
+        }
+        held.map_err(|why| if self.id == forks::EARLY { format!("in the early fork: {why}") } else { why })
     }
 
     pub(super) fn owner(&self) -> Option<u32> {
@@ -48,19 +68,33 @@ impl Track {
 
 impl Tracks {
     pub(super) fn new(follower: Follower) -> Tracks {
-        Tracks { now: Track::new(None, follower), originals: Vec::new(), broken: None }
+        Tracks { now: Track::new(None, forks::id(0), follower), early: None, originals: Vec::new(), broken: None }
     }
 
     pub(super) fn of(&mut self, run: RunKey) -> Option<&mut Track> {
-        Some(&mut self.now).filter(|track| track.run == Some(run))
+        [&mut self.now].into_iter().chain(&mut self.early).find(|track| track.run == Some(run))
+    }
+
+    /// That of a run; that of the run that is played now for all but the early fork.
+    pub(super) fn by_id(&self, id: &str) -> &Track {
+        self.early.as_ref().filter(|track| track.id == id).unwrap_or(&self.now)
     }
 
     /// The run that the records are of from here on.
     pub(super) fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
         let Some(before) = self.now.run else { return self.now.run = Some(header.key) };
+        if header.id == forks::EARLY {
+            if self.early.is_none() {
+                let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
+                self.early = Some(Track::new(Some(header.key), header.id.clone(), follower));
+                let held = forks::is_forked_as(store, &self.now.id, &self.now.records, header);
+                self.breaks(held);
+            }
+            return;
+        }
         if before != header.key {
             let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
-            let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), follower));
+            let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), header.id.clone(), follower));
             let id = forks::id(self.originals.len());
             let original = Original::new(store, before, &id, track.records, track.follower.events());
             let held = original.is_forked_as(store, header);
@@ -71,18 +105,8 @@ impl Tracks {
 
     /// Takes note of what the journal has got.
     pub(super) fn refresh(&mut self, store: &dyn Store) {
-        let track = &mut self.now;
-        let Some(run) = track.run else { return };
-        let from = track.records.len() as u64;
-        let mut held = Ok(());
-        for stored in at_once(store.read(run, from, usize::MAX)).expect("the store itself is sound") {
-            held = held.and(track.follower.follow(&stored));
-            track.records.push(stored);
-        }
-        held = held.and(track.follower.commits());
-        if std::mem::take(&mut track.rests) {
-            held = held.and(track.follower.rests());
-        }
+        let tracks = [&mut self.now].into_iter().chain(&mut self.early);
+        let held = tracks.map(|track| track.refresh(store)).fold(Ok(()), Result::and);
         self.breaks(held);
     }
 
