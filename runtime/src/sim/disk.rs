@@ -198,6 +198,16 @@ impl Disk {
         at_once(self.0.store.header(id)).ok().flatten()
     }
 
+    pub(super) fn is_shared(&self) -> bool {
+        self.0.is_shared
+    }
+
+    /// All records of a run by its id.
+    pub(super) fn read(&self, id: &str) -> Vec<Stored> {
+        let Some(header) = self.header(id) else { return Vec::new() };
+        at_once(self.0.store.read(header.key, 0, usize::MAX)).expect("the store itself is sound")
+    }
+
     /// The runs that the one that is played now comes from by forks, the first one first.
     pub(super) fn originals(&self) -> Vec<Original> {
         self.state().tracks.originals.clone()

@@ -302,6 +302,8 @@ impl Life<'_> {
         run: &Run<Value>,
     ) -> Result<Result<Outcome<Value>, StoreError>, String> {
         let engine = &driving.engine;
+        // From the first moment on, so that they come from the process, and then from the store.
+        let events = self.disk.is_shared().then(|| run.events());
         let cancels = async {
             if let Some(at) =
                 self.scenario.cancel_at.filter(|_| run.id() != EARLY && !self.is_cancelled_before_its_retry())
@@ -357,7 +359,12 @@ impl Life<'_> {
         };
         tokio::select! {
             biased;
-            ended = ends => ended,
+            ended = ends => {
+                if let (Ok(Ok(_)), Some(events)) = (&ended, events) {
+                    self.are_the_records(run, events).await?;
+                }
+                ended
+            }
             error = answers => Ok(Err(error?)),
             error = cancels => Ok(Err(error)),
         }

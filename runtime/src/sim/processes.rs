@@ -1,6 +1,7 @@
 //! Several processes that live at the same time, where one is believed to be dead and another takes its run over.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
 use futures::stream::FuturesUnordered;
@@ -14,7 +15,8 @@ use super::jobs::set_stage;
 use super::play::{Ended, Life};
 use super::process::Process;
 use super::replays::Moments;
-use crate::engine::{Engine, Outcome};
+use super::scenario::How;
+use crate::engine::{Engine, Events, Outcome, Run};
 use crate::event::EventKind;
 
 /// A process with its engine.
@@ -98,6 +100,36 @@ impl Life<'_> {
         let engine = builder.build().map_err(|error| error.to_string())?;
         self.ledger.write(format!("process {} begins", process.number));
         Ok(Driving { process, engine, charge: self.disk.next_charge(), is_back: false })
+    }
+
+    /// The events of a run that is over are its records, each once and in order, and come to an end: whichever processes
+    /// the run was in meanwhile.
+    ///
+    /// # Errors
+    /// What else they are.
+    pub(super) async fn are_the_records(&self, run: &Run<Value>, mut events: Events) -> Result<(), String> {
+        let mut seen = Vec::new();
+        let watched = async {
+            while let Some(event) = events.next().await {
+                if event.kind.is_recorded() && !event.derived {
+                    seen.push((event.seq, event.path, event.kind));
+                }
+            }
+        };
+        let is_at_end = tokio::time::timeout(Duration::from_secs(5), watched).await.is_ok();
+        let records: Vec<_> =
+            self.disk.read(run.id()).into_iter().map(|at| (at.seq, at.record.path, at.record.kind)).collect();
+        if !records.starts_with(&seen) {
+            let other = seen.iter().zip(&records).find(|(seen, record)| seen != record);
+            return Err(format!("the events of `{}` are not its records: {other:?}", run.id()));
+        }
+        // It may have been retried since, and go on.
+        let ends = records.iter().filter(|(.., kind)| kind.is_terminal()).count();
+        let has_failed = self.scenario.faults.iter().any(|fault| !matches!(fault.how, How::TakenOver { .. }));
+        if ends == 1 && !has_failed && (!is_at_end || seen.len() < records.len()) {
+            return Err(format!("{} of {} events, and then no more", seen.len(), records.len()));
+        }
+        Ok(())
     }
 
     pub(super) fn is_in_charge(&self, driving: &Driving) -> bool {

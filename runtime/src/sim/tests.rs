@@ -87,7 +87,7 @@ fn random_runs_that_are_forked_keep_every_promise() {
 
 #[test]
 fn random_runs_that_are_taken_over_from_a_process_that_lives_keep_every_promise() {
-    let counts = keep_every_promise(draw::taken_over, 120);
+    let counts = keep_every_promise(draw::taken_over, 80);
     let Takeovers { taken, taken_back, refused } = counts.takeovers;
     happens("were taken over", taken, &counts, 2);
     happens("were taken back", taken_back, &counts, 20);
@@ -97,25 +97,25 @@ fn random_runs_that_are_taken_over_from_a_process_that_lives_keep_every_promise(
 
 #[test]
 fn random_runs_of_graphs_with_time_limits_keep_every_promise() {
-    let counts = keep_every_promise(draw::limited, 80);
+    let counts = keep_every_promise(draw::limited, 60);
     happens("graphs were timed out", counts.timed_out, &counts, 6);
 }
 
 #[test]
 fn random_runs_that_are_forked_before_they_are_over_keep_every_promise() {
-    let counts = keep_every_promise(draw::forked_early, 80);
+    let counts = keep_every_promise(draw::forked_early, 60);
     happens("were forked before they were over", counts.forked_early.0, &counts, 3);
     happens("were forked while they waited", counts.forked_early.1, &counts, 20);
 }
 
 #[test]
 fn a_run_that_is_forked_before_it_is_over_outlives_the_failure_of_any_commit() {
-    outlives(draw::forked_early, 40);
+    outlives(draw::forked_early, 20);
 }
 
 #[test]
 fn a_graph_with_a_time_limit_outlives_the_failure_of_any_commit() {
-    outlives(draw::limited, 40);
+    outlives(draw::limited, 20);
 }
 
 #[test]
