@@ -603,6 +603,9 @@ async fn append(
                 if news.is_empty() {
                     return journal.halt(Halt::Fenced);
                 }
+                // Times of records do not go back.
+                let last = news.iter().map(|stored| stored.time).max();
+                batch.time = last.map_or_else(|| journal.clock.now(), |last| last.max(journal.clock.now()));
                 journal.absorb(journal.inner(), news, Arc::make_mut(&mut batch.records), &mut derived);
                 let (length, halted) = {
                     let inner = journal.inner();
