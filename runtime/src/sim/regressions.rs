@@ -472,3 +472,16 @@ fn a_process_from_which_a_waiting_run_was_taken_over_shows_the_questions_of_the_
             "faults": [{"at": 0, "carried_out": true, "how": {"TakenOver": {"after": 3}}}]}"#,
     );
 }
+
+/// What the process was about to record came behind what another had recorded meanwhile, with the time of before.
+#[test]
+fn the_times_of_records_do_not_go_back_where_two_processes_record() {
+    holds(
+        r#"{"chance":11268978016670538866,"flow":{"graph":"n2.0 => END; n2.1 => n3; START => n2; n3 => n2",
+                "nodes":{"n2":{"err":1,"at_most_once":true},"n3":{"does":[{"Spawn":{"tasks":3,"asks":true}}]}}},
+            "commit_takes":3,"answers":"WhenItWaits","starts_again":true,"early":{"at":7},
+            "faults":[{"at":2,"carried_out":false,"how":{"TakenOver":{"after":0,"back":false}}},
+                {"at":2,"carried_out":false,"how":{"TakenOver":{"after":19,"back":false}}},
+                {"at":3,"carried_out":false,"how":{"TakenOver":{"after":0,"back":true}}}]}"#,
+    );
+}
