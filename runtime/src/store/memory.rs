@@ -104,7 +104,7 @@ impl MemoryStore {
     pub(crate) fn believe(&self, owner: Owner, lives: bool) {
         let mut state = self.lock();
         if lives {
-            state.owners.insert(owner);
+            state.owners.entry(owner).or_default();
         } else {
             state.owners.remove(&owner);
         }
