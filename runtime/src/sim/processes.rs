@@ -123,11 +123,14 @@ impl Life<'_> {
             let other = seen.iter().zip(&records).find(|(seen, record)| seen != record);
             return Err(format!("the events of `{}` are not its records: {other:?}", run.id()));
         }
-        // It may have been retried since, and go on.
-        let ends = records.iter().filter(|(.., kind)| kind.is_terminal()).count();
+        // It may have been retried since.
+        let end = records.iter().position(|(.., kind)| kind.is_terminal());
         let has_failed = self.scenario.faults.iter().any(|fault| !matches!(fault.how, How::TakenOver { .. }));
-        if ends == 1 && !has_failed && (!is_at_end || seen.len() < records.len()) {
-            return Err(format!("{} of {} events, and then no more", seen.len(), records.len()));
+        if let Some(end) = end.filter(|_| !has_failed)
+            && (!is_at_end || seen.len() <= end)
+        {
+            let (end, missing) = (if is_at_end { "their end" } else { "no more" }, records.get(seen.len()));
+            return Err(format!("{} of {} events, and then {end}; the next is {missing:?}", seen.len(), records.len()));
         }
         Ok(())
     }
