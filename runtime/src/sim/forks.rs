@@ -143,7 +143,13 @@ impl Life<'_> {
                 Err(error) => Err(error),
             };
             match ended {
-                Ok(outcome) if !self.is_in_charge(&driving) => self.ledger.follows(EARLY.to_owned(), outcome),
+                Ok(outcome) if !self.is_in_charge(&driving) => {
+                    // Whoever is in charge may have come before there was a fork.
+                    if !self.ledger.has_ended_early() {
+                        self.ledger.ends_early(outcome.clone());
+                    }
+                    self.ledger.follows(EARLY.to_owned(), outcome);
+                }
                 Ok(outcome) => {
                     self.ledger.ends_early(outcome);
                     return Ok(());

@@ -170,7 +170,7 @@ impl Life<'_> {
             biased;
             () = self.disk.died() => Ok(End::Died),
             ended = self.live_together(first) => ended.map(|()| End::Over),
-            () = tokio::time::sleep(PATIENCE * (1 + self.scenario.forks.len() as u32)) => Err(self.stuck()),
+            () = tokio::time::sleep(PATIENCE * (1 + self.scenario.forks.len() + self.scenario.faults.len()) as u32) => Err(self.stuck()),
         }
     }
 
