@@ -88,10 +88,51 @@ fn unfinished_workflows(connection: &Connection) -> Result<Vec<String>, Trouble>
     Ok(names)
 }
 
+/// The graphs that unfinished runs of a workflow were recorded under, in as many steps as there are graphs.
+pub(super) const UNFINISHED_GRAPHS: &str = "
+    WITH RECURSIVE graphs (hash) AS (
+        SELECT min(graph) FROM runs WHERE status IN (0, 1, 2) AND workflow = ?1
+        UNION ALL
+        SELECT (SELECT min(graph) FROM runs WHERE status IN (0, 1, 2) AND workflow = ?1 AND graph > graphs.hash)
+        FROM graphs WHERE graphs.hash IS NOT NULL
+    )
+    SELECT hash FROM graphs WHERE hash IS NOT NULL";
+
+fn unfinished_graphs(connection: &Connection, workflow: &str) -> Result<Vec<i64>, Trouble> {
+    let mut hashes = connection.prepare_cached(UNFINISHED_GRAPHS)?;
+    let hashes = hashes.query_map([workflow], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(hashes)
+}
+
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
+    let Some(workflow) = query.workflow.as_ref().filter(|_| is_of_unfinished(query)) else {
+        return list_of(connection, query, None);
+    };
+    // A run could get another graph meanwhile.
+    let at_once = connection.unchecked_transaction()?;
+    // Those of one graph are in the index in the order of their keys. All of the workflow would have to be sorted.
+    let mut headers = Vec::new();
+    for graph in unfinished_graphs(&at_once, workflow)? {
+        if query.not_graph != Some(graph.cast_unsigned()) {
+            headers.extend(list_of(&at_once, query, Some(graph))?);
+        }
+    }
+    headers.sort_unstable_by_key(|header| std::cmp::Reverse(header.key));
+    if query.limit > 0 {
+        headers.truncate(query.limit);
+    }
+    Ok(headers)
+}
+
+fn is_of_unfinished(query: &RunQuery) -> bool {
+    !query.status.is_empty() && !query.status.iter().any(|status| status.is_over())
+}
+
+/// Those of one graph, or of all.
+fn list_of(connection: &Connection, query: &RunQuery, graph: Option<i64>) -> Result<Vec<RunHeader>, Trouble> {
     let mut wanted = vec!["1".to_owned()];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
-    let is_unfinished = !query.status.is_empty() && !query.status.iter().any(|status| status.is_over());
+    let is_unfinished = is_of_unfinished(query);
     if is_unfinished {
         // As the index has it, or SQLite would not see that it serves.
         wanted.push("status IN (0, 1, 2)".to_owned());
@@ -110,7 +151,10 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
         wanted.push("workflow <> ?".to_owned());
         values.push(Box::new(workflow.clone()));
     }
-    if let Some(graph) = query.not_graph {
+    if let Some(graph) = graph {
+        wanted.push("graph = ?".to_owned());
+        values.push(Box::new(graph));
+    } else if let Some(graph) = query.not_graph {
         wanted.push("graph <> ?".to_owned());
         values.push(Box::new(graph.cast_signed()));
     }

@@ -24,7 +24,8 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of a
 /// run lie together in their order, and adding some is one insert at its end. `ready` is when a run can go on: 0 where it
 /// runs, a time where it waits for one, nothing where it waits for an answer or is over. The index on it holds only runs
-/// that somebody may have to take over, however many others there are.
+/// that somebody may have to take over, however many others there are. `runs_unfinished` has the graphs of the runs, so that
+/// runs under another graph than that of today are found without looking at those under this one.
 ///
 /// A `checksum` is over all that its row says; `records` of a run is how many there were when its row was last written,
 /// so that a journal which has lost its end is found out.
@@ -48,7 +49,7 @@ const STEPS: &[&str] = &["
     CREATE INDEX runs_ready ON runs (owner, workflow, ready) WHERE ready IS NOT NULL;
     CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
     CREATE INDEX runs_nudged ON runs (owner) WHERE nudged = 1;
-    CREATE INDEX runs_unfinished ON runs (workflow) WHERE status IN (0, 1, 2);
+    CREATE INDEX runs_unfinished ON runs (workflow, graph) WHERE status IN (0, 1, 2);
     CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,

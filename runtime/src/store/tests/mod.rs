@@ -69,6 +69,7 @@ try_on_each_store! {
         the_list_is_newest_first_and_goes_on_where_a_page_ended
         the_list_is_filtered
         the_list_leaves_workflows_out
+        the_list_leaves_a_graph_out
         forks_are_found_by_their_origin
     }
     journal {

@@ -181,6 +181,32 @@ pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
     }
 }
 
+pub(super) async fn the_list_leaves_a_graph_out(store: impl Store) {
+    for (id, graph) in [("a", 7), ("b", 8), ("c", u64::MAX), ("d", 8), ("e", 7), ("f", 8)] {
+        let run = create(&store, NewRun { graph: Arc::new((graph, json!(graph))), ..new_run(id) }).await;
+        set_status(&store, run.key, RunStatus::Waiting, None).await;
+    }
+    let c = header(&store, "c").await;
+    let all = RunQuery {
+        workflow: Some("checkout".to_owned()),
+        status: vec![RunStatus::Waiting, RunStatus::Sleeping],
+        ..RunQuery::default()
+    };
+
+    for (not_graph, limit, before, expected) in [
+        (None, 0, None, &["f", "e", "d", "c", "b", "a"][..]),
+        (None, 3, None, &["f", "e", "d"]),
+        (None, 3, Some(c.key), &["b", "a"]),
+        (Some(7), 0, None, &["f", "d", "c", "b"]),
+        (Some(8), 2, None, &["e", "c"]),
+        (Some(u64::MAX), 0, Some(c.key), &["b", "a"]),
+        (Some(9), 2, None, &["f", "e"]),
+    ] {
+        let query = RunQuery { not_graph, limit, before, ..all.clone() };
+        assert_eq!(ids(&store.list(query.clone()).await.unwrap()), expected, "{query:?}");
+    }
+}
+
 pub(super) async fn forks_are_found_by_their_origin(store: impl Store) {
     create(&store, new_run("a")).await;
     let origin = Some(("a".to_owned(), 3));

@@ -160,15 +160,19 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
 }
 
 #[tokio::test]
-async fn the_unfinished_runs_of_others_are_read_off_an_index_however_many_there_are() {
+async fn the_workflows_and_graphs_of_unfinished_runs_are_read_off_an_index_however_many_runs_there_are() {
     let (_directory, path) = place();
     let _store = open(&path).await;
     let connection = behind_the_back(&path);
-    let query = super::super::read::UNFINISHED_WORKFLOWS;
-    let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
-    let steps = plan.query_map([], |row| row.get::<_, String>(3)).unwrap();
-    let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
-    assert!(steps.len() == 2 && steps.iter().all(|step| step.starts_with("SEARCH runs USING INDEX")), "{steps:?}");
+    let queries =
+        [(super::super::read::UNFINISHED_WORKFLOWS, &[][..]), (super::super::read::UNFINISHED_GRAPHS, &["'checkout'"])];
+    for (query, values) in queries {
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
+        let is_search = |step: &String| step.starts_with("SEARCH runs USING") && step.contains("INDEX runs_unfinished");
+        assert!(steps.len() == 2 && steps.iter().all(is_search), "{steps:?}");
+    }
 }
 
 #[tokio::test]
