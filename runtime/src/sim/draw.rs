@@ -189,19 +189,21 @@ pub(super) fn limited(seed: u64) -> Scenario {
         drawn.flow =
             flow(&mut random, "n", Drawing { most: 8, collects: true, jobs: drawn.jobs.len(), jobs_before: 0 }, 2);
     }
-    limit(&mut random, &mut drawn.flow);
-    drawn.jobs.iter_mut().for_each(|job| limit(&mut random, job));
+    limit(&mut random, &mut drawn.flow, false);
+    drawn.jobs.iter_mut().for_each(|job| limit(&mut random, job, false));
     drawn
 }
 
-/// Limits the time of graphs. Not in loops where the run goes on from that: it might go round for ever.
-fn limit(random: &mut Random, flow: &mut Flow) {
+/// Limits the time of graphs. Not in loops where the run goes on from that, there or further out: it might go round for
+/// ever.
+fn limit(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
     let loops = flow.prove().is_some_and(|proven| !proven.plan.loops.is_empty());
     for special in flow.nodes.values_mut() {
         let Some(inside) = &mut special.inside else { continue };
-        limit(random, inside.flow_mut());
+        let may_go_round = may_go_round || (loops && special.err.is_some());
+        limit(random, inside.flow_mut(), may_go_round);
         let often = if special.err.is_some() { 90 } else { 60 };
-        if random.in_percent(often) && !(loops && special.err.is_some()) {
+        if random.in_percent(often) && !may_go_round {
             special.limit = Some(1 + random.below(60) as u64);
             special.attempts = if random.in_percent(40) { 2 } else { special.attempts };
         }
