@@ -39,10 +39,8 @@ impl Driver {
                 continue;
             }
             match self.run.admit(self.waiting.as_ref().map_or(0, |waiting| waiting.count())) {
-                Some(Admission::Event(event)) => match self.starts_item(&event) {
-                    Some(only) => self.begin_attempt(only),
-                    None => self.commit(event, None),
-                },
+                Some(Admission::Event(Event::ItemStarted { task, item })) => self.start_item(task, item),
+                Some(Admission::Event(event)) => self.commit(event, None),
                 Some(Admission::Enter(task)) => self.enter(task),
                 None if self.run.has_changes() => {}
                 None => break,
@@ -51,11 +49,11 @@ impl Driver {
         self.run.take_end()
     }
 
-    /// The only node of an item that begins with it, where that is all that there is to do.
-    fn starts_item(&mut self, event: &Event<Token>) -> Option<TaskId> {
-        match event {
-            Event::ItemStarted { task, .. } if self.is_bare => self.run.start_item_in_place(*task),
-            _ => None,
+    fn start_item(&mut self, task: TaskId, item: usize) {
+        let only = if self.is_bare { self.run.start_item_in_place(task) } else { None };
+        match only {
+            Some(only) => self.begin_attempt(only),
+            None => self.commit(Event::ItemStarted { task, item }, None),
         }
     }
 
@@ -432,15 +430,15 @@ impl Driver {
         self.timers.unset(Timer::Grace(task));
         let writes = attempt.take_writes();
         self.spare = Some(attempt);
-        let (writes, finished) = match (writes, finished) {
-            (Ok(Writes(None)), Finished::Emitted { emitted, output }) if self.is_bare && self.retained.is_empty() => {
+        let finished = match finished {
+            Finished::Emitted { emitted, output } if self.is_bare && self.retained.is_empty() && is_empty(&writes) => {
                 match self.run.complete_in_place(task, emitted) {
                     Ok(Ok(())) => return,
                     Ok(Err(impossible)) => return self.halt = Some(self.is_impossible(&impossible)),
-                    Err(emitted) => (Ok(Writes(None)), Finished::Emitted { emitted, output }),
+                    Err(emitted) => Finished::Emitted { emitted, output },
                 }
             }
-            ended => ended,
+            finished => finished,
         };
         let Some(place) = self.place_of(task) else { return };
         match (writes, finished) {
@@ -481,6 +479,10 @@ impl From<Fault> for Cut {
     fn from(fault: Fault) -> Self {
         Cut::Fault(fault)
     }
+}
+
+fn is_empty(writes: &Result<Writes, Fault>) -> bool {
+    matches!(writes, Ok(Writes(None)))
 }
 
 fn input_is_gone() -> Fault {
