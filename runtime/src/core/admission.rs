@@ -120,7 +120,10 @@ impl Admissions {
 
     /// A task begins, or an item of it, and what is around it gets its places again with it: the others in there can too.
     fn let_in<V>(&mut self, state: &RunState<V>, task: TaskId) {
-        self.offered.remove(&task);
+        // Most runs have neither, and to look for something in a map takes its hash.
+        if !self.offered.is_empty() {
+            self.offered.remove(&task);
+        }
         if self.inside.is_empty() {
             return;
         }
