@@ -318,7 +318,7 @@ impl State {
 }
 
 /// Waits on this thread, so that no other task and no clock goes on meanwhile.
-pub(super) fn at_once<T>(mut future: BoxFuture<'_, T>) -> T {
+pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {
@@ -326,6 +326,8 @@ pub(super) fn at_once<T>(mut future: BoxFuture<'_, T>) -> T {
         }
     }
     let waker = Arc::new(Unpark(std::thread::current())).into();
+    // A task that has done enough for once would be told to wait, and woken when this thread goes on, which it does not.
+    let mut future = tokio::task::coop::unconstrained(future);
     loop {
         match future.poll_unpin(&mut Waker::from_waker(&waker)) {
             Poll::Ready(done) => return done,
