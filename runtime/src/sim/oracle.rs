@@ -329,7 +329,10 @@ impl<'a> Play<'a> {
                     let is_all = edges.iter().all(|edge| on(*edge).flatten().is_some());
                     let name = &self.proven.graph.nodes[node].id;
                     let path = self.within.path(name, &tag);
-                    let wants = behaviour::wants(&self.proven.flow.special(name), &path);
+                    let special = self.proven.flow.special(name);
+                    // One that fails for good does so with its first arrival.
+                    let is_in_vain = behaviour::fails(&special, &path) >= special.max_attempts();
+                    let wants = if is_in_vain { 1 } else { behaviour::wants(&special, &path) };
                     if arrived >= wants {
                         fires = Some((at, 0, Value::Null));
                     } else if is_all && arrived > 0 {

@@ -485,3 +485,12 @@ fn the_times_of_records_do_not_go_back_where_two_processes_record() {
                 {"at":3,"carried_out":false,"how":{"TakenOver":{"after":0,"back":true}}}]}"#,
     );
 }
+
+/// The oracle let it wait for a second arrival first, which never came.
+#[test]
+fn a_collecting_node_that_fails_does_so_with_its_first_arrival() {
+    holds(
+        r#"{"flow":{"nodes":{"n11":{"fails":1,"wants":2},"n9":{"fails":1}},
+            "graph":"n11 => END; START => n2; n2 => n3; (n8, n9) => n3; n4.1 => -; n3.0 => n4; n4.0 => n5; n6.0 => n5; n7.0 => n5; n5.0 => n6; n7.1 => n6; n5.1 => n7; n6.1 => n7; n4.2 => n7; n5.2 => n8; n6.2 => n8; n7.2 => n8; n3.0 => n9; n2 => n10; n3.1 | n10 => n11"}}"#,
+    );
+}
