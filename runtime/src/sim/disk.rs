@@ -95,7 +95,6 @@ impl Takeovers {
 
 impl Disk {
     pub(super) fn new(store: impl Leased, scenario: &Scenario, follower: Follower) -> Disk {
-        let is_lapse = |fault: &StoreFault| matches!(fault.how, How::TakenOver { .. });
         let state = State {
             booted: 1,
             machines: Vec::new(),
@@ -107,7 +106,7 @@ impl Disk {
             counts: Takeovers::default(),
         };
         Disk(Arc::new(Shared {
-            is_shared: store.is_shared() || scenario.faults.iter().any(is_lapse),
+            is_shared: store.is_shared() || scenario.has_takeovers(),
             store: Box::new(store),
             commit_takes: scenario.commit_takes,
             died: Notify::new(),
@@ -196,10 +195,6 @@ impl Disk {
 
     pub(super) fn header(&self, id: &str) -> Option<RunHeader> {
         at_once(self.0.store.header(id)).ok().flatten()
-    }
-
-    pub(super) fn is_shared(&self) -> bool {
-        self.0.is_shared
     }
 
     /// All records of a run by its id.

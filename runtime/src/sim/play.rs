@@ -303,7 +303,7 @@ impl Life<'_> {
     ) -> Result<Result<Outcome<Value>, StoreError>, String> {
         let engine = &driving.engine;
         // From the first moment on, so that they come from the process, and then from the store.
-        let events = self.disk.is_shared().then(|| run.events());
+        let events = self.scenario.has_takeovers().then(|| run.events());
         let cancels = async {
             if let Some(at) =
                 self.scenario.cancel_at.filter(|_| run.id() != EARLY && !self.is_cancelled_before_its_retry())

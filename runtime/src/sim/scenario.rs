@@ -287,6 +287,11 @@ impl Scenario {
         self.flow.has_limits() || self.jobs.iter().any(Flow::has_limits)
     }
 
+    /// Whether processes take the run over from others that live.
+    pub(super) fn has_takeovers(&self) -> bool {
+        self.faults.iter().any(|fault| matches!(fault.how, How::TakenOver { .. }))
+    }
+
     /// As it is when nothing fails any more.
     pub(super) fn mended(&self) -> Scenario {
         let mut mended = self.clone();
