@@ -2,6 +2,7 @@
 
 /// A node that has fired. A slot is used again, so the serial tells a new task from an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(test, derive(Default))]
 pub(crate) struct TaskId {
     pub(super) slot: u32,
     pub(super) serial: u32,

@@ -13,7 +13,7 @@ pub(super) struct Ends<T> {
 
 struct List<T> {
     items: Vec<T>,
-    /// Whether nobody takes anything any more.
+    /// Whether the driver is gone: what is added then is dropped.
     is_closed: bool,
 }
 
@@ -32,6 +32,7 @@ impl<T> Ends<T> {
     pub(super) fn push(&self, item: T) {
         let mut list = self.list();
         if list.is_closed {
+            // Not under the lock: its destructor is the user's.
             drop(list);
             return drop(item);
         }
@@ -45,12 +46,13 @@ impl<T> Ends<T> {
         }
     }
 
-    /// Takes all that there is, in the order in which it came. Who finds nothing is woken when the driver is told of more.
+    /// Takes all that was added, in that order. `waker` is woken by the next [`tell`](Self::tell) that has something.
     pub(super) fn take(&self, waker: &Waker) -> Vec<T> {
         self.waker.register(waker);
         std::mem::take(&mut self.list().items)
     }
 
+    /// The driver takes nothing any more. Drops what is there.
     pub(super) fn close(&self) {
         let items = {
             let mut list = self.list();

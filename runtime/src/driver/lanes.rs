@@ -82,12 +82,9 @@ impl Lanes {
     /// Gives an attempt a task of its own.
     pub(super) fn begin_alone(self: &Arc<Self>, begun: Begun) {
         let Begun { task, running, attempt } = begun;
-        let own = Own { lanes: Arc::clone(self), task, finished: None };
-        let polled = Arc::clone(&attempt);
-        let handle = tokio::spawn(self.run.track(async move {
-            let mut own = own;
-            own.finished = Some(running.until_over(Some(polled)).await);
-        }));
+        let end = End { lanes: Arc::clone(self), task, finished: None };
+        let alone = Alone { running, attempt: Arc::clone(&attempt), end };
+        let handle = tokio::spawn(self.run.track(async move { alone.until_over().await }));
         attempt.own_task.is(handle.abort_handle());
     }
 
@@ -185,14 +182,29 @@ async fn let_others() {
     .await;
 }
 
-/// Says what has become of an attempt with a task of its own, also where that is dropped.
-struct Own {
+/// An attempt with a task of its own. The fields are dropped in this order: the driver hears that the attempt was dropped
+/// when nothing of it is left, also if its task was never polled.
+struct Alone {
+    running: Running<'static, Finished>,
+    attempt: Arc<Attempt>,
+    end: End,
+}
+
+impl Alone {
+    async fn until_over(self) {
+        let Alone { running, attempt, mut end } = self;
+        end.finished = Some(running.until_over(Some(attempt)).await);
+    }
+}
+
+/// Tells the driver, when it is dropped, what an attempt with a task of its own has come to.
+struct End {
     lanes: Arc<Lanes>,
     task: TaskId,
     finished: Option<Finished>,
 }
 
-impl Drop for Own {
+impl Drop for End {
     fn drop(&mut self) {
         self.lanes.ends.push(Ended::Attempt(self.task, self.finished.take()));
         self.lanes.ends.tell();

@@ -244,6 +244,8 @@ impl Shared {
     pub(crate) fn track<F: Future>(&self, attempt: F) -> impl Future<Output = F::Output> + use<F> {
         let tracker = self.records().then(|| self.under_way.get_or_init(TaskTracker::new).token());
         async move {
+            // Named first, and so dropped first where this is never polled.
+            let attempt = attempt;
             let _counted = tracker;
             attempt.await
         }

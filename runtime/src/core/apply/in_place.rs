@@ -9,7 +9,10 @@
 
 use std::sync::Arc;
 
+use graphweft_graph::START;
+
 use super::items::no_items;
+use super::scopes::free_scope;
 use crate::core::frame::{Stage, turns_of};
 use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
@@ -101,19 +104,20 @@ impl<V> Run<V> {
         let is_quiet = !state.news.is_watched && state.news.fired.is_none() && state.work.is_empty();
         let TaskState::Inside(items) = &mut state.tasks.get_mut(task)?.state else { return None };
         let layout = &program.layouts[items.layout];
-        let (only, item) = (layout.only?, items.pending.front()?);
+        let only = layout.only?;
         let sees = items.entry_state.clone().filter(|_| items.pace == ItemPace::InTurn)?;
-        let has_one_token = item.1.choice == 0 && matches!(item.1.tokens, Tokens::One(_));
-        if !is_quiet || !admissions.has_no_limit() || !has_one_token || layout.edges_of(graphweft_graph::START, 0) != 1
-        {
+        if !is_quiet || !admissions.has_no_limit() || layout.edges_of(START, 0) != 1 {
             return None;
         }
-        let (item, Emitted { tokens: Tokens::One(value), .. }) = items.pending.pop_front()? else { return None };
+        let (item, value) = match items.pending.pop_front()? {
+            (item, Emitted { choice: 0, tokens: Tokens::One(value) }) => (item, value),
+            other => {
+                items.pending.push_front(other);
+                return None;
+            }
+        };
         items.open += 1;
-        let at = state.free_scopes.pop().unwrap_or_else(|| {
-            state.scopes.push(None);
-            state.scopes.len() - 1
-        });
+        let at = free_scope(&mut state.scopes, &mut state.free_scopes);
         items.children[item] = Some(at);
         let index = items.layout;
         let Spare { mut frames, mut tasks } = state.spare.take().unwrap_or_default();

@@ -45,10 +45,7 @@ impl<V> RunState<V> {
             output: None,
             entry_state,
         };
-        let at = self.free_scopes.pop().unwrap_or_else(|| {
-            self.scopes.push(None);
-            self.scopes.len() - 1
-        });
+        let at = free_scope(&mut self.scopes, &mut self.free_scopes);
         self.scopes[at] = Some(scope);
         if let Some((task, item)) = around {
             self.items_mut(task)?.children[item] = Some(at);
@@ -141,6 +138,14 @@ impl<V> RunState<V> {
             (None, _) => self.run_over(RunEnd::Cancelled),
         }
     }
+}
+
+/// Where a scope that opens is put.
+pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<usize>) -> usize {
+    free.pop().unwrap_or_else(|| {
+        scopes.push(None);
+        scopes.len() - 1
+    })
 }
 
 /// No proven graph does this.

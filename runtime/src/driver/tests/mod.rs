@@ -1,6 +1,7 @@
 //! Runs on tokio, with closures for nodes.
 
 mod cancelling;
+mod lanes;
 #[cfg(graphweft_loom)]
 mod loom_models;
 mod panics;
