@@ -339,7 +339,7 @@ impl Driver {
                 }
                 if self.shared.pulse.is_still_since(self.still_at) && journal.desk.has_open_questions() {
                     self.says_that_it_waits = true;
-                    journal.set_progress(Progress::Waiting);
+                    journal.waits();
                 } else if std::mem::take(&mut self.says_that_it_waits) {
                     journal.set_progress(Progress::Running);
                 }

@@ -11,7 +11,6 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{AnswerError, check_schema};
 use crate::run_error::RunError;
-use crate::shared::Progress;
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
 
 impl Engine {
@@ -68,8 +67,6 @@ impl Engine {
     pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
         loop {
             if let Some(live) = self.0.runs.get(run) {
-                // A caller that waits for the end of the run continues to wait.
-                live.journal.set_progress(Progress::Running);
                 live.journal.push_cancel();
                 let Err(halt) = live.journal.flush().await else { return Ok(()) };
                 // The run is on its way out of this process.

@@ -232,12 +232,14 @@ impl Journal {
         true
     }
 
-    /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver.
+    /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver. From here on the run
+    /// does not wait, and a caller that waits for its end continues to.
     pub(crate) fn push_cancel(&self) {
         let mut inner = self.inner();
         if !inner.cancelled {
             self.push_to(&mut inner, Record { path: self.workflow.clone(), kind: EventKind::CancelRequested });
         }
+        self.set_progress(Progress::Running);
         drop(inner);
         self.cancel.cancel();
     }
@@ -282,6 +284,14 @@ impl Journal {
         let status = if self.desk.has_open_questions() { RunStatus::Waiting } else { RunStatus::Sleeping };
         inner.header.status = Some((status, wake_at));
         true
+    }
+
+    /// Says that the run waits, unless it was asked to end, which it has yet to hear of.
+    pub(crate) fn waits(&self) {
+        let inner = self.inner();
+        if !inner.cancelled {
+            self.set_progress(Progress::Waiting);
+        }
     }
 
     pub(crate) fn cancel_is_recorded(&self) -> bool {
