@@ -19,13 +19,14 @@ impl Driver {
     }
 
     /// The generation in which nothing of the run moves, where that is news: nodes wait for answers and timers of their
-    /// own, and for nothing else.
+    /// own, and for nothing else. A run that was asked to end never rests: its driver hears of that next.
     pub(super) fn has_come_to_rest(&mut self) -> Option<u64> {
         let journal = self.shared.journal.as_ref().filter(|_| self.is_whole)?;
         let pulse = &self.shared.pulse;
         let generation = pulse.still()?;
         let is_news = self.still_at != Some(generation) || pulse.is_unwanted() || !journal.is_at_rest();
-        (is_news && journal.halted().is_none() && self.timers.is_empty()).then_some(generation)
+        let may_rest = !journal.cancel_is_recorded() && journal.halted().is_none() && self.timers.is_empty();
+        (is_news && may_rest).then_some(generation)
     }
 
     /// Says so, to whoever waits for the run and in its header. Where something is on its way into the journal, an answer

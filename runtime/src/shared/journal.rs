@@ -270,10 +270,10 @@ impl Journal {
     }
 
     /// Nothing of the run moves before an answer comes, or this time. `false` where that is not so any more: something is
-    /// on its way into the journal, an answer perhaps, or has come and had its effect.
+    /// on its way into the journal, an answer perhaps, or has come and had its effect, or the run is to end.
     pub(crate) fn rest(&self, wake_at: Option<SystemTime>, is_still: impl FnOnce() -> bool) -> bool {
         let mut inner = self.inner();
-        if inner.durable != inner.pushed || !is_still() {
+        if inner.durable != inner.pushed || inner.cancelled || !is_still() {
             return false;
         }
         if inner.ended || inner.rests == Some(wake_at) {

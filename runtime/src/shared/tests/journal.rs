@@ -191,6 +191,18 @@ async fn a_run_whose_answer_is_on_its_way_into_the_journal_does_not_rest() {
     assert_eq!((header.status, header.owner.is_some()), (RunStatus::Running, true));
 }
 
+/// Or it would be unloaded before its driver has heard of that, and nobody would load it again.
+#[tokio::test]
+async fn a_run_that_was_asked_to_end_does_not_rest() {
+    let store = MemoryStore::new();
+    let (journal, _) = journal(&store, Arc::new(store.clone())).await;
+    journal.push_cancel();
+    journal.flush().await.expect("it is recorded");
+    assert!(!journal.rest(None, || true));
+    journal.flush().await.expect("nothing is to be recorded");
+    assert_eq!(header(&store).await.status, RunStatus::Running);
+}
+
 #[tokio::test]
 async fn a_run_that_has_begun_to_move_does_not_rest() {
     let store = MemoryStore::new();
