@@ -11,6 +11,7 @@ use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
 use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy, RunError};
 use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
 use serde::{Deserialize, Deserializer};
+use tokio::sync::Semaphore;
 
 const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
 
@@ -66,18 +67,35 @@ fn a_child_that_was_under_way_begins_the_same_attempt_again() {
     assert!(!attempts.is_empty() && attempts.iter().all(|attempt| *attempt == 1), "{attempts:?}");
 }
 
+#[node]
+async fn when_let(ctx: &Context, #[resource] gate: &Arc<Semaphore>) -> Result<String, ChildError<Never>> {
+    gate.acquire().await.expect("it is open").forget();
+    let first = ctx.call::<work>("a".to_owned()).key("a").await?;
+    Ok(first + &ctx.call::<work>("b".to_owned()).key("b").await?)
+}
+
+workflow! { gated(()) -> String { START => when_let; } }
+
 #[test]
 fn a_child_that_is_given_back_is_shown_to_whoever_watches() {
     let remains = Remains::default();
-    remains.dies_at::<in_turn>((), "b");
+    let gate = Arc::new(Semaphore::new(1));
+    life(async {
+        let death = Death::at("b");
+        let engine = remains.engine(&death).resource(Arc::clone(&gate)).build().unwrap();
+        let _run = engine.start::<gated>(()).await.unwrap();
+        death.came().await;
+    });
     let reused = life(async {
         use futures::StreamExt;
-        let engine = remains.engine(&Death::default()).register::<in_turn>().build().unwrap();
-        let run = engine.recover().await.unwrap().resumed.remove(0);
-        let events: Vec<_> = run.events().collect().await;
+        let builder = remains.engine(&Death::default()).resource(Arc::clone(&gate));
+        let engine = builder.register::<gated>().build().unwrap();
+        let events = engine.recover().await.unwrap().resumed.remove(0).events();
+        gate.add_permits(1);
+        let events: Vec<_> = events.collect().await;
         paths(&events, |kind| matches!(kind, EventKind::ResultReused))
     });
-    assert_eq!(reused, ["in_turn/three/work:a"]);
+    assert_eq!(reused, ["gated/when_let/work:a"]);
 }
 
 #[node]
