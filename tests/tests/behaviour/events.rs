@@ -264,9 +264,19 @@ async fn messages_can_be_read_after_the_run() {
 
 #[tokio::test]
 async fn progress_reaches_who_watches() {
-    let engine = Engine::builder().build().unwrap();
-    let run = engine.start::<talking>(7).await.unwrap();
-    let seen: Vec<serde_json::Value> = records(&run)
+    #[node]
+    async fn when_let(n: u32, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+        go.notified().await;
+        n
+    }
+    workflow! { talks_when_let(u32) -> u32 { START => when_let => talk; } }
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<talks_when_let>(7).await.unwrap();
+    let events = run.events();
+    go.notify_one();
+    let seen: Vec<serde_json::Value> = events
+        .collect::<Vec<_>>()
         .await
         .into_iter()
         .filter_map(|event| match event.kind {
