@@ -15,6 +15,7 @@ use crate::fault::{Fault, Never};
 use crate::node::{Node, Payload};
 use crate::requests::Held;
 use crate::shared::Misfit;
+use crate::value::{self, MaxSize, Unrecordable};
 
 /// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
 #[must_use = "nothing is asked before it is awaited"]
@@ -25,7 +26,7 @@ struct Request<'c, T> {
     name: String,
     key: Option<String>,
     prompt: String,
-    payload: Result<Json, serde_json::Error>,
+    payload: Result<Json, Unrecordable>,
     gives: PhantomData<fn() -> T>,
 }
 
@@ -82,11 +83,11 @@ impl Context {
 impl<T: Payload> Ask<'_, T> {
     /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
-        self.payload_as(serde_json::to_value(payload))
+        self.payload_by(|max| value::to_plain(&payload, max))
     }
 
-    fn payload_as(mut self, payload: Result<Json, serde_json::Error>) -> Self {
-        self.0.describe(|request| request.payload = payload);
+    fn payload_by(mut self, payload: impl FnOnce(MaxSize) -> Result<Json, Unrecordable>) -> Self {
+        self.0.describe(|request| request.payload = payload(request.context.0.run.env.max_value_size));
         self
     }
 
@@ -116,7 +117,7 @@ impl<'c, T: Payload> Request<'c, T> {
                 "`{path}` asks a question, which needs an engine to answer it: start the run with `engine.start::<..>(..)`"
             )));
         };
-        let payload = payload.map_err(|error| fault(format!("the payload of `{path}` is not JSON: {error}")))?;
+        let payload = payload.map_err(|error| fault(format!("the payload of `{path}` cannot be shown: {error}")))?;
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>)).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();
@@ -129,7 +130,7 @@ impl<'c, T: Payload> Request<'c, T> {
             let Some(answer) = held.item().and_then(|item| item.answer) else {
                 return Err(fault(format!("`{path}` was answered, and has no answer; this is a mistake in graphweft")));
             };
-            match T::__from_json(&answer) {
+            match T::__from_plain(&answer) {
                 Ok(answer) => {
                     if was_answered {
                         journal.show(|| path.clone(), EventKind::ResultReused);
@@ -148,7 +149,7 @@ impl<'c, T: Payload> Request<'c, T> {
 }
 
 fn fits<T: Payload>(answer: &Json) -> Result<(), Misfit> {
-    match T::__from_json(answer) {
+    match T::__from_plain(answer) {
         Ok(_) => Ok(()),
         Err(error) => Err((error.path().to_string(), error.inner().to_string())),
     }
@@ -218,7 +219,7 @@ impl<In: Payload, Out: Payload> Node for AskHuman<In, Out> {
     type Error = Never;
 
     async fn run(&self, input: In, context: &Context) -> Result<Out, Never> {
-        let ask = context.ask::<Out>(&*self.name, &*self.prompt).payload_as(input.__to_json());
+        let ask = context.ask::<Out>(&*self.name, &*self.prompt).payload_by(|max| input.__to_plain(max));
         drop(input);
         Ok(ask.await)
     }

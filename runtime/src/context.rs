@@ -14,6 +14,7 @@ use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
 use crate::state::State;
+use crate::value::{self, MaxSize};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
 ///
@@ -120,7 +121,7 @@ impl Context {
         if !self.0.run.is_watched() {
             return;
         }
-        match serde_json::to_value(data) {
+        match value::to_plain(&data, self.0.run.env.max_value_size) {
             Ok(data) => self.show(EventKind::Progress { data }),
             Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was skipped"),
         }
@@ -142,13 +143,18 @@ impl Context {
 
     /// The state that the nodes of this run share.
     pub fn state(&self) -> State<'_> {
-        State { before: &self.0.state, draft: &self.0.draft, part: Part::Shared }
+        State { before: &self.0.state, draft: &self.0.draft, part: Part::Shared, max: self.0.run.env.max_value_size }
     }
 
     /// The private state of a collecting node, kept from one arrival to the next. For other nodes it is empty at the
     /// start of every attempt.
     pub fn collector_state(&self) -> State<'_> {
-        State { before: self.0.local.as_deref().unwrap_or(no_values()), draft: &self.0.draft, part: Part::Local }
+        State {
+            before: self.0.local.as_deref().unwrap_or(no_values()),
+            draft: &self.0.draft,
+            part: Part::Local,
+            max: self.0.run.env.max_value_size,
+        }
     }
 
     /// A resource registered with [`EngineBuilder::resource`](crate::EngineBuilder::resource).
@@ -156,10 +162,10 @@ impl Context {
         self.0.run.env.resource(TypeId::of::<T>())?.downcast_ref()
     }
 
-    /// Whether the run wants each output as JSON.
+    /// How large a value may be, where the run records each.
     #[doc(hidden)]
-    pub fn records(&self) -> bool {
-        self.0.run.records()
+    pub fn records(&self) -> Option<MaxSize> {
+        self.0.run.max_size()
     }
 
     /// Ends the attempt with a fault: never resolves, and the node is not polled again.

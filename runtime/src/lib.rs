@@ -39,6 +39,7 @@ pub mod table;
 #[cfg(test)]
 mod testing;
 mod typed;
+mod value;
 mod workflow;
 
 pub use ask::{Ask, AskHuman};
@@ -103,6 +104,7 @@ pub mod __ {
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
     pub use crate::table::{Definition, Entry};
     pub use crate::typed::*;
+    pub use crate::value::MaxSize;
     pub use crate::workflow::{Workflow, run_in_memory, run_within};
     pub use graphweft_macros::workflow;
     pub use {schemars, serde};

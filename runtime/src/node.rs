@@ -10,10 +10,39 @@ use crate::context::Context;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::table::Definition;
+use crate::value::{self, MaxSize, Unrecordable};
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
 /// to another thread. Implemented for every type that is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`,
 /// and for no other; `#[graphweft::value]` derives what is needed.
+///
+/// # What is recorded
+/// JSON, as serde_json writes it, from which the value is read back exactly: floats bit for bit. What JSON cannot tell
+/// apart or cannot write is marked by an object with a key that begins with `$graphweft:`, so `Some(None)`, `Some(())`,
+/// NaN and infinities, integers of 128 bits and maps with keys of any kind come back as they were. Whoever reads the
+/// records without the type sees these marks. Inputs of [`Engine::start_json`](crate::Engine::start_json), answers and
+/// the payloads of questions are plain JSON without marks.
+///
+/// Attributes of serde can take away what nobody can bring back, in any format: a field with `skip`, one with
+/// `skip_serializing_if` whose default is another value, variants of an `untagged` enum that look alike. Such a value is
+/// one thing in the process that made it, and another after a restart:
+///
+/// ```
+/// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// #[serde(untagged)]
+/// enum Price {
+///     Whole(u32),
+///     Cents(u32), // reads back as `Whole`
+/// }
+///
+/// let json = serde_json::to_value(Price::Cents(5))?;
+/// assert_eq!(serde_json::from_value::<Price>(json)?, Price::Whole(5));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// A value of which lists and maps nest more than 100 levels deep, or that is larger than
+/// [`EngineBuilder::max_value_size`](crate::EngineBuilder::max_value_size), is not recorded: its node fails, and says
+/// which part of the value is to blame.
 ///
 /// These are not supertraits, so that a type which lacks all of them is one compile error and not one for each.
 #[diagnostic::on_unimplemented(
@@ -23,10 +52,20 @@ use crate::table::Definition;
 )]
 pub trait Payload: Send + 'static {
     #[doc(hidden)]
-    fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error>;
+    fn __to_json(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
 
     #[doc(hidden)]
     fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>>
+    where
+        Self: Sized;
+
+    /// Plain JSON, for people.
+    #[doc(hidden)]
+    fn __to_plain(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
+
+    /// From JSON that comes from outside, as serde_json reads it.
+    #[doc(hidden)]
+    fn __from_plain(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>>
     where
         Self: Sized;
 
@@ -38,12 +77,20 @@ pub trait Payload: Send + 'static {
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for T {
-    fn __to_json(&self) -> Result<serde_json::Value, serde_json::Error> {
-        serde_json::to_value(self)
+    fn __to_json(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        value::encode(self, max)
     }
 
     fn __from_json(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>> {
-        serde_path_to_error::deserialize(json)
+        value::decode(json)
+    }
+
+    fn __to_plain(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        value::to_plain(self, max)
+    }
+
+    fn __from_plain(json: &serde_json::Value) -> Result<Self, serde_path_to_error::Error<serde_json::Error>> {
+        value::from_plain(json)
     }
 
     fn __schema() -> Schema {

@@ -46,6 +46,7 @@ use crate::core::fold_into;
 use crate::draft::{Draft, Part};
 use crate::fault::Fault;
 pub use crate::state_write::{StateOp, StateWrite};
+use crate::value::{self, MaxSize};
 
 /// A key of the run's state: a name, the type of its value, and its reducer.
 #[derive(Debug)]
@@ -128,7 +129,16 @@ reducers! {
     Sum: Number => Add, "a number";
     Min: Number => Min, "a number";
     Max: Number => Max, "a number";
-    MergeMap: Object => Merge, "a map";
+}
+
+impl Reducer for MergeMap {
+    fn op(value: Value) -> Result<StateOp, &'static str> {
+        match value {
+            // One with other keys is recorded as an object too, which is not to be merged as a map.
+            Value::Object(map) if !value::is_marked(&map) => Ok(StateOp::Merge(map)),
+            _ => Err("a map whose keys are text"),
+        }
+    }
 }
 
 /// The run's state, or the private state of a collecting node, as one attempt sees it.
@@ -137,6 +147,7 @@ pub struct State<'c> {
     pub(crate) before: &'c Map<String, Value>,
     pub(crate) draft: &'c std::sync::Mutex<Draft>,
     pub(crate) part: Part,
+    pub(crate) max: MaxSize,
 }
 
 impl State<'_> {
@@ -160,8 +171,8 @@ impl State<'_> {
         Ok(seen.remove(name))
     }
 
-    fn decode<T: DeserializeOwned>(name: &str, value: Value) -> Result<T, Fault> {
-        serde_path_to_error::deserialize(value).map_err(|error| {
+    fn decode<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, Fault> {
+        value::decode(value).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.inner());
             let at = if path == "." { String::new() } else { format!(" at `{path}`") };
             let wanted = std::any::type_name::<T>();
@@ -174,7 +185,7 @@ impl State<'_> {
     /// # Errors
     /// [`Fault::Context`] if the value is not a `T`.
     pub fn get<T: DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
-        self.read(key.name)?.map(|value| Self::decode(key.name, value)).transpose()
+        self.read(key.name)?.map(|value| Self::decode(key.name, &value)).transpose()
     }
 
     /// The value of a parameter `#[state] name: T`: a `T`, or an `Option<T>` if it may be missing.
@@ -183,7 +194,7 @@ impl State<'_> {
     /// [`Fault::Context`] if there is no value, or if it is not a `T`.
     pub fn parameter<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         match self.read(name)? {
-            Some(value) => Self::decode(name, value),
+            Some(value) => Self::decode(name, &value),
             None => serde_json::from_value(Value::Null).map_err(|_| Fault::Context {
                 message: format!(
                     "state key `{name}` has no value; set it when the run starts or in a node before this one, or take \
@@ -195,9 +206,9 @@ impl State<'_> {
 
     /// Sets the value of a key.
     ///
-    /// A value that cannot be written as JSON fails the attempt when the node returns.
+    /// A value that cannot be recorded fails the attempt when the node returns.
     pub fn set<T: Serialize>(&self, key: StateKey<T, Overwrite>, value: T) {
-        let op = serde_json::to_value(value).map(StateOp::Set).map_err(|error| error.to_string());
+        let op = value::encode(&value, self.max).map(StateOp::Set).map_err(|error| error.to_string());
         self.write(key.name, op);
     }
 
@@ -208,10 +219,10 @@ impl State<'_> {
 
     /// Merges a value by the reducer of its key.
     ///
-    /// A value that cannot be written as JSON, or that the reducer cannot merge, fails the attempt when the node
+    /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node
     /// returns.
     pub fn merge<T: Serialize, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
-        let op = match serde_json::to_value(value) {
+        let op = match value::encode(&value, self.max) {
             Ok(value) => R::op(value).map_err(|wanted| format!("its reducer merges {wanted}")),
             Err(error) => Err(error.to_string()),
         };

@@ -17,6 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::Env;
+use crate::value::{MaxSize, Unrecordable};
 
 /// A value whose type only the two ends of its edge know.
 pub type BoxValue = Box<dyn Any + Send>;
@@ -105,7 +106,7 @@ pub trait AnyNode: Send + Sync {
 
     /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
     /// the error comes with it where `records`; one that has none is not routed.
-    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed>;
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed>;
 
     /// What goes on from an output that is on record. Runs no user code but serde, `Route::split` and, for a fan-out,
     /// `Clone`: the conversions of edges wait in their tokens.
@@ -131,11 +132,11 @@ pub trait AnyScope: Send + Sync {
 
     /// What the node emits, from the boxed outputs of the graph inside, in the order of the inputs. The JSON form of the
     /// output comes with it where `records`.
-    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault>;
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault>;
 
     /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed. The JSON form of the failure
     /// comes with it where `records`.
-    fn route_failure(&self, failure: &crate::Failure, records: bool) -> Option<Routed>;
+    fn route_failure(&self, failure: &crate::Failure, records: Option<MaxSize>) -> Option<Routed>;
 
     /// What goes on from an output that is on record, as [`AnyNode::restore`].
     fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable>;
@@ -200,12 +201,14 @@ pub struct Definition {
 
 /// The untyped way in and out of a workflow.
 pub struct Door {
-    /// The input from JSON; the error names the field.
+    /// The input from JSON that comes from outside; the error names the field.
+    pub read_plain_input: fn(&serde_json::Value) -> Result<BoxValue, serde_path_to_error::Error<serde_json::Error>>,
+    /// The input from its record; the error names the field.
     pub read_input: fn(&serde_json::Value) -> Result<BoxValue, serde_path_to_error::Error<serde_json::Error>>,
     /// A boxed input as JSON.
-    pub write_input: fn(&BoxValue) -> Result<serde_json::Value, serde_json::Error>,
+    pub write_input: fn(&BoxValue, MaxSize) -> Result<serde_json::Value, Unrecordable>,
     /// A boxed output as JSON.
-    pub write_output: fn(&BoxValue) -> Result<serde_json::Value, serde_json::Error>,
+    pub write_output: fn(&BoxValue, MaxSize) -> Result<serde_json::Value, Unrecordable>,
     /// The JSON Schema of the input.
     pub input_schema: fn() -> Schema,
     /// The JSON Schema of the output.

@@ -16,6 +16,7 @@ use crate::run_error::RunError;
 use crate::shared::Within;
 use crate::table::Definition;
 use crate::typed::cast;
+use crate::value::MaxSize;
 
 pub(super) struct GraphWork<N: Node> {
     pub(super) node: N,
@@ -51,6 +52,7 @@ where
         };
         let moves = Moves::Graph(Arc::clone(&within));
         let GraphWork { node, input, .. } = self;
+        let max = parent.run.env.max_value_size;
         let body = async move {
             let input = match input.take(may_repeat) {
                 Ok(input) => input,
@@ -58,10 +60,10 @@ where
             };
             match job.run(Box::new(input)).await {
                 Ending::Completed(output) => match output.downcast::<N::Output>() {
-                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen)),
+                    Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), max),
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
-                Ending::Failed(failure) => failed(node, failure),
+                Ending::Failed(failure) => failed(node, failure, max),
                 Ending::Cancelled => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
@@ -74,7 +76,7 @@ fn fault<T, E>(message: impl Into<String>) -> Attempted<T, E> {
     Attempted::Fault(Fault::Context { message: message.into() })
 }
 
-fn failed<N: Node>(node: &N, failure: Failure) -> Attempted<N::Output, N::Error>
+fn failed<N: Node>(node: &N, failure: Failure, max: MaxSize) -> Attempted<N::Output, N::Error>
 where
     N::Error: Payload,
 {
@@ -82,7 +84,7 @@ where
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
             let may_be_retried = !is_interrupted && node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried)
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried, max)
         }
         None => fault("the workflow failed with an error of another type"),
     }

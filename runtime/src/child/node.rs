@@ -18,6 +18,7 @@ use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::requests::Held;
 use crate::typed::{missing_resource, until_fault};
+use crate::value::MaxSize;
 
 /// A child that is asked for.
 pub(super) struct Request<'c, N: Node> {
@@ -51,7 +52,8 @@ where
         let Request { context, name, key, options, node, input } = self;
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref());
-        let hash = hash_of(&path, &input)?;
+        parent.run.env.check_nesting(path.matches('/').count(), &path)?;
+        let hash = hash_of(&path, &input, context.0.run.env.max_value_size)?;
         let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(hash), options };
         let inside = N::nested().filter(|_| Replacement::<N>::of(context).is_none());
         match inside {
@@ -82,10 +84,10 @@ fn without(message: String) -> Fault {
 }
 
 /// What tells an input from another.
-fn hash_of<T: Payload>(path: &str, input: &T) -> Result<String, Fault> {
-    let json = input.__to_json().map_err(|error| Fault::Context {
-        message: format!("the input of `{path}` cannot be written as JSON: {error}"),
-    })?;
+fn hash_of<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<String, Fault> {
+    let json = input
+        .__to_json(max)
+        .map_err(|error| Fault::Context { message: format!("the input of `{path}` cannot be recorded: {error}") })?;
     Ok(format!("{:016x}", fnv1a(canonical(&json).as_bytes())))
 }
 
@@ -115,10 +117,11 @@ where
         let beat = Beat::of(&attempt);
         drop(moving);
         let NodeWork { node, input } = self;
+        let max = parent.run.env.max_value_size;
         let context = Context::new(&attempt);
         let body = async move {
             match input.take(may_repeat) {
-                Ok(input) => attempted(node, input, &context, seen).await,
+                Ok(input) => attempted(node, input, &context, seen, max).await,
                 Err(fault) => Attempted::Fault(fault),
             }
         };
@@ -126,7 +129,13 @@ where
     }
 }
 
-async fn attempted<N: Node>(node: &N, input: N::Input, context: &Context, seen: usize) -> Attempted<N::Output, N::Error>
+async fn attempted<N: Node>(
+    node: &N,
+    input: N::Input,
+    context: &Context,
+    seen: usize,
+    max: MaxSize,
+) -> Attempted<N::Output, N::Error>
 where
     N::Error: Payload,
 {
@@ -138,13 +147,13 @@ where
         Ok(Ok(value)) => match context.0.take_writes() {
             Ok(writes) => {
                 let writes = writes.0.map(|set| set.shared).unwrap_or_default();
-                Attempted::output(value, writes, Some(seen))
+                Attempted::output(value, writes, Some(seen), max)
             }
             Err(fault) => Attempted::Fault(fault),
         },
         Ok(Err(error)) => {
             let may_be_retried = node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried)
+            Attempted::error(error, |error, _| N::explain(error), may_be_retried, max)
         }
         Err(fault) => Attempted::Fault(fault),
     }

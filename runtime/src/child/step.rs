@@ -151,10 +151,11 @@ impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
     }
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, T, E> {
+        let max = start.parent.run.env.max_value_size;
         let body = async move {
             match (self.body)().await {
-                Ok(output) => Attempted::output(output, Vec::new(), None),
-                Err(error) => Attempted::error(error, |_, json| words(json), true),
+                Ok(output) => Attempted::output(output, Vec::new(), None, max),
+                Err(error) => Attempted::error(error, |_, json| words(json), true, max),
             }
         };
         Begun { body: body.boxed(), attempt: None, moves: Moves::Always(start.moving) }

@@ -20,6 +20,7 @@ use crate::requests::Held;
 use crate::shared::{Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
+use crate::value::MaxSize;
 
 /// What is tried: a child or a step.
 pub(super) trait Work: Send {
@@ -105,24 +106,29 @@ impl<T, E> From<Fault> for Attempted<T, E> {
 }
 
 impl<T: Payload, E: Payload> Attempted<T, E> {
-    pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>) -> Self {
-        match value.__to_json() {
+    pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>, max: MaxSize) -> Self {
+        match value.__to_json(max) {
             Ok(json) => Attempted::Output { value, json, writes, seen },
             Err(error) => {
-                Attempted::Fault(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
+                Attempted::Fault(Fault::Context { message: format!("the output cannot be recorded: {error}") })
             }
         }
     }
 
     /// An error that cannot be written down could not be given back, and is not given at all.
-    pub(super) fn error(error: E, chain: impl FnOnce(&E, &Json) -> Vec<String>, may_be_retried: bool) -> Self {
-        match error.__to_json() {
+    pub(super) fn error(
+        error: E,
+        chain: impl FnOnce(&E, &Json) -> Vec<String>,
+        may_be_retried: bool,
+        max: MaxSize,
+    ) -> Self {
+        match error.__to_json(max) {
             Ok(json) => {
                 let chain = chain(&error, &json);
                 Attempted::Error { error, json, chain, may_be_retried }
             }
             Err(problem) => {
-                Attempted::Fault(Fault::Context { message: format!("the error cannot be written as JSON: {problem}") })
+                Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
             }
         }
     }

@@ -74,6 +74,16 @@ impl Turns {
 }
 
 impl ScopePath {
+    /// How many names stand before that of each node of this scope.
+    fn depth(&self) -> usize {
+        let (mut scope, mut depth) = (self, 1);
+        while let Some(around) = &scope.around {
+            depth += usize::from(scope.item.is_none());
+            scope = &around.scope;
+        }
+        depth + scope.prefix.as_ref().map_or(0, |prefix| prefix.matches('/').count())
+    }
+
     /// What stands before the name of each node of this scope.
     fn write_before(&self, to: &mut impl Write) -> fmt::Result {
         match (&self.around, self.item) {
@@ -125,6 +135,11 @@ impl Place {
         to.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
         self.scope.write_behind(to)?;
         self.turns.write_to(to)
+    }
+
+    /// How many names stand before its own in its path.
+    pub(crate) fn depth(&self) -> usize {
+        self.scope.depth()
     }
 
     /// How many edges go live under a choice.

@@ -347,6 +347,7 @@ impl Driver {
         arrived: Option<Arrived>,
     ) -> Result<Vec<Emitted>, Cut> {
         let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
+        self.shared.env.check_nesting(place.depth() + 1, place)?;
         let inputs: Vec<BoxValue> = match arrived {
             Some(arrived) => caught(|| scope.enter(arrived))??,
             None => match self.retained.remove(&task) {
@@ -374,7 +375,7 @@ impl Driver {
     fn leave(&self, place: &Place, ends: Vec<Arrived>) -> Result<Finished, Fault> {
         let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
         let end = &scope.definition().end;
-        let records = self.shared.records();
+        let records = self.shared.max_size();
         caught(|| scope.leave(ends.into_iter().map(end).collect(), records))?
     }
 
@@ -382,7 +383,7 @@ impl Driver {
     /// error that was to be converted says more.
     fn route(&self, place: &Place, error: &Routable<'_>) -> Option<Routed> {
         let entry = self.executable.entry(&self.definition, place)?;
-        let records = self.shared.records();
+        let records = self.shared.max_size();
         let routed = match (error, &entry.node, &entry.scope) {
             (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records)),
             (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records)),

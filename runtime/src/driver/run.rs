@@ -413,7 +413,7 @@ impl Driver {
         let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return ending };
         let (kind, ending) = match ending {
             Ending::Completed(output) => {
-                let written = caught(|| (self.definition.door.write_output)(&output));
+                let written = caught(|| (self.definition.door.write_output)(&output, self.shared.env.max_value_size));
                 let problem = match written {
                     Ok(Ok(recorded)) => {
                         let kind = EventKind::RunCompleted { output: recorded };
@@ -423,7 +423,7 @@ impl Driver {
                     Ok(Err(error)) => error.to_string(),
                     Err(fault) => fault.to_string(),
                 };
-                let message = format!("the output cannot be written as JSON: {problem}");
+                let message = format!("the output cannot be recorded: {problem}");
                 let failure = failure(&self.definition, Fault::Context { message });
                 (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure))
             }

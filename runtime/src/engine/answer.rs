@@ -12,6 +12,7 @@ use crate::halt::Halt;
 use crate::question::{AnswerError, check_schema};
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
+use crate::value;
 
 impl Engine {
     /// Answers a question of a run, in this process or in any other with the same store. The answer is validated
@@ -26,7 +27,10 @@ impl Engine {
     /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
     /// answer.
     pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
-        let answer = answer.into();
+        let answer = value::check_json(answer.into(), self.0.env.max_value_size).map_err(|error| {
+            let message = error.message().to_owned();
+            AnswerError::Invalid { question: question.to_owned(), field: ".".to_owned(), message }
+        })?;
         loop {
             if let Some(live) = self.0.runs.get(run) {
                 match answer_live(&live, question, &answer).await {

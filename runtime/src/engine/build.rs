@@ -21,6 +21,7 @@ use crate::replacement::Replacement;
 use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
+use crate::value::MaxSize;
 use crate::workflow::Workflow;
 
 /// Configures an engine; see [`Engine::builder`].
@@ -91,6 +92,23 @@ impl EngineBuilder {
                 self.error.get_or_insert(BuildError::ZeroConcurrency);
             }
         }
+        self
+    }
+
+    /// How many levels of workflows and children may be nested in a run: a node of the workflow that was started is on level
+    /// 1, its child on level 2, and so is a node of a workflow inside it. The default is 100. What would be deeper fails,
+    /// with an error that says so: a node that calls itself for ever ends its run, and not its process. The stack of the
+    /// thread grows as far as children need it.
+    pub fn max_nesting(mut self, levels: usize) -> Self {
+        self.env.max_nesting = levels;
+        self
+    }
+
+    /// How large a value may be that is recorded: an input, an output, an error, an answer or a value of the state, in bytes
+    /// of its JSON, counted without escapes. The default is 64 MiB. A larger one is refused where it comes in, or fails its
+    /// node, with an error that names the limit. Runs without an engine have no limit.
+    pub fn max_value_size(mut self, bytes: usize) -> Self {
+        self.env.max_value_size = MaxSize(bytes);
         self
     }
 

@@ -52,6 +52,12 @@ pub enum StartError {
         /// What is wrong with it.
         message: String,
     },
+    /// The id is too long, or empty.
+    #[error("the id of a run may have 1 to {MAX_ID} bytes, and this one has {length}")]
+    InvalidId {
+        /// How many bytes it has.
+        length: usize,
+    },
     /// The id belongs to a run of another workflow.
     #[error("run `{id}` is a run of `{existing}`, not of `{requested}`; choose another id")]
     OtherWorkflow {
@@ -70,9 +76,9 @@ pub enum StartError {
         /// The workflow.
         workflow: String,
     },
-    /// A value cannot be written as JSON, and so cannot be recorded.
-    #[error("{what} cannot be written as JSON: {message}")]
-    NotJson {
+    /// A value cannot be recorded: its type cannot be written as JSON, or it is too large or too deep.
+    #[error("{what} cannot be recorded: {message}")]
+    NotRecordable {
         /// The input, or a key of the state.
         what: String,
         /// Why.
@@ -87,6 +93,14 @@ pub enum StartError {
     /// The call was made outside of a tokio runtime.
     #[error("a run must be started inside a tokio runtime")]
     NoRuntime,
+}
+
+/// How many bytes the id of a run may have.
+pub(super) const MAX_ID: usize = 1024;
+
+/// How many bytes an id has that cannot be the id of a run.
+pub(super) fn invalid_length(id: &str) -> Option<usize> {
+    Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
 }
 
 fn listed(names: &[String]) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
+use super::error::{MAX_ID, invalid_length};
 use super::history::Deriver;
 use super::inner::Engine;
 use super::live::ReadyRun;
@@ -85,6 +86,12 @@ pub enum ForkError {
         before: u64,
         /// How many recorded events there are.
         records: u64,
+    },
+    /// The id for the new run is too long, or empty.
+    #[error("the id of a run may have 1 to {MAX_ID} bytes, and this one has {length}")]
+    InvalidId {
+        /// How many bytes it has.
+        length: usize,
     },
     /// The id for the new run is taken.
     #[error("there is a run `{id}` already; choose another id")]
@@ -315,7 +322,7 @@ impl Fork {
         self
     }
 
-    /// Sets the id of the new run. The default is a new UUID.
+    /// Sets the id of the new run, of at most 1,024 bytes. The default is a new UUID.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -323,6 +330,9 @@ impl Fork {
 
     async fn fork(self) -> Result<Run<Json>, ForkError> {
         let Fork { engine, run, before, id } = self;
+        if let Some(length) = id.as_deref().and_then(invalid_length) {
+            return Err(ForkError::InvalidId { length });
+        }
         let old = engine.0.store.header(&run).await?;
         let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;
         let definition = engine.0.workflows.get(&old.workflow).cloned().ok_or_else(|| not_registered(&old))?;

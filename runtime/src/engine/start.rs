@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::error::StartError;
+use super::error::{StartError, invalid_length};
 use super::inner::Engine;
 use super::live::{Beginning, ReadyRun};
 use super::run::Run;
@@ -21,6 +21,7 @@ use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record};
 use crate::table::{BoxValue, Definition};
+use crate::value::{self, Unrecordable};
 use crate::workflow::{Flow, Workflow};
 
 /// A new run. Awaiting it starts the run and returns a [`Run`] or a [`StartError`].
@@ -63,11 +64,15 @@ impl Engine {
     pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
         match self.0.workflows.get(workflow) {
             Some(definition) => {
-                let read = (definition.door.read_input)(&input).map_err(|error| StartError::InvalidInput {
-                    workflow: workflow.to_owned(),
-                    field: error.path().to_string(),
-                    message: error.inner().to_string(),
-                });
+                let invalid = |field: String, message: String| {
+                    let workflow = workflow.to_owned();
+                    StartError::InvalidInput { workflow, field, message }
+                };
+                let read = match value::check_json(input, self.0.env.max_value_size) {
+                    Ok(input) => (definition.door.read_plain_input)(&input)
+                        .map_err(|error| invalid(error.path().to_string(), error.inner().to_string())),
+                    Err(error) => Err(invalid(error.field(), error.message().to_owned())),
+                };
                 Start::new(self, definition, read)
             }
             None => Start::refused(
@@ -91,7 +96,7 @@ impl<T> Start<T> {
         Start { engine: engine.clone(), id: None, state: Map::new(), what: Err(error), gives: PhantomData }
     }
 
-    /// Sets the id of the run. The default is a new UUID. If a run with this id, the same workflow and the same input
+    /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same workflow and the same input
     /// exists, that run is returned, whether it runs, waits or has ended; if its process has died it is resumed here.
     /// With another workflow or input, starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
@@ -101,13 +106,13 @@ impl<T> Start<T> {
 
     /// Sets the initial value of a state key.
     pub fn state<S: Serialize, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
-        match serde_json::to_value(value) {
+        match value::encode(&value, self.engine.0.env.max_value_size) {
             Ok(value) => {
                 self.state.insert(key.name().to_owned(), value);
             }
             Err(error) if self.what.is_ok() => {
                 let what = format!("state key `{}`", key.name());
-                self.what = Err(StartError::NotJson { what, message: error.to_string() });
+                self.what = Err(StartError::NotRecordable { what, message: error.to_string() });
             }
             Err(_) => {}
         }
@@ -135,8 +140,11 @@ impl<T> Start<T> {
             return Err(Halt::ShutDown.into());
         }
         check_resources(&engine.0.env, &definition)?;
-        let recorded = written("the input", || (definition.door.write_input)(&input))?;
+        let recorded = written("the input", || (definition.door.write_input)(&input, engine.0.env.max_value_size))?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
+        if let Some(length) = invalid_length(&id) {
+            return Err(StartError::InvalidId { length });
+        }
         let reservation = loop {
             match engine.0.runs.reserve(&id) {
                 Found::Live(live) => {
@@ -206,9 +214,9 @@ fn same_run(id: &str, existing: &str, workflow: &str, had: Option<&Json>, input:
     Ok(())
 }
 
-fn written(what: &str, write: impl FnOnce() -> Result<Json, serde_json::Error>) -> Result<Json, StartError> {
-    let not_json = |message| StartError::NotJson { what: what.to_owned(), message };
-    caught(write).map_err(|fault| not_json(fault.to_string()))?.map_err(|error| not_json(error.to_string()))
+fn written(what: &str, write: impl FnOnce() -> Result<Json, Unrecordable>) -> Result<Json, StartError> {
+    let refused = |message| StartError::NotRecordable { what: what.to_owned(), message };
+    caught(write).map_err(|fault| refused(fault.to_string()))?.map_err(|error| refused(error.to_string()))
 }
 
 impl<T: 'static> IntoFuture for Start<T> {

@@ -73,7 +73,7 @@ impl Workflow for Waits {
             let Ok(mut definition) = Arc::try_unwrap(made("START>a; a>END").named("waits").build()) else {
                 panic!("nobody else holds it")
             };
-            definition.door.read_input = |json| {
+            definition.door.read_plain_input = |json| {
                 let order: Order = serde_path_to_error::deserialize(json)?;
                 Ok(Box::new(json!(order.lines.iter().map(|line| line.price).sum::<u32>())))
             };

@@ -7,6 +7,12 @@ use std::task::{Context, Poll, Waker};
 
 use futures::future::BoxFuture;
 
+/// How much of the stack is to be left where a child is polled, in bytes: for its own body, and what that calls.
+const STACK_LEFT: usize = 256 << 10;
+
+/// How much more it gets otherwise.
+const STACK_MORE: usize = 2 << 20;
+
 /// Work for a request that is done outside of the body: a child, a timer. It is dropped with the request.
 #[derive(Clone)]
 pub(crate) struct RequestTask(Arc<Mutex<Work>>);
@@ -43,7 +49,8 @@ impl Future for RequestTask {
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<()> {
         let mut work = self.work();
         let Some(future) = &mut work.future else { return Poll::Ready(()) };
-        let polled = future.as_mut().poll(waker);
+        // A child of a child is polled by this once more, and so on: the stack of a thread may be small.
+        let polled = stacker::maybe_grow(STACK_LEFT, STACK_MORE, || future.as_mut().poll(waker));
         if polled.is_ready() {
             work.future = None;
         } else if !work.waker.as_ref().is_some_and(|known| known.will_wake(waker.waker())) {

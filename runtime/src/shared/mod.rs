@@ -9,6 +9,7 @@ mod tree;
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -23,7 +24,9 @@ pub(crate) use request_state::Item;
 
 use crate::clock::Clock;
 use crate::event::EventKind;
+use crate::fault::Fault;
 use crate::state_write::StateWrite;
+use crate::value::MaxSize;
 
 /// Anything that may be shared between nodes.
 pub(crate) type Thing = Box<dyn Any + Send + Sync>;
@@ -36,6 +39,10 @@ pub(crate) struct Env {
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// How many there are; 0 where there is no limit.
     pub(crate) most: usize,
+    /// How deep workflows and children may be nested.
+    pub(crate) max_nesting: usize,
+    /// How large a recorded value may be.
+    pub(crate) max_value_size: MaxSize,
     pub(crate) cancel_grace_period: Duration,
     pub(crate) clock: Clock,
     /// How many runs that wait may stay in memory.
@@ -51,6 +58,8 @@ impl Default for Env {
             replacements: HashMap::new(),
             permits: None,
             most: 0,
+            max_nesting: 100,
+            max_value_size: MaxSize::DEFAULT,
             cancel_grace_period: Duration::from_secs(1),
             clock: Clock::default(),
             max_resident_waiting: 1000,
@@ -64,6 +73,22 @@ impl Env {
     pub(crate) fn plain() -> &'static Arc<Env> {
         static PLAIN: LazyLock<Arc<Env>> = LazyLock::new(Arc::default);
         &PLAIN
+    }
+
+    /// Whether something may stand this many levels below its run.
+    ///
+    /// # Errors
+    /// What to tell whoever wants it.
+    pub(crate) fn check_nesting(&self, levels: usize, path: impl fmt::Display) -> Result<(), Fault> {
+        let most = self.max_nesting;
+        if levels <= most {
+            return Ok(());
+        }
+        let message = format!(
+            "`{path}` is nested {levels} levels deep, and {most} are allowed: what calls itself needs a way out, or a \
+             higher `max_nesting` in the engine's builder"
+        );
+        Err(Fault::Context { message })
     }
 
     /// Lets at most this many attempts run at once; 0 is no limit.
@@ -238,6 +263,11 @@ impl Shared {
 
     pub(crate) fn records(&self) -> bool {
         self.journal.is_some()
+    }
+
+    /// How large a value may be, where the run records each.
+    pub(crate) fn max_size(&self) -> Option<MaxSize> {
+        self.journal.as_ref().map(|_| self.env.max_value_size)
     }
 
     /// Counts an attempt with a task of its own until that is gone.

@@ -22,6 +22,7 @@ use crate::table::{
     AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Routed,
     ScopeKind, Token, Tokens,
 };
+use crate::value::MaxSize;
 
 /// How a node ends.
 pub(crate) enum Step {
@@ -68,8 +69,8 @@ impl Exits {
         Emitted { choice, tokens }
     }
 
-    fn route(&self, label: &str, error: Value, records: bool) -> Routed {
-        Routed { emitted: self.emit(Some(label), &error), error: records.then_some(error) }
+    fn route(&self, label: &str, error: Value, records: Option<MaxSize>) -> Routed {
+        Routed { emitted: self.emit(Some(label), &error), error: records.map(|_| error) }
     }
 
     /// The output of a closure does not say by which label it went; that of a routed node which is to be restored is the
@@ -150,11 +151,11 @@ impl AnyNode for MadeNode {
             match step {
                 Ok(Step::Give(value)) => Finished::Emitted {
                     emitted: self.exits.emit(None, &value),
-                    output: records.then(|| Box::new(value)),
+                    output: records.map(|_| Box::new(value)),
                 },
                 Ok(Step::Take(label, value)) => {
                     let emitted = self.exits.emit(Some(label), &value);
-                    Finished::Emitted { emitted, output: records.then(|| Box::new(value)) }
+                    Finished::Emitted { emitted, output: records.map(|_| Box::new(value)) }
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
@@ -172,7 +173,7 @@ impl AnyNode for MadeNode {
         }
     }
 
-    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
         panic_if(self.panics, Panics::RouteFault);
         self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records))
     }
@@ -211,17 +212,17 @@ impl AnyScope for MadeScope {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
         panic_if(self.panics, Panics::Leave);
         let mut values = outputs.into_iter().map(|output| *output.downcast::<Value>().expect("JSON"));
         let value = match self.kind {
             ScopeKind::Each => values.collect(),
             ScopeKind::Nested => values.next().expect("one output"),
         };
-        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.then(|| Box::new(value)) })
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.map(|_| Box::new(value)) })
     }
 
-    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
         self.faults_by.map(|label| self.exits.route(label, json!(failure.to_string()), records))
     }
 
@@ -389,9 +390,10 @@ impl Made {
                 Box::new(value(arrived))
             }),
             door: Door {
+                read_plain_input: |json| Ok(Box::new(json.clone())),
                 read_input: |json| Ok(Box::new(json.clone())),
-                write_input: |input| Ok(input.downcast_ref::<Value>().expect("JSON").clone()),
-                write_output: |output| Ok(output.downcast_ref::<Value>().expect("JSON").clone()),
+                write_input: |input, _| Ok(input.downcast_ref::<Value>().expect("JSON").clone()),
+                write_output: |output, _| Ok(output.downcast_ref::<Value>().expect("JSON").clone()),
                 input_schema: || schemars::schema_for!(Value),
                 output_schema: || schemars::schema_for!(Value),
             },

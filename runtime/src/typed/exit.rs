@@ -9,6 +9,7 @@ use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::node::Node;
 use crate::table::{Emitted, Hand, Routed, Token, Tokens};
+use crate::value::{MaxSize, Unrecordable};
 
 /// What a node with output `T` and error `E` does with them.
 pub enum Exit<T, E> {
@@ -47,7 +48,7 @@ pub(crate) enum Unrouted<E> {
     /// There is no arm for it.
     NoArm(E),
     /// It has to be recorded and has no JSON form.
-    NotWritten(E, serde_json::Error),
+    NotWritten(E, Unrecordable),
 }
 
 impl<T, E> Clone for Exit<T, E> {
@@ -92,16 +93,16 @@ impl<T: Send + 'static, E> Exit<T, E> {
     }
 
     /// Where the error goes.
-    pub(crate) fn error(&self, error: E, records: bool) -> Result<Routed, Unrouted<E>> {
+    pub(crate) fn error(&self, error: E, records: Option<MaxSize>) -> Result<Routed, Unrouted<E>> {
         let Exit::Whole(route, forms) = self else { return Err(Unrouted::NoArm(error)) };
-        let write = forms.json.map(|json| json.write).filter(|_| records);
-        match write.map(|write| write(&error)).transpose() {
+        let write = forms.json.map(|json| json.write).zip(records);
+        match write.map(|(write, max)| write(&error, max)).transpose() {
             Ok(json) => Ok(Routed { emitted: route(Err(error)), error: json }),
             Err(problem) => Err(Unrouted::NotWritten(error, problem)),
         }
     }
 
-    pub(crate) fn fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
+    pub(crate) fn fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
         match self {
             Exit::Whole(_, ErrorForms { from_fault: Some(from), .. }) => self.error(from(fault.clone()), records).ok(),
             _ => None,

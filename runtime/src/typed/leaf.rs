@@ -21,6 +21,7 @@ use crate::node::{Collector, Node, Payload};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed};
+use crate::value::MaxSize;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
 pub trait Yields<N: Node>: Send + Sync + 'static {
@@ -90,17 +91,15 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
 
     fn finish(&self, output: N::Output, context: &Context) -> Finished {
         let Some(given) = Y::give(output) else { return Finished::Waiting };
-        match context.records().then(|| given.__to_json()).transpose() {
+        match context.records().map(|max| given.__to_json(max)).transpose() {
             Ok(output) => Finished::Emitted { emitted: self.exit.value(given), output: output.map(Box::new) },
-            Err(error) => {
-                Finished::from(Fault::Context { message: format!("the output cannot be written as JSON: {error}") })
-            }
+            Err(error) => Finished::from(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
         }
     }
 
     /// An error that is routed and cannot be recorded is retried like any other; it takes no arm, since a run that is
     /// picked up again would not know what went along it.
-    fn fail(&self, error: N::Error, records: bool) -> Finished {
+    fn fail(&self, error: N::Error, records: Option<MaxSize>) -> Finished {
         let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let mut cause = Cause { chain, fault: None };
@@ -108,7 +107,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
             Ok(routed) => Some(routed),
             Err(Unrouted::NoArm(_)) => None,
             Err(Unrouted::NotWritten(_, problem)) => {
-                let message = format!("the error cannot be written as JSON, so it is not routed ({problem})");
+                let message = format!("the error cannot be recorded, so it is not routed ({problem})");
                 cause.chain.insert(0, message.clone());
                 cause.fault = Some(Fault::Context { message });
                 None
@@ -147,7 +146,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         .boxed()
     }
 
-    fn route_fault(&self, fault: &Fault, records: bool) -> Option<Routed> {
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
         self.exit.fault(fault, records)
     }
 

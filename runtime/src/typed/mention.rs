@@ -7,6 +7,7 @@ use schemars::Schema;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::node::{Node, Payload};
+use crate::value::{MaxSize, Unrecordable, check_json};
 
 /// An expression that stands for a node's type.
 pub trait Mention {
@@ -68,7 +69,7 @@ pub trait Source {
     /// How it fails.
     type Error: Send + 'static;
     /// What it gives, as JSON.
-    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error>;
+    fn json(output: &Self::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
     /// What it gave, from JSON.
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable>;
     /// The JSON Schema of what it gives.
@@ -81,8 +82,8 @@ impl<N: Node> Source for N {
     type Output = N::Output;
     type Error = N::Error;
 
-    fn json(output: &N::Output) -> Result<serde_json::Value, serde_json::Error> {
-        output.__to_json()
+    fn json(output: &N::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        output.__to_json(max)
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
@@ -117,7 +118,7 @@ impl<N: Node> Target for N {
         if let Some(copy) = N::copy_input(input) {
             return Ok(copy);
         }
-        let json = input.__to_json().map_err(|error| not_kept::<N::Input>(&error))?;
+        let json = input.__to_json(MaxSize::NONE).map_err(|error| not_kept::<N::Input>(&error))?;
         N::Input::__from_json(&json).map_err(|error| not_kept::<N::Input>(&error))
     }
 
@@ -153,8 +154,8 @@ impl<I: Payload> Source for StartOf<I> {
     type Output = I;
     type Error = Never;
 
-    fn json(output: &I) -> Result<serde_json::Value, serde_json::Error> {
-        output.__to_json()
+    fn json(output: &I, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        output.__to_json(max)
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
@@ -175,8 +176,8 @@ where
     type Output = <N::Output as Collects>::Collected;
     type Error = N::Error;
 
-    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error> {
-        output.__to_json()
+    fn json(output: &Self::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        output.__to_json(max)
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
@@ -197,8 +198,8 @@ where
     type Output = Result<N::Output, N::Error>;
     type Error = Never;
 
-    fn json(output: &Self::Output) -> Result<serde_json::Value, serde_json::Error> {
-        output.__to_json()
+    fn json(output: &Self::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        output.__to_json(max)
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable> {
@@ -216,8 +217,9 @@ impl<First, Last: Source> Source for Each<First, Last> {
     type Output = Vec<Last::Output>;
     type Error = Failure;
 
-    fn json(output: &Vec<Last::Output>) -> Result<serde_json::Value, serde_json::Error> {
-        output.iter().map(Last::json).collect()
+    fn json(output: &Vec<Last::Output>, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        let item = |(at, item)| Last::json(item, max).map_err(|error| error.of_item(at));
+        check_json(output.iter().enumerate().map(item).collect::<Result<_, _>>()?, max)
     }
 
     fn from_json(output: &serde_json::Value) -> Result<Vec<Last::Output>, Unreadable> {

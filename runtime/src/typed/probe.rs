@@ -12,6 +12,7 @@ use super::mention::Source;
 use crate::fault::{Fault, Never};
 use crate::node::Payload;
 use crate::route::{ResultLabel, Route};
+use crate::value::{MaxSize, Unrecordable};
 
 /// Asks something of `T`.
 pub struct Probe<T>(PhantomData<T>);
@@ -79,7 +80,7 @@ impl<T: From<Fault>> FaultProbe<T> {
 
 /// How an error that is routed is recorded and read back.
 pub struct ErrorJson<E> {
-    pub(crate) write: fn(&E) -> Result<serde_json::Value, serde_json::Error>,
+    pub(crate) write: fn(&E, MaxSize) -> Result<serde_json::Value, Unrecordable>,
     pub(crate) read: fn(&serde_json::Value) -> Result<E, serde_path_to_error::Error<serde_json::Error>>,
 }
 

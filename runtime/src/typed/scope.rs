@@ -17,6 +17,7 @@ use crate::graph::Graph;
 use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
 use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind};
+use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
 
 /// A workflow that is used as a node.
@@ -49,11 +50,15 @@ fn copy<T: Target>(input: &BoxValue) -> Result<BoxValue, Fault> {
     Ok(Box::new(T::copy(input)?))
 }
 
-fn finish<S: Source, E>(exit: &Exit<S::Output, E>, output: S::Output, records: bool) -> Result<Finished, Fault> {
+fn finish<S: Source, E>(
+    exit: &Exit<S::Output, E>,
+    output: S::Output,
+    records: Option<MaxSize>,
+) -> Result<Finished, Fault> {
     let record = records
-        .then(|| S::json(&output))
+        .map(|max| S::json(&output, max))
         .transpose()
-        .map_err(|error| Fault::Context { message: format!("the output cannot be written as JSON: {error}") })?;
+        .map_err(|error| Fault::Context { message: format!("the output cannot be recorded: {error}") })?;
     Ok(Finished::Emitted { emitted: exit.value(output), output: record.map(Box::new) })
 }
 
@@ -74,12 +79,12 @@ impl<N: Node> AnyScope for NestedScope<N> {
         copy::<N>(input)
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
         let output = outputs.into_iter().next().ok_or_else(mismatch::<N::Output>)?;
         finish::<N, _>(&self.exit, open::<N::Output>(output)?, records)
     }
 
-    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
         self.exit.error(cast::<Failure, N::Error>(failure.clone())?, records).ok()
     }
 
@@ -117,12 +122,12 @@ impl<First: Target + 'static, Last: Source + 'static> AnyScope for EachScope<Fir
         copy::<First>(input)
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: bool) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
         let outputs = outputs.into_iter().map(open::<Last::Output>).collect::<Result<Vec<_>, _>>()?;
         finish::<Each<First, Last>, _>(&self.exit, outputs, records)
     }
 
-    fn route_failure(&self, failure: &Failure, records: bool) -> Option<Routed> {
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
         self.exit.error(failure.clone(), records).ok()
     }
 
@@ -189,20 +194,24 @@ pub fn define<I: Payload, O: Payload>(
         }),
         compiled: Default::default(),
         door: Door {
+            read_plain_input: |json| {
+                let input = I::__from_plain(json)?;
+                Ok(Box::new(input))
+            },
             read_input: |json| {
                 let input = I::__from_json(json)?;
                 Ok(Box::new(input))
             },
-            write_input: |input| write::<I>(input),
-            write_output: |output| write::<O>(output),
+            write_input: write::<I>,
+            write_output: write::<O>,
             input_schema: I::__schema,
             output_schema: O::__schema,
         },
     }
 }
 
-fn write<T: Payload>(value: &BoxValue) -> Result<serde_json::Value, serde_json::Error> {
-    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), Payload::__to_json)
+fn write<T: Payload>(value: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+    value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), |value| value.__to_json(max))
 }
 
 /// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.

@@ -46,4 +46,5 @@ mod state;
 mod steps;
 mod store_failures;
 mod timeouts;
+mod values;
 mod waiting;

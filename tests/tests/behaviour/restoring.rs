@@ -296,20 +296,25 @@ fn a_fault_comes_with_the_error_that_it_became() {
             entry.node.as_ref().expect("a body").route_fault(&Fault::Interrupted, records).expect("`From<Fault>`")
         })
     };
-    let written = node(true).error.expect("as JSON");
+    let written = node(Some(graphweft::__::MaxSize::DEFAULT)).error.expect("as JSON");
     assert!(written["why"].as_str().unwrap().starts_with("interrupted"));
-    assert!(node(false).error.is_none(), "nobody asked for it");
+    assert!(node(None).error.is_none(), "nobody asked for it");
 }
 
-/// JSON has no keys but text.
+/// It has no form that can be written down.
 #[value]
 struct Table {
-    cells: BTreeMap<(u8, u8), u32>,
+    #[serde(serialize_with = "refuse_cells")]
+    cells: BTreeMap<String, u32>,
+}
+
+fn refuse_cells<S: serde::Serializer>(_: &BTreeMap<String, u32>, _: S) -> Result<S::Ok, S::Error> {
+    Err(serde::ser::Error::custom("it is secret"))
 }
 
 #[node(retry(max_attempts = 2, initial_delay = "0s"))]
 async fn fill(_n: u32) -> Result<u32, Table> {
-    Err(Table { cells: BTreeMap::from([((1, 2), 3)]) })
+    Err(Table { cells: BTreeMap::from([("a".to_owned(), 3)]) })
 }
 
 #[node]
@@ -331,7 +336,7 @@ async fn an_error_that_cannot_be_recorded_takes_no_arm() {
         Err(error) => Err::<u32, _>(error),
     });
     assert_eq!(failure.attempts, 2, "it is retried like any other");
-    assert!(failure.cause.to_string().contains("the error cannot be written as JSON, so it is not routed"));
+    assert!(failure.cause.to_string().contains("the error cannot be recorded, so it is not routed"));
     assert!(matches!(failure.cause.fault, Some(Fault::Context { .. })));
 }
 

@@ -51,8 +51,6 @@ pub(super) fn decode(
     // Looked at once for all of its strings.
     let body = std::str::from_utf8(body).map_err(serde_json::Error::custom)?;
     let mut from = serde_json::Deserializer::from_str(body);
-    // Output may nest as deeply as its type; what was written has to be readable.
-    from.disable_recursion_limit();
     Into { stored: into, seq: first, time }.deserialize(&mut from)?;
     from.end()
 }

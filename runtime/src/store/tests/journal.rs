@@ -126,7 +126,7 @@ pub(super) async fn a_batch_of_hundreds_of_records_is_read_in_pages(store: impl 
 }
 
 pub(super) async fn values_come_back_as_they_were(store: impl Store) {
-    let deep = (0..1000).fold(json!(1), |inner, _| json!([inner]));
+    let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let values = [
         json!(null),
         json!(u64::MAX),

@@ -1,0 +1,43 @@
+//! What marks a value that plain JSON cannot say, and the limits.
+
+use serde_json::{Map, Value as Json};
+
+/// How deep the lists and maps of a value may be nested. With what an event has around it, this stays below the 128
+/// levels that readers of JSON accept by default.
+pub(super) const MAX_DEPTH: usize = 100;
+
+/// How many lists, maps, options and newtypes a value may have around one of its parts.
+pub(super) const MAX_CALLS: usize = 4 * MAX_DEPTH;
+
+pub(super) const MARK: &str = "$graphweft:";
+pub(super) const SOME: &str = "$graphweft:some";
+pub(super) const FLOAT: &str = "$graphweft:float";
+pub(super) const INTEGER: &str = "$graphweft:integer";
+pub(super) const MAP: &str = "$graphweft:map";
+
+/// How large a recorded value may be: about the bytes of its JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxSize(pub(crate) usize);
+
+impl MaxSize {
+    /// None: for what is not kept.
+    pub(crate) const NONE: MaxSize = MaxSize(usize::MAX);
+    /// 64 MiB.
+    pub const DEFAULT: MaxSize = MaxSize(64 << 20);
+}
+
+/// Whether it is an object that stands for something that plain JSON cannot say.
+pub(crate) fn is_marked(map: &Map<String, Json>) -> bool {
+    mark_of(map).is_some()
+}
+
+/// The mark, and what is marked.
+pub(super) fn mark_of(map: &Map<String, Json>) -> Option<(&str, &Json)> {
+    let (key, value) = map.iter().next().filter(|_| map.len() == 1)?;
+    key.starts_with(MARK).then_some((key.as_str(), value))
+}
+
+/// Whether a key could be taken for a mark, or for one that is escaped.
+pub(super) fn resembles_mark(key: &str) -> bool {
+    key.starts_with('$') && key.trim_start_matches('$').starts_with(&MARK[1..])
+}

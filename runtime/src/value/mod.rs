@@ -1,0 +1,96 @@
+//! Values as they are recorded: JSON from which each is read back exactly.
+//!
+//! Ordinary values look as serde_json writes them. What plain JSON would merge with something else, or cannot write, is
+//! marked by an object with one key that begins with `$graphweft:`:
+//!
+//! | value | as it is recorded |
+//! | --- | --- |
+//! | `Some(x)`, where `x` is written as `null`, or is marked as `some` itself | `{"$graphweft:some": x}` |
+//! | NaN and infinities | `{"$graphweft:float": "NaN"}`, `"inf"`, `"-inf"`; a NaN of other bits as `"NaN:7ff8000000000001"` |
+//! | integers beyond 64 bits | `{"$graphweft:integer": "170141183460469231731687303715884105727"}` |
+//! | maps with keys that are no text in JSON, or occur twice | `{"$graphweft:map": [[key, value], ..]}` |
+//!
+//! A key of the user's that begins with `$graphweft:`, or with more `$` before that, gets one more `$`.
+
+mod decode;
+mod encode;
+mod form;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+pub(crate) use encode::Unrecordable;
+pub use form::MaxSize;
+pub(crate) use form::is_marked;
+
+use form::MAX_DEPTH;
+
+/// A value as it is recorded.
+pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    encode::encode(value, max, true)
+}
+
+/// A value as plain JSON, for those who read it without its type.
+pub(crate) fn to_plain<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
+    encode::encode(value, max, false)
+}
+
+/// A value from its record.
+pub(crate) fn decode<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
+    serde_path_to_error::deserialize(decode::Decoder::new(json, true))
+}
+
+/// A value from plain JSON, as it comes from outside.
+pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
+    serde_path_to_error::deserialize(decode::Decoder::new(json, false))
+}
+
+/// Whether JSON from outside may be looked at by functions that call themselves for each level, and may be recorded.
+///
+/// # Errors
+/// What is wrong with it. It is dropped here, level by level.
+pub(crate) fn check_json(json: Json, max: MaxSize) -> Result<Json, Unrecordable> {
+    let (mut level, mut next): (Vec<&Json>, Vec<&Json>) = (vec![&json], Vec::new());
+    let mut size = 0_usize;
+    for _ in 0..=MAX_DEPTH {
+        for value in level.drain(..) {
+            size += match value {
+                Json::Null | Json::Bool(_) => 5,
+                Json::Number(_) => 8,
+                Json::String(text) => text.len() + 3,
+                Json::Array(_) => 2,
+                Json::Object(map) => map.keys().map(|key| key.len() + 3).sum::<usize>() + 2,
+            };
+            match value {
+                Json::Array(items) => next.extend(items),
+                Json::Object(map) => next.extend(map.values()),
+                _ => {}
+            }
+        }
+        if next.is_empty() {
+            if size > max.0 {
+                return Err(Unrecordable::of_size(size, max));
+            }
+            return Ok(json);
+        }
+        std::mem::swap(&mut level, &mut next);
+    }
+    drop((level, next));
+    take_apart(json);
+    Err(Unrecordable::too_deep())
+}
+
+/// Drops JSON of any depth.
+fn take_apart(json: Json) {
+    let mut left = vec![json];
+    while let Some(json) = left.pop() {
+        match json {
+            Json::Array(items) => left.extend(items),
+            Json::Object(map) => left.extend(map.into_iter().map(|(_, value)| value)),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Values over a restart, and those that cannot be recorded.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use graphweft::prelude::*;
+use graphweft::state::MergeMap;
+use graphweft::store::SqliteStore;
+use graphweft::{AnswerError, ChildError, Json, StartError, json};
+use graphweft_tests::{Journal, failure, life};
+use tokio::sync::Notify;
+
+use super::cannot_continue::soon;
+
+/// What plain JSON merges with something else, or cannot write, and a float that is easily read as its neighbour.
+#[value]
+#[derive(Debug)]
+struct Odd {
+    floats: Vec<f64>,
+    narrow: Vec<f32>,
+    nested: Vec<Option<Option<u32>>>,
+    units: Vec<Option<()>>,
+    whole: (u128, i128, u64, i64),
+    cells: BTreeMap<(u8, Option<char>), Option<Option<String>>>,
+    json: Option<Json>,
+    choices: Vec<Choice>,
+}
+
+#[value]
+#[derive(Debug)]
+enum Choice {
+    Nothing,
+    One(Option<()>),
+    Both { left: f64, right: Option<Option<bool>> },
+}
+
+impl Odd {
+    fn new() -> Odd {
+        Odd {
+            floats: vec![950.098_145_061_411_3, f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 5e-324],
+            narrow: vec![0.1, f32::NAN, f32::NEG_INFINITY, 1e-45],
+            nested: vec![None, Some(None), Some(Some(1))],
+            units: vec![None, Some(())],
+            whole: (u128::MAX, i128::MIN, u64::MAX, i64::MIN),
+            cells: BTreeMap::from([((1, None), Some(None)), ((2, Some('x')), None)]),
+            json: Some(Json::Null),
+            choices: vec![
+                Choice::Nothing,
+                Choice::One(Some(())),
+                Choice::One(None),
+                Choice::Both { left: f64::NAN, right: Some(None) },
+            ],
+        }
+    }
+
+    /// All of its bits.
+    fn shown(&self) -> String {
+        let bits: Vec<u64> = self.floats.iter().map(|float| float.to_bits()).collect();
+        let narrow: Vec<u32> = self.narrow.iter().map(|float| float.to_bits()).collect();
+        format!("{self:?} {bits:x?} {narrow:x?}")
+    }
+}
+
+const KEPT: StateKey<Odd> = StateKey::new("kept");
+
+#[node]
+async fn keep(odd: Odd, ctx: &Context) -> Odd {
+    ctx.state().set(KEPT, odd.clone());
+    odd
+}
+
+#[node]
+async fn echo(odd: Odd) -> Odd {
+    odd
+}
+
+#[node]
+async fn refuse(odd: Odd) -> Result<u32, Odd> {
+    Err(odd)
+}
+
+/// Notes everything that it sees, and waits.
+#[node]
+async fn look(odd: Odd, ctx: &Context, #[state] kept: Odd, #[resource] journal: &Journal) -> (Odd, bool) {
+    let child = ctx.call::<echo>(odd.clone()).key("child").await.map_err(|error| error.to_string());
+    let step = ctx.step("step", async || Ok::<_, Never>(odd.clone())).await.map_err(|error| error.to_string());
+    let error = match ctx.call::<refuse>(odd.clone()).await {
+        Err(ChildError::Error(odd)) => odd.shown(),
+        other => format!("{other:?}"),
+    };
+    let shown = |odd: Result<Odd, String>| odd.map_or_else(|error| error, |odd| odd.shown());
+    journal.note(&[odd.shown(), kept.shown(), shown(child), shown(step), error].join("\n"));
+    let answer = ctx.ask::<bool>("on", "Go on?").await;
+    (odd, answer)
+}
+
+#[node]
+async fn show((odd, _): (Odd, bool)) -> Odd {
+    odd
+}
+
+workflow! { odd(Odd) -> Odd { START => keep => look => show; } }
+
+#[test]
+fn values_are_the_same_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let journal = Journal::default();
+    let engine = async || {
+        let builder = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).resource(journal.clone());
+        builder.register::<odd>().build().unwrap()
+    };
+    life(async {
+        let run = engine().await.start::<odd>(Odd::new()).id("x").await.unwrap();
+        assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    });
+    let output = life(async {
+        let engine = engine().await;
+        soon(engine.recover()).await.unwrap();
+        let run = engine.start::<odd>(Odd::new()).id("x").await.expect("the same input");
+        run.answer("on", true).await.unwrap();
+        soon(run.result()).await.unwrap()
+    });
+    assert_eq!(output.shown(), Odd::new().shown());
+    let noted = journal.lines();
+    assert_eq!(noted.len(), 2, "it has run twice");
+    assert_eq!(noted[0], [Odd::new().shown().as_str(); 5].join("\n"));
+    assert_eq!(noted[1], noted[0]);
+    let read = life(async {
+        let run = engine().await.start::<odd>(Odd::new()).id("x").await.unwrap();
+        soon(run.result()).await.unwrap()
+    });
+    assert_eq!(read.shown(), Odd::new().shown());
+}
+
+const CELLS: StateKey<BTreeMap<(u8, u8), u32>, MergeMap> = StateKey::new("cells");
+
+#[node]
+async fn merge(n: u32, ctx: &Context) -> u32 {
+    ctx.state().merge(CELLS, BTreeMap::from([((1, 2), n)]));
+    n
+}
+
+workflow! { merging(u32) -> u32 { START => merge; } }
+
+/// It is recorded as an object with one key, and the entries of another would replace it.
+#[tokio::test]
+async fn a_map_without_text_for_keys_is_not_merged() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<merging>(1).await.unwrap();
+    let failure = failure(run.result().await);
+    assert!(failure.to_string().contains("its reducer merges a map whose keys are text"), "{failure}");
+}
+
+fn nested(levels: usize) -> Json {
+    (0..levels).fold(Json::Null, |inner, _| Json::Array(vec![inner]))
+}
+
+#[node]
+async fn deep(levels: usize) -> Json {
+    nested(levels)
+}
+
+#[node]
+async fn asks(json: Json, ctx: &Context) -> Json {
+    let answer = ctx.ask::<Json>("what", "What?").await;
+    json!([json.is_null(), answer.is_null()])
+}
+
+workflow! { deeply(usize) -> Json { START => deep => END; } }
+workflow! { asking(Json) -> Json { START => asks; } }
+
+#[tokio::test]
+async fn a_value_that_is_too_deep_is_refused_at_every_door() {
+    let engine = Engine::builder().register::<asking>().register::<deeply>().build().unwrap();
+    let run = engine.start::<deeply>(100).await.unwrap();
+    assert_eq!(run.result().await, Ok(nested(100)));
+    let failed = failure(engine.start::<deeply>(101).await.unwrap().result().await);
+    assert!(failed.to_string().contains("nested more than 100 levels deep"), "{failed}");
+
+    for levels in [101, 100_000] {
+        let error = engine.start_json("asking", nested(levels)).await.unwrap_err();
+        assert!(matches!(&error, StartError::InvalidInput { .. }), "{error}");
+        assert!(error.to_string().contains("nested more than 100 levels deep"), "{error}");
+    }
+    let error = engine.start::<asking>(nested(101)).await.unwrap_err();
+    assert!(matches!(&error, StartError::NotRecordable { .. }), "{error}");
+
+    let run = engine.start_json("asking", nested(100)).await.unwrap();
+    assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    for levels in [101, 100_000] {
+        let error = run.answer("what", nested(levels)).await.unwrap_err();
+        assert!(matches!(&error, AnswerError::Invalid { .. }), "{error}");
+        assert!(error.to_string().contains("nested more than 100 levels deep"), "{error}");
+    }
+    run.answer("what", nested(100)).await.unwrap();
+    assert_eq!(soon(run.result()).await, Ok(json!([false, false])));
+}
+
+#[tokio::test]
+async fn a_value_that_is_too_large_is_refused_at_every_door() {
+    let engine = Engine::builder().register::<asking>().max_value_size(10_000).build().unwrap();
+    let large = Json::String("x".repeat(10_000));
+    let error = engine.start_json("asking", large.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("it takes 10003 bytes, and a value may take 10000"), "{error}");
+    let error = engine.start::<asking>(large.clone()).await.unwrap_err();
+    assert!(error.to_string().contains("more than 10000 bytes"), "{error}");
+    let run = engine.start::<asking>(Json::Null).await.unwrap();
+    assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    let error = run.answer("what", large).await.unwrap_err();
+    assert!(error.to_string().contains("it takes 10003 bytes, and a value may take 10000"), "{error}");
+
+    #[node]
+    async fn long(n: usize) -> Vec<String> {
+        vec!["short".to_owned(), "x".repeat(n)]
+    }
+    let engine = Engine::builder().max_value_size(10_000).build().unwrap();
+    let long = workflow! { START => long };
+    let failed = failure(engine.start_flow(&long, 9_999).await.unwrap().result().await);
+    assert!(failed.to_string().contains("at `[1]`: it takes more than 10000 bytes"), "{failed}");
+}
+
+#[tokio::test]
+async fn an_id_has_at_most_1024_bytes() {
+    let engine = Engine::builder().register::<asking>().build().unwrap();
+    engine.start::<asking>(Json::Null).id("x".repeat(1024)).await.unwrap();
+    for length in [0, 1025, 10_000_000] {
+        let error = engine.start::<asking>(Json::Null).id("x".repeat(length)).await.unwrap_err();
+        assert_eq!(error, StartError::InvalidId { length });
+        let error = engine.fork("x".repeat(1024)).id("x".repeat(length)).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("the id of a run may have 1 to 1024 bytes, and this one has {length}"));
+    }
+}
+
+/// Calls itself until there is nothing left.
+#[node]
+async fn down(left: u32, ctx: &Context, #[resource] go: &Arc<Notify>) -> Result<u32, String> {
+    match left.checked_sub(1) {
+        None => {
+            // It is woken through all levels.
+            go.notified().await;
+            Ok(0)
+        }
+        Some(left) => match ctx.call::<down>(left).await {
+            Ok(below) => Ok(below + 1),
+            Err(ChildError::Error(error)) => Err(error),
+            Err(fault) => Err(fault.to_string()),
+        },
+    }
+}
+
+workflow! { descent(u32) -> u32 { START => down; } }
+
+#[node]
+async fn next(n: u64) -> u64 {
+    n + 1
+}
+
+workflow! {
+    endless(u64) -> u64 { START => next => again; let again = endless(); }
+}
+
+/// In a thread with as little stack as tokio gives its own, and in a build without optimisation.
+#[test]
+fn what_calls_itself_for_ever_fails() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let on_a_thread = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
+        life(async {
+            for file in [false, true] {
+                let go = Arc::new(Notify::new());
+                let builder = Engine::builder().resource(Arc::clone(&go));
+                let builder = match file {
+                    true => builder.store(SqliteStore::open(&path).await.unwrap()),
+                    false => builder,
+                };
+                let engine = builder.build().unwrap();
+                go.notify_one();
+                let run = engine.start::<descent>(99).await.unwrap();
+                assert_eq!(soon(run.result()).await, Ok(99));
+                let failed = failure(soon(engine.start::<descent>(u32::MAX).await.unwrap().result()).await);
+                assert!(failed.to_string().contains("is nested 101 levels deep, and 100 are allowed"), "{failed}");
+                let failed = failure(soon(engine.start::<endless>(0).await.unwrap().result()).await);
+                assert!(failed.to_string().contains("is nested 101 levels deep, and 100 are allowed"), "{failed}");
+            }
+            let go = Arc::new(Notify::new());
+            go.notify_one();
+            let engine = Engine::builder().resource(go).max_nesting(1000).build().unwrap();
+            let run = engine.start::<descent>(999).await.unwrap();
+            assert_eq!(soon(run.result()).await, Ok(999));
+            assert!(endless(0).await.is_err());
+        });
+    });
+    on_a_thread.unwrap().join().unwrap();
+}
