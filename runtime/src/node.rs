@@ -19,11 +19,11 @@ use crate::value::{self, MaxSize, Unrecordable};
 /// # What is recorded
 /// JSON, as serde_json writes it, from which the value is read back exactly: floats bit for bit. What JSON cannot tell
 /// apart or cannot write is marked by an object with a key that begins with `$graphweft:`, so `Some(None)`, `Some(())`,
-/// NaN and infinities, integers of 128 bits and maps with keys of any kind come back as they were. Whoever reads the
+/// NaN and infinities, integers of 128 bits and maps with keys of any kind come back as they were. A reader of the
 /// records without the type sees these marks. Inputs of [`Engine::start_json`](crate::Engine::start_json), answers and
 /// the payloads of questions are plain JSON without marks.
 ///
-/// Attributes of serde can take away what nobody can bring back, in any format: a field with `skip`, one with
+/// Attributes of serde can lose parts of a value, in any format: a field with `skip`, one with
 /// `skip_serializing_if` whose default is another value, variants of an `untagged` enum that look alike. Such a value is
 /// one thing in the process that made it, and another after a restart:
 ///

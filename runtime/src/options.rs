@@ -10,7 +10,7 @@ pub struct NodeOptions {
     pub retry: RetryPolicy,
     /// How long one attempt may take. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Inside `[..]`: how many items may be in this node at once. `None`: all of them.
+    /// Inside `[..]`: how many items may be in this node at once. `None`: all of them. No effect elsewhere.
     pub max_parallel: Option<u32>,
     /// The attempt is recorded before it starts, and an interrupted one is reported, never repeated.
     pub at_most_once: bool,
@@ -27,6 +27,10 @@ impl Default for NodeOptions {
 /// The delay before attempt `n + 1`, after attempt `n` (counted from 1) has failed, is
 /// `min(initial_delay * backoff_factor^(n - 1), max_delay) * (1 + r)` with `r` drawn evenly from `0..jitter`.
 /// Fields, defaults and formula are those of Google ADK's `RetryConfig`.
+///
+/// Any error is retried, unless the node says otherwise (`retry(when = ..)`), and so is any
+/// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted` and `NothingCollected`: `when` is asked
+/// about the node's own errors only.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -36,9 +40,9 @@ pub struct RetryPolicy {
     pub initial_delay: Duration,
     /// The longest delay, before jitter.
     pub max_delay: Duration,
-    /// The factor between a delay and the next.
+    /// The factor between a delay and the next; one below 1, or that is not finite, counts as 1.
     pub backoff_factor: f64,
-    /// 0: none; 1: a delay may grow to twice its length.
+    /// 0: none; 1: a delay may grow to twice its length. One below 0, or that is not finite, counts as 0.
     pub jitter: f64,
 }
 
@@ -61,9 +65,9 @@ impl RetryPolicy {
         RetryPolicy { max_attempts, ..RetryPolicy::default() }
     }
 
-    /// Sets the delay before the second attempt.
+    /// Sets the delay before the second attempt, and the longest delay where that was shorter.
     pub fn initial_delay(self, initial_delay: Duration) -> Self {
-        RetryPolicy { initial_delay, ..self }
+        RetryPolicy { initial_delay, max_delay: self.max_delay.max(initial_delay), ..self }
     }
 
     /// Sets the longest delay, before jitter.
@@ -83,9 +87,11 @@ impl RetryPolicy {
 
     /// The delay after `attempt` (from 1) has failed; `random` is in `0.0..1.0`.
     pub fn delay_after(&self, attempt: u32, random: f64) -> Duration {
-        let grown = self.initial_delay.as_secs_f64() * self.backoff_factor.powi(attempt.saturating_sub(1) as i32);
+        let at_least = |least: f64, number: f64| if number.is_finite() { number.max(least) } else { least };
+        let (factor, jitter) = (at_least(1.0, self.backoff_factor), at_least(0.0, self.jitter));
+        let grown = self.initial_delay.as_secs_f64() * factor.powi(attempt.saturating_sub(1).min(1 << 20) as i32);
         let capped = grown.min(self.max_delay.as_secs_f64());
-        Duration::try_from_secs_f64(capped * (1.0 + random * self.jitter)).unwrap_or(self.max_delay)
+        Duration::try_from_secs_f64(capped * (1.0 + random * jitter)).unwrap_or(self.max_delay)
     }
 }
 

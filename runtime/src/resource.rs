@@ -28,6 +28,13 @@ pub struct MissingResource {
     pub nodes: Vec<String>,
 }
 
+impl MissingResource {
+    /// One that a single node needs.
+    pub(crate) fn of(need: &ResourceNeed, node: &str) -> Self {
+        MissingResource { type_name: need.type_name, nodes: vec![node.to_owned()] }
+    }
+}
+
 fn described(missing: &[MissingResource]) -> String {
     let each = missing.iter().map(|resource| {
         let nodes: Vec<String> = resource.nodes.iter().map(|node| format!("`{node}`")).collect();

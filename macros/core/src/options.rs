@@ -21,8 +21,8 @@ pub struct NodeOptions {
     pub retry: Option<RetryOptions>,
     /// `timeout = "10s"`, for each attempt.
     pub timeout: Option<Duration>,
-    /// `max_parallel = 4`, at least 1.
-    pub max_parallel: Option<u32>,
+    /// `max_parallel = 4`, at least 1, and where it was written.
+    pub max_parallel: Option<(u32, Span)>,
     /// `at_most_once`
     pub at_most_once: Option<Span>,
     /// `blocking`
@@ -42,7 +42,7 @@ pub struct RetryOptions {
     pub initial_delay: Option<Duration>,
     /// `max_delay = "60s"`
     pub max_delay: Option<Duration>,
-    /// `backoff_factor = 2.0`, finite and greater than zero.
+    /// `backoff_factor = 2.0`, finite and at least 1.
     pub backoff_factor: Option<f64>,
     /// `jitter = 0.5`, finite and not negative.
     pub jitter: Option<f64>,

@@ -1,23 +1,49 @@
 //! How a child fails.
 
+use std::error::Error;
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
 /// The error of a child or a step: after its last attempt, or because it was not run at all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChildError<E> {
     /// Its own error, of the last attempt.
-    #[error("{0}")]
     Error(E),
     /// Any other error: a time limit, a panic, an interrupted `at_most_once` attempt ([`Fault::Interrupted`]); or the
     /// reason why it was not run ([`Fault::Context`]): an identity used twice, an input other than the recorded one, an
     /// unreadable record.
-    #[error(transparent)]
-    Fault(#[from] Fault),
+    Fault(Fault),
+}
+
+impl<E> From<Fault> for ChildError<E> {
+    fn from(fault: Fault) -> Self {
+        ChildError::Fault(fault)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for ChildError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChildError::Error(error) => error.fmt(f),
+            ChildError::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+/// It stands for the error inside: its text is that error's, and so is its source.
+impl<E: Error> Error for ChildError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            ChildError::Error(error) => error.source(),
+            ChildError::Fault(fault) => fault.source(),
+        }
+    }
 }
 
 impl<E> ChildError<E> {

@@ -1,7 +1,7 @@
 //! Building an engine.
 
 use std::any::{Any, TypeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -15,9 +15,11 @@ use super::inner::Engine;
 use super::inner::Inner;
 use super::runs::Runs;
 use crate::clock::Clock;
+use crate::compile::check_resources;
 use crate::context::Context;
 use crate::node::Node;
 use crate::replacement::Replacement;
+use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
@@ -37,9 +39,19 @@ use crate::workflow::Workflow;
 pub struct EngineBuilder {
     env: Env,
     workflows: BTreeMap<String, Arc<Definition>>,
+    called: Vec<CalledNode>,
+    mocks: Vec<(TypeId, &'static str)>,
     store: Option<Arc<dyn Store>>,
     max_resident_finished: usize,
     error: Option<BuildError>,
+}
+
+/// A node that others call.
+struct CalledNode {
+    type_id: TypeId,
+    name: &'static str,
+    resources: Vec<ResourceNeed>,
+    inside: Option<&'static Arc<Definition>>,
 }
 
 impl Default for EngineBuilder {
@@ -47,6 +59,8 @@ impl Default for EngineBuilder {
         EngineBuilder {
             env: Env::default(),
             workflows: BTreeMap::new(),
+            called: Vec::new(),
+            mocks: Vec::new(),
             store: None,
             max_resident_finished: 1000,
             error: None,
@@ -191,6 +205,19 @@ impl EngineBuilder {
         self
     }
 
+    /// Registers a node, or a workflow, that other nodes call with [`Context::call`]: what a body calls is not known before
+    /// it does. [`build`](Self::build) then reports the resources that it needs and that are missing, and it can be
+    /// [mocked](Self::mock). Without this, a missing resource is an error of the call.
+    pub fn register_node<N: Node>(mut self) -> Self {
+        self.called.push(CalledNode {
+            type_id: TypeId::of::<N>(),
+            name: std::any::type_name::<N>(),
+            resources: N::resources(),
+            inside: N::nested().map(|inside| inside()),
+        });
+        self
+    }
+
     /// The same for a workflow that is a value.
     #[cfg(test)]
     pub(crate) fn knows(mut self, definition: &Arc<Definition>) -> Self {
@@ -199,7 +226,8 @@ impl EngineBuilder {
     }
 
     /// Replaces a node by a closure in every workflow that this engine runs: for tests. The node's options (retries,
-    /// time limit) still apply. A nested workflow can be mocked too.
+    /// time limit) still apply. A nested workflow can be mocked too. If the engine has registered workflows, the node must
+    /// stand in one of them, or be a [registered node](Self::register_node).
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -214,6 +242,7 @@ impl EngineBuilder {
     /// ```
     pub fn mock<N: Node>(mut self, body: impl MockWith<N>) -> Self {
         self.env.replacements.insert(TypeId::of::<N>(), Box::new(body.into_replacement()));
+        self.mocks.push((TypeId::of::<N>(), std::any::type_name::<N>()));
         self
     }
 
@@ -222,12 +251,15 @@ impl EngineBuilder {
     /// # Errors
     /// [`BuildError`], the first problem of the configuration.
     pub fn build(self) -> Result<Engine, BuildError> {
-        let EngineBuilder { env, workflows, store, max_resident_finished, error } = self;
+        let EngineBuilder { env, workflows, called, mocks, store, max_resident_finished, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
+        let env = Arc::new(env);
+        check_called(&env, &called)?;
+        check_mocks(&mocks, &workflows, &called)?;
         Ok(Engine(Arc::new(Inner {
-            env: Arc::new(env),
+            env,
             workflows,
             started: Default::default(),
             store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished))),
@@ -239,6 +271,43 @@ impl EngineBuilder {
             halted: Mutex::default(),
         })))
     }
+}
+
+/// Whether there is all that called nodes need.
+fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError> {
+    for node in called.iter().filter(|node| env.replacement(node.type_id).is_none()) {
+        match node.inside {
+            Some(inside) => check_resources(env, inside)?,
+            None => {
+                let missing = node.resources.iter().filter(|need| env.resource(need.type_id).is_none());
+                let missing: Vec<_> = missing.map(|need| MissingResource::of(need, node.name)).collect();
+                if !missing.is_empty() {
+                    return Err(MissingResources(missing).into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether every mock stands for something, where it is known what there is.
+fn check_mocks(
+    mocks: &[(TypeId, &'static str)],
+    workflows: &BTreeMap<String, Arc<Definition>>,
+    called: &[CalledNode],
+) -> Result<(), BuildError> {
+    let mut known: HashSet<TypeId> = called.iter().map(|node| node.type_id).collect();
+    let mut found: Vec<&Arc<Definition>> =
+        workflows.values().chain(called.iter().filter_map(|node| node.inside)).collect();
+    let mut seen = HashSet::new();
+    while let Some(definition) = found.pop() {
+        if seen.insert(Arc::as_ptr(definition)) {
+            known.extend(definition.entries.iter().map(|entry| entry.type_id));
+            found.extend(definition.entries.iter().filter_map(|entry| Some(entry.scope.as_ref()?.definition())));
+        }
+    }
+    let unused = mocks.iter().find(|(type_id, _)| !known.is_empty() && !known.contains(type_id));
+    unused.map_or(Ok(()), |(_, node)| Err(BuildError::UnusedMock { node }))
 }
 
 impl std::fmt::Debug for EngineBuilder {

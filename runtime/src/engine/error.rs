@@ -22,6 +22,19 @@ pub enum BuildError {
         /// The type.
         type_name: &'static str,
     },
+    /// Nodes that [`EngineBuilder::register_node`](crate::EngineBuilder::register_node) names need resources that there are
+    /// not.
+    #[error(transparent)]
+    MissingResources(#[from] MissingResources),
+    /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) names a node that stands in no registered workflow.
+    #[error(
+        "`mock::<{node}>` replaces nothing: no registered workflow has this node; if another node calls it, add \
+         `.register_node::<{node}>()`"
+    )]
+    UnusedMock {
+        /// The type of the node.
+        node: &'static str,
+    },
     /// [`EngineBuilder::max_concurrency`](crate::EngineBuilder::max_concurrency) was called with 0.
     #[error("`max_concurrency(0)` would let no node run; leave it out for no limit")]
     ZeroConcurrency,

@@ -430,7 +430,7 @@ fn several_questions_of_a_run_that_is_not_loaded_are_answered_one_after_another(
     });
 }
 
-#[node(timeout = "1m", retry(max_attempts = 2, initial_delay = "1h"))]
+#[node(timeout = "1m", retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h"))]
 async fn asks_for_a_minute(ctx: &Context) -> bool {
     if ctx.attempt() == 1 { ctx.ask::<bool>("soon", "Now?").await } else { true }
 }

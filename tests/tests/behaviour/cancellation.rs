@@ -164,7 +164,7 @@ async fn a_node_that_cleans_up_for_too_long_is_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn the_delay_before_an_attempt_is_cut_short() {
-    #[node(retry(max_attempts = 2, initial_delay = "1h"))]
+    #[node(retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h"))]
     async fn fails(_n: u32, #[resource] begun: &Arc<Begun>) -> Result<u32, String> {
         begun.0.add_permits(1);
         Err("later".to_owned())

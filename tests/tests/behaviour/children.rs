@@ -759,3 +759,33 @@ async fn a_run_never_waits_for_a_question_while_a_child_is_at_work() {
         assert_eq!(run.result().await.unwrap(), 570);
     }
 }
+
+#[value]
+#[derive(Debug, thiserror::Error)]
+#[error("outer")]
+struct Outer {
+    source: Inner,
+}
+
+#[value]
+#[derive(Debug, thiserror::Error)]
+#[error("inner")]
+struct Inner;
+
+#[tokio::test]
+async fn the_sources_of_a_childs_error_are_kept() {
+    #[node]
+    async fn refuses(_n: u32) -> Result<u32, Outer> {
+        Err(Outer { source: Inner })
+    }
+    #[node]
+    async fn asks_it(n: u32, ctx: &Context) -> Result<u32, ChildError<Outer>> {
+        let given = ctx.call::<refuses>(n).await;
+        let source = given.as_ref().err().and_then(std::error::Error::source).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("inner"));
+        given
+    }
+    let flow = workflow! { START => asks_it };
+    let Err(graphweft::RunError::Failed(failure)) = flow.run(1).await else { panic!("it fails") };
+    assert_eq!(failure.cause.chain, ["outer", "inner"]);
+}

@@ -266,7 +266,7 @@ async fn a_nested_workflow_runs_under_a_concurrency_of_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_waits_for_its_next_attempt_takes_no_place() {
-    #[node(retry(max_attempts = 2, initial_delay = "1h", jitter = 0.0))]
+    #[node(retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h", jitter = 0.0))]
     async fn flaky(n: u32, ctx: &Context, #[resource] journal: &Journal) -> Result<u32, String> {
         journal.note(format!("flaky {}", ctx.attempt()));
         if ctx.attempt() == 1 { Err("once".to_owned()) } else { Ok(n) }

@@ -1,6 +1,7 @@
 //! A node replaced by a closure, as in a user's own tests.
 
 use graphweft::prelude::*;
+use graphweft::{BuildError, ChildError};
 use graphweft_tests::{Journal, failure};
 
 #[node(retry(max_attempts = 3, initial_delay = "0s"))]
@@ -144,4 +145,56 @@ async fn the_parameters_of_a_replacing_closure_have_the_types_of_the_node() {
         .unwrap();
     let run = with_attempt.start::<shouting>("Hey".to_owned()).await.unwrap();
     assert_eq!(run.result().await.unwrap(), "hey 1");
+}
+
+#[node]
+async fn priced(n: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note("priced");
+    n
+}
+
+workflow! {
+    pricing(u32) -> u32 { START => priced; }
+}
+
+#[node]
+async fn calls(n: u32, ctx: &Context) -> Result<u32, ChildError<Never>> {
+    ctx.call::<priced>(n).await
+}
+
+workflow! {
+    calling(u32) -> u32 { START => calls; }
+}
+
+workflow! {
+    around(u32) -> u32 { START => calling; }
+}
+
+#[test]
+fn a_mock_of_a_node_that_stands_nowhere_is_an_error() {
+    let build =
+        |builder: graphweft::EngineBuilder| builder.mock::<priced>(|n, _| async move { Ok(n) }).build().map(drop);
+    let Err(BuildError::UnusedMock { node }) = build(Engine::builder().register::<around>()) else { panic!("unused") };
+    assert!(node.ends_with("priced"), "{node}");
+    assert_eq!(build(Engine::builder().register::<around>().register_node::<priced>()), Ok(()));
+    assert_eq!(build(Engine::builder().register::<around>().register_node::<pricing>()), Ok(()), "inside of it");
+    assert_eq!(build(Engine::builder().register::<pricing>()), Ok(()));
+    assert_eq!(build(Engine::builder()), Ok(()), "nothing is known of what will be started");
+}
+
+#[tokio::test]
+async fn what_a_called_node_lacks_is_known_before_it_is_called() {
+    for builder in [Engine::builder().register_node::<priced>(), Engine::builder().register_node::<pricing>()] {
+        let Err(error) = builder.build() else { panic!("it lacks the journal") };
+        assert!(matches!(error, BuildError::MissingResources(_)), "{error}");
+        assert!(error.to_string().contains("Journal"), "{error}");
+    }
+    let engine = Engine::builder().register_node::<priced>().resource(Journal::default()).build().unwrap();
+    assert_eq!(engine.start::<around>(1).await.unwrap().result().await, Ok(1));
+    // One that is replaced needs nothing.
+    Engine::builder().register_node::<priced>().mock::<priced>(|n, _| async move { Ok(n) }).build().unwrap();
+    // Without that, the call says so.
+    let engine = Engine::builder().build().unwrap();
+    let failure = failure(engine.start::<around>(1).await.unwrap().result().await);
+    assert!(failure.to_string().contains("Journal"), "{failure}");
 }

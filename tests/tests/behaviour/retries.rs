@@ -159,6 +159,38 @@ fn the_formula_is_that_of_adk() {
 }
 
 #[test]
+fn delays_do_not_shrink_whatever_the_factor() {
+    let policy = RetryPolicy::default().jitter(f64::NAN);
+    for factor in [0.5, 0.0, -2.0, f64::NAN, f64::INFINITY] {
+        let policy = policy.clone().backoff_factor(factor).initial_delay(Duration::from_secs(3));
+        assert_eq!(
+            [1, 2, u32::MAX].map(|attempt| policy.delay_after(attempt, 1.0)),
+            [Duration::from_secs(3); 3],
+            "{factor}"
+        );
+    }
+    assert_eq!(policy.delay_after(u32::MAX, 1.0), Duration::from_secs(60));
+}
+
+#[test]
+fn the_first_delay_is_not_cut_by_a_longest_delay_that_nobody_wrote() {
+    let hour = Duration::from_secs(3600);
+    assert_eq!(RetryPolicy::default().initial_delay(hour).delay_after(1, 0.0), hour);
+    assert_eq!(RetryPolicy::default().initial_delay(hour).max_delay(hour / 2).delay_after(1, 0.0), hour / 2);
+}
+
+#[tokio::test]
+async fn when_is_not_asked_about_faults() {
+    #[node(retry(max_attempts = 3, initial_delay = "0s", when = |_| false))]
+    async fn panics(_n: u32) -> Result<u32, Failed> {
+        panic!("now")
+    }
+    let flow = workflow! { START => panics };
+    let Err(graphweft::RunError::Failed(failure)) = flow.run(1).await else { panic!("it fails") };
+    assert_eq!(failure.attempts, 3);
+}
+
+#[test]
 fn jitter_comes_after_the_cap() {
     assert_eq!(RetryPolicy::default().delay_after(10, 0.5), Duration::from_secs(90));
 }

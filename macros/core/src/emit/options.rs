@@ -23,7 +23,7 @@ pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> 
     }
     let retry = option(options.retry.as_ref().map(|retry| retry_policy(retry, krate)));
     let timeout = option(options.timeout.map(duration));
-    let max_parallel = option(options.max_parallel.map(|most| quote!(#most)));
+    let max_parallel = option(options.max_parallel.map(|(most, _)| quote!(#most)));
     let at_most_once = options.at_most_once.is_some();
     Some(quote!(#krate::__::node_options(#retry, #timeout, #max_parallel, #at_most_once)))
 }
@@ -33,7 +33,7 @@ pub fn override_options(options: &NodeOptions, own: &TokenStream) -> TokenStream
     let krate = parse_quote!(__gw);
     let retry = option(options.retry.as_ref().map(|retry| retry_in(retry, &krate)));
     let timeout = option(options.timeout.map(duration));
-    let max_parallel = option(options.max_parallel.map(|most| quote!(#most)));
+    let max_parallel = option(options.max_parallel.map(|(most, _)| quote!(#most)));
     let at_most_once = options.at_most_once.is_some();
     quote!(__gw::override_options(#own, #retry, #timeout, #max_parallel, #at_most_once))
 }

@@ -1,5 +1,7 @@
 //! `#[node(timeout = "10s", retry(max_attempts = 3))]`: option by option, so that a broken one costs only itself.
 
+use std::time::Duration;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Expr, Token, token};
@@ -175,7 +177,9 @@ impl Reader {
                     )
                 });
             }
-            "max_parallel" => options.max_parallel = self.count(option, "4"),
+            "max_parallel" => {
+                options.max_parallel = self.count(option, "4").map(|most| (most, option.name.span()));
+            }
             "at_most_once" => options.at_most_once = self.flag(option),
             "blocking" => options.blocking = self.flag(option),
             "collect" => options.collect = self.flag(option),
@@ -195,10 +199,13 @@ impl Reader {
                 return None;
             }
         };
-        let mut max_delay_word = None;
+        let (mut initial_delay_word, mut max_delay_word) = (None, None);
         self.each(args, "retry", &OF_RETRY, |reader, option| match option.text.as_str() {
             "max_attempts" => retry.max_attempts = reader.count(option, "3"),
-            "initial_delay" => retry.initial_delay = reader.duration(option, "200ms"),
+            "initial_delay" => {
+                initial_delay_word = Some(option.name.span());
+                retry.initial_delay = reader.duration(option, "200ms");
+            }
             "max_delay" => {
                 max_delay_word = Some(option.name.span());
                 retry.max_delay = reader.duration(option, "60s").filter(|delay| {
@@ -210,7 +217,7 @@ impl Reader {
                 });
             }
             "backoff_factor" => {
-                retry.backoff_factor = reader.factor(option, "2.0", "greater than zero", |factor| factor > 0.0);
+                retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
             }
             "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
             _ => retry.when = reader.predicate(option),
@@ -222,9 +229,19 @@ impl Reader {
                 .error(word, "`max_delay` is shorter than `initial_delay`")
                 .help("the delays begin at `initial_delay` and grow up to `max_delay`");
         }
+        if let (Some(word), Some(initial), None) = (initial_delay_word, retry.initial_delay, max_delay_word)
+            && initial > DEFAULT_MAX_DELAY
+        {
+            self.diagnostics
+                .error(word, "`initial_delay` is longer than `max_delay`, which is 60 s where it is left out")
+                .help("write `max_delay = \"..\"` too");
+        }
         Some(retry)
     }
 }
+
+/// As `RetryPolicy::default()` has it.
+const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(60);
 
 fn listed(known: &[&str]) -> String {
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
