@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
@@ -58,10 +59,7 @@ use crate::value::{self, MaxSize};
 /// A clone can be moved into a task that the node spawns. What the task requests belongs to the node, under the same rules.
 /// When the node has ended, a step of such a task returns a [`Fault`], and every other request of it is pending for ever.
 /// A run is not unloaded while there is a clone of the context of one of its nodes.
-pub struct Context(
-    pub(crate) Arc<Attempt>,
-    #[expect(dead_code, reason = "counted while it lives")] Option<ClonedContext>,
-);
+pub struct Context(pub(crate) Arc<Attempt>, Option<ClonedContext>);
 
 impl Clone for Context {
     fn clone(&self) -> Self {
@@ -105,20 +103,33 @@ impl Context {
     /// period ([`EngineBuilder::cancel_grace_period`](crate::EngineBuilder::cancel_grace_period), one second by
     /// default) to clean up and return; its return value is dropped. Any other node is dropped at its `.await` at once,
     /// and so is one whose time limit has passed. Cancel safe.
+    ///
+    /// In a clone that has outlived the attempt, it resolves when that ends.
     pub async fn cancelled(&self) {
-        self.0.cancelled().await;
+        match &self.1 {
+            Some(clone) => {
+                let (cancelled, ended) = (pin!(self.0.cancelled()), pin!(clone.ended()));
+                futures::future::select(cancelled, ended).await;
+            }
+            None => self.0.cancelled().await,
+        }
     }
 
     /// Whether this attempt is cancelled. A node that calls this is given the grace period, as with
     /// [`cancelled`](Self::cancelled).
     pub fn is_cancelled(&self) -> bool {
-        self.0.token().is_cancelled()
+        self.0.token().is_cancelled() || self.has_ended()
+    }
+
+    /// Whether the attempt is over, and this a clone that has outlived it. It can do nothing any more.
+    fn has_ended(&self) -> bool {
+        self.1.as_ref().is_some_and(ClonedContext::has_ended)
     }
 
     /// Sends progress to the current subscribers of the run's events. It is not recorded, and costs next to nothing
     /// without subscribers. Data that cannot be written as JSON is skipped, with a warning in the log.
     pub fn progress(&self, data: impl Serialize) {
-        if !self.0.run.is_watched() {
+        if !self.0.run.is_watched() || self.has_ended() {
             return;
         }
         match value::to_plain(&data, self.0.run.env.max_value_size) {
@@ -127,9 +138,12 @@ impl Context {
         }
     }
 
-    /// Records a message as an event of the run.
+    /// Records a message as an event of the run. One of a clone that has outlived the attempt is skipped, with a warning in
+    /// the log.
     pub fn message(&self, text: impl Into<String>) {
-        if self.0.run.records() {
+        if self.has_ended() {
+            tracing::warn!(path = %self.0.place, "a message of a node that had ended was skipped");
+        } else if self.0.run.records() {
             self.0.run.record(|| self.path(), || EventKind::Message { text: text.into() });
             self.0.run.pulse.say();
         }

@@ -41,6 +41,9 @@ pub enum Fault {
     /// The process stopped during an attempt that may run at most once.
     #[error("interrupted: the process stopped during an `at_most_once` attempt")]
     Interrupted,
+    /// An attempt of a child or a step that may run at most once was dropped by its caller before it ended.
+    #[error("dropped before the end of an `at_most_once` attempt, which may have had its effect")]
+    Dropped,
     /// A collecting node has had its last arrival and returned no output.
     #[error("produced no output after {}", all_arrivals(*arrivals))]
     NothingCollected {
@@ -67,6 +70,14 @@ pub enum Fault {
         /// What failed, where, and what to do.
         message: String,
     },
+}
+
+impl Fault {
+    /// Whether it says that an `at_most_once` attempt was cut short: nobody knows whether it had its effect, and it is not
+    /// repeated.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        matches!(self, Fault::Interrupted | Fault::Dropped)
+    }
 }
 
 /// An error and its sources, outermost first: the recorded form of any error.
@@ -120,8 +131,8 @@ impl Failure {
         Failure { path: path.into(), attempts: 1, cause }
     }
 
-    /// Whether an `at_most_once` attempt was interrupted.
-    pub(crate) fn is_interrupted(&self) -> bool {
-        self.cause.fault == Some(Fault::Interrupted)
+    /// Whether an `at_most_once` attempt was cut short.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cause.fault.as_ref().is_some_and(Fault::is_cut_short)
     }
 }

@@ -29,7 +29,7 @@ impl Default for NodeOptions {
 /// Fields, defaults and formula are those of Google ADK's `RetryConfig`.
 ///
 /// Any error is retried, unless the node says otherwise (`retry(when = ..)`), and so is any
-/// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted` and `NothingCollected`: `when` is asked
+/// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted`, `Dropped` and `NothingCollected`: `when` is asked
 /// about the node's own errors only.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

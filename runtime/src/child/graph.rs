@@ -80,10 +80,10 @@ fn failed<N: Node>(node: &N, failure: Failure, max: MaxSize) -> Attempted<N::Out
 where
     N::Error: Payload,
 {
-    let is_interrupted = failure.is_interrupted();
+    let is_cut_short = failure.is_cut_short();
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
-            let may_be_retried = !is_interrupted && node.retry_when(&error);
+            let may_be_retried = !is_cut_short && node.retry_when(&error);
             Attempted::error(error, |error, _| N::explain(error), may_be_retried, max)
         }
         None => fault("the workflow failed with an error of another type"),

@@ -109,7 +109,7 @@ impl Context {
     ///
     /// Cancel safe: if the future is dropped, the child stops at its `.await` and is withdrawn, with all that it has
     /// recorded. Called again, it starts anew; one that may run [at most once](Child::at_most_once) is then a
-    /// [`Fault::Interrupted`](crate::Fault::Interrupted). `ctx.cancelled()` inside the child resolves when this node
+    /// [`Fault::Dropped`](crate::Fault::Dropped). `ctx.cancelled()` inside the child resolves when this node
     /// is cancelled, and gives this node the grace period too.
     pub fn call<N: Node + Default>(&self, input: N::Input) -> Child<'_, N>
     where
@@ -180,8 +180,9 @@ impl<N: Node> Child<'_, N> {
         self.with(|request| request.options.timeout = Some(limit))
     }
 
-    /// Records each attempt before it starts, and never repeats an interrupted one: that is a
-    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error or reached its time limit is
+    /// Records each attempt before it starts, and never repeats one that was cut short: that is a
+    /// [`Fault::Interrupted`](crate::Fault::Interrupted) if its process stopped, and a
+    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or reached its time limit is
     /// still retried if the policy says so. An interrupted workflow resumes: its own nodes have the option or not.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)

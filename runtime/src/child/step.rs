@@ -120,8 +120,9 @@ impl<T, E> Step<'_, T, E> {
         self.with(|request| request.options.timeout = Some(limit))
     }
 
-    /// Records each attempt before it starts, and never repeats an interrupted one: that is a
-    /// [`Fault::Interrupted`](crate::Fault::Interrupted). An attempt that ended with an error or reached its time limit
+    /// Records each attempt before it starts, and never repeats one that was cut short: that is a
+    /// [`Fault::Interrupted`](crate::Fault::Interrupted) if its process stopped, and a
+    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or reached its time limit
     /// is still retried if the policy says so.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)

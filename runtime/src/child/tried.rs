@@ -287,7 +287,8 @@ impl Asked {
         let mut moving = Moving::of(&self.parent.run);
         let goes_on = item.under_way && item.is_before && item.inside && work.is_graph();
         if item.under_way && self.options.at_most_once && !goes_on {
-            let fault = Fault::Interrupted;
+            let was_dropped = !item.is_before || item.withdrawals > 0;
+            let fault = if was_dropped { Fault::Dropped } else { Fault::Interrupted };
             self.fail(item.attempt, Cause::from(fault.clone()), None);
             return (Err(fault.into()), true);
         }

@@ -153,5 +153,5 @@ impl<V> Event<V> {
 
 /// Whether another attempt may follow a fault.
 pub(crate) fn is_retryable(fault: &Fault) -> bool {
-    !matches!(fault, Fault::NothingCollected { .. } | Fault::Interrupted)
+    !matches!(fault, Fault::NothingCollected { .. }) && !fault.is_cut_short()
 }

@@ -202,7 +202,7 @@ impl Driver {
             },
             Conclusion::Failed(failure) => {
                 // What was cut short in there may not be repeated, and all of it would be.
-                let retryable = !failure.is_interrupted();
+                let retryable = !failure.is_cut_short();
                 self.fails_with(task, &place, failure.cause.clone(), retryable, &Routable::Failure(&failure));
             }
             Conclusion::TimedOut(after) => self.fails(task, &place, Fault::Timeout { after }, false),

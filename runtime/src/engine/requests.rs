@@ -59,9 +59,9 @@ fn retry_failed(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
     voids.extend(requests.iter().filter(|stored| is_attempt(stored)).map(|stored| stored.seq));
 }
 
-/// What was interrupted and may run at most once stays so.
+/// What was cut short and may run at most once stays so.
 fn may_be_retried(fault: Option<&Fault>) -> bool {
-    fault != Some(&Fault::Interrupted)
+    !fault.is_some_and(Fault::is_cut_short)
 }
 
 /// A child workflow that had failed for good, or was about to, starts anew, with all that is in it: its graph is not known

@@ -14,6 +14,23 @@ impl ClonedContext {
         requests.clones.fetch_add(1, Ordering::AcqRel);
         ClonedContext(requests)
     }
+
+    /// Whether the attempt has ended, or is about to be dropped.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.inner().is_over
+    }
+
+    /// Resolves when the attempt has ended.
+    pub(crate) async fn ended(&self) {
+        let ended = {
+            let mut inner = self.0.inner();
+            if inner.is_over {
+                return;
+            }
+            inner.ended.get_or_insert_default().clone()
+        };
+        ended.cancelled().await;
+    }
 }
 
 impl Drop for ClonedContext {

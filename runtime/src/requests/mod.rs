@@ -31,6 +31,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use foldhash::HashMap;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use body_waker::BodyWaker;
 use body_waker::OwnWaker;
@@ -86,6 +87,8 @@ struct Inner {
     is_over: bool,
     /// Whether it is about to be dropped, and may be in the middle of a poll: what it asks for is pending.
     is_silent: bool,
+    /// Tells clones of the context that it has ended, where they wait for that.
+    ended: Option<CancellationToken>,
     /// Whether what is left from an earlier run of the body is withdrawn.
     has_withdrawn_left: bool,
     /// Of what this run of the body has held: how many withdrawals are on record that it has not come to yet.
@@ -242,11 +245,12 @@ impl Requests {
     /// The body is about to be dropped, and may be in the middle of a poll on another thread. It records nothing more, and
     /// whatever it asks for is pending.
     pub(crate) fn silence(&self) {
-        let tasks = {
+        let (tasks, ended) = {
             let mut inner = self.inner();
             (inner.is_silent, inner.is_over) = (!inner.is_over, true);
-            std::mem::take(&mut inner.tasks)
+            (std::mem::take(&mut inner.tasks), inner.ended.take())
         };
+        ended.inspect(CancellationToken::cancel);
         tasks.iter().for_each(RequestTask::abort);
     }
 
@@ -257,7 +261,7 @@ impl Requests {
     /// The body has ended, or is dropped now: what it drops from here on is not withdrawn.
     pub(crate) fn over(&self) {
         self.waker.over();
-        let (tasks, wakers) = {
+        let (tasks, wakers, ended) = {
             let mut inner = self.inner();
             (inner.is_silent, inner.is_over) = (false, true);
             inner.own = None;
@@ -266,8 +270,9 @@ impl Requests {
             let recording = std::mem::take(&mut inner.recording).into_iter().filter_map(|(_, waker)| waker);
             let wakers: Vec<Waker> =
                 recording.chain(inner.held.values_mut().filter_map(|held| held.waker.take())).collect();
-            (std::mem::take(&mut inner.tasks), wakers)
+            (std::mem::take(&mut inner.tasks), wakers, inner.ended.take())
         };
+        ended.inspect(CancellationToken::cancel);
         tasks.iter().for_each(RequestTask::abort);
         // Tasks that the node has spawned.
         wakers.into_iter().for_each(Waker::wake);

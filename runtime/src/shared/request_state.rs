@@ -191,7 +191,7 @@ impl RequestState {
                 item.attempt = *attempt;
                 item.failures += 1;
                 // What was cut short stays so, whoever asks for it again.
-                item.under_way = cause.fault == Some(Fault::Interrupted);
+                item.under_way = cause.fault.as_ref().is_some_and(Fault::is_cut_short);
                 match then {
                     AfterFailure::RetryAt { time } => item.retry_at = Some(*time),
                     AfterFailure::Routed { .. } | AfterFailure::Fails => {

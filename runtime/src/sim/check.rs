@@ -104,7 +104,7 @@ impl Happened {
                 }
                 EventKind::NodeFailed { then: AfterFailure::Routed { label, .. }, cause, .. } => {
                     happened.completed.insert(path.clone(), Some(label.clone()));
-                    if cause.fault == Some(Fault::Interrupted) && !sites.is_scope(path) {
+                    if cause.fault.as_ref().is_some_and(Fault::is_cut_short) && !sites.is_scope(path) {
                         happened.interrupted.insert(path.clone());
                     }
                     if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) {
@@ -116,7 +116,7 @@ impl Happened {
                 }
                 // What fails with it fails for the same reason.
                 EventKind::NodeFailed { cause, .. }
-                    if cause.fault == Some(Fault::Interrupted) && !sites.is_scope(path) =>
+                    if cause.fault.as_ref().is_some_and(Fault::is_cut_short) && !sites.is_scope(path) =>
                 {
                     happened.interrupted.insert(path.clone());
                 }

@@ -99,7 +99,10 @@ fn timed_out(run: &Ended) -> u64 {
 /// Whether a record tells of a failure that only happens at some moments, or of a retry: what has not failed before that
 /// does not fail any more.
 fn is_up_to_time(line: &str) -> bool {
-    line.contains("Interrupted") || line.contains("StateConflict") || line.contains("run_retried")
+    line.contains("Interrupted")
+        || line.contains("Dropped")
+        || line.contains("StateConflict")
+        || line.contains("run_retried")
 }
 
 /// A run that was disturbed gives what it gives undisturbed. Where something was cut short that may not be repeated,

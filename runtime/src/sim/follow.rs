@@ -446,7 +446,7 @@ impl Follower {
 fn lets_go(kind: &EventKind) -> bool {
     match kind {
         EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => true,
-        EventKind::NodeFailed { cause, .. } => cause.fault == Some(Fault::Interrupted),
+        EventKind::NodeFailed { cause, .. } => cause.fault.as_ref().is_some_and(Fault::is_cut_short),
         _ => false,
     }
 }

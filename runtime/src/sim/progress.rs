@@ -100,7 +100,7 @@ impl Progress {
                     AfterFailure::Fails => return self.goes_to(At::Failed),
                 };
                 require(*attempt < special.max_attempts(), "is to be tried more often than it may")?;
-                let cut_short = cause.fault == Some(Fault::Interrupted);
+                let cut_short = cause.fault.as_ref().is_some_and(Fault::is_cut_short);
                 require(!cut_short, "is to be tried again, and was cut short")?;
                 self.goes_to(At::Delayed(until))
             }

@@ -789,3 +789,28 @@ async fn the_sources_of_a_childs_error_are_kept() {
     let Err(graphweft::RunError::Failed(failure)) = flow.run(1).await else { panic!("it fails") };
     assert_eq!(failure.cause.chain, ["outer", "inner"]);
 }
+
+#[tokio::test]
+async fn a_child_that_was_dropped_was_not_interrupted() {
+    #[node]
+    async fn begins(n: u32, #[resource] began: &Arc<Notify>) -> u32 {
+        began.notify_one();
+        std::future::pending::<()>().await;
+        n
+    }
+    #[node]
+    async fn drops(n: u32, ctx: &Context, #[resource] began: &Arc<Notify>) -> String {
+        {
+            let mut child = std::pin::pin!(ctx.call::<begins>(n).at_most_once());
+            tokio::select! {
+                _ = &mut child => {}
+                () = began.notified() => {}
+            }
+        }
+        format!("{:?}", ctx.call::<begins>(n).at_most_once().await)
+    }
+    let engine = Engine::builder().resource(Arc::new(Notify::new())).build().unwrap();
+    let flow = workflow! { START => drops };
+    let result = engine.start_flow(&flow, 1).await.unwrap().result().await;
+    assert_eq!(result.unwrap(), "Err(Fault(Dropped))");
+}

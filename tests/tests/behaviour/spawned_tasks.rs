@@ -1,7 +1,7 @@
 //! Tasks that a node spawns, with a context of their own: what they ask for at any moment, on any thread.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphweft::prelude::*;
@@ -348,4 +348,43 @@ fn a_node_of_a_child_that_is_dropped_in_the_middle_of_a_poll_asks_for_nothing_mo
         let run = engine.get_run("run").await.unwrap().unwrap();
         assert_eq!(soon(run.result()).await.unwrap(), 7);
     });
+}
+
+/// A clone of the context that outlives its node.
+#[tokio::test]
+async fn a_task_that_outlives_its_node_hears_of_that_and_says_nothing_more() {
+    static SENT: Mutex<Option<tokio::sync::oneshot::Sender<bool>>> = Mutex::new(None);
+    #[node]
+    async fn spawns(n: u32, ctx: &Context) -> u32 {
+        let (ctx, listens) = (ctx.clone(), Arc::new(Notify::new()));
+        let says = Arc::clone(&listens);
+        tokio::spawn(async move {
+            let before = ctx.is_cancelled();
+            says.notify_one();
+            ctx.cancelled().await;
+            ctx.message("too late");
+            ctx.state().set(StateKey::<u32>::new("late"), 1);
+            let sent = SENT.lock().unwrap().take().unwrap();
+            sent.send(!before && ctx.is_cancelled()).unwrap();
+        });
+        listens.notified().await;
+        n
+    }
+    #[node]
+    async fn waits(n: u32, #[resource] go: &Arc<Notify>) -> u32 {
+        go.notified().await;
+        n
+    }
+    workflow! { outlived(u32) -> u32 { START => spawns => waits; } }
+    let go = Arc::new(Notify::new());
+    let (send, heard) = tokio::sync::oneshot::channel();
+    *SENT.lock().unwrap() = Some(send);
+    let engine = Engine::builder().resource(Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<outlived>(1).await.unwrap();
+    let heard = soon(heard).await.unwrap();
+    assert!(heard);
+    go.notify_one();
+    assert_eq!(run.result().await, Ok(1));
+    let history = engine.history(run.id()).await.unwrap().unwrap();
+    assert!(!history.iter().any(|event| matches!(event.kind, graphweft::EventKind::Message { .. })), "{history:?}");
 }
