@@ -144,6 +144,7 @@ impl<T> Split<false> for T {
 ///
 /// # Panics
 /// At compile time, with `refusal`, where it returns another thing.
+#[track_caller]
 pub const fn is_option(optional: bool, refusal: &str) -> bool {
     if !optional {
         panic!("{}", refusal);
@@ -165,6 +166,7 @@ impl<T> Holds<true> for Option<T> {
 ///
 /// # Panics
 /// At compile time, with `refusal`, where a route map names labels of a value that has none.
+#[track_caller]
 pub const fn has_labels(is_second: bool, is_first: bool, refusal: &str) -> bool {
     if !(is_first || is_second) {
         panic!("{}", refusal);
@@ -295,6 +297,7 @@ where
 ///
 /// # Panics
 /// At compile time, with `refusal`, where the node cannot fail.
+#[track_caller]
 pub const fn can_fail(occurs: bool, refusal: &str) -> bool {
     if !occurs {
         panic!("{}", refusal);
