@@ -88,9 +88,9 @@ pub enum EventKind {
         /// For a node with a graph inside: its items.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         inside: Option<Entered>,
-        /// For a child: the hash of its input.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        input: Option<String>,
+        /// For a child: its input.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        input: Option<Value>,
     },
     /// The next item of a `[..]` with `max_parallel` has started.
     ItemStarted {

@@ -98,9 +98,10 @@ impl Context {
     /// Numbers of attempts and delays between them survive. If an enclosing workflow is retried, everything inside it
     /// restarts; recorded results are not reused.
     ///
-    /// Calling a recorded child with a different input is an error that shows both hashes, never a stale result. Inputs
+    /// Calling a recorded child with a different input is an error that shows both, never a stale result. Inputs
     /// are compared as JSON, so an input that is written in a different order each time, such as a `HashSet`, is always
-    /// different.
+    /// different. A field that was added to the type of the input since, with a default or as an `Option`, makes no
+    /// difference if it has the value that it is read with.
     ///
     /// A run without an engine (`research(topics).await`) keeps the same results for later attempts, in memory.
     ///

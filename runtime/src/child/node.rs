@@ -7,12 +7,11 @@ use futures::FutureExt;
 use super::error::ChildError;
 use super::graph::GraphWork;
 use super::kept::Kept;
-use super::tried::{Asked, Attempted, Begun, Moves, Start, Work, fails};
+use super::tried::{Asked, Attempted, Begun, Input, Moves, Start, Work, fails};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::fingerprint::{canonical, fnv1a};
 use crate::node::{Node, Payload};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
@@ -53,8 +52,8 @@ where
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref());
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
-        let hash = hash_of(&path, &input, context.0.run.env.max_value_size)?;
-        let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(hash), options };
+        let recorded = recorded(&path, &input, context.0.run.env.max_value_size)?;
+        let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(recorded), options };
         let inside = N::nested().filter(|_| Replacement::<N>::of(context).is_none());
         match inside {
             Some(inside) => {
@@ -83,12 +82,11 @@ fn without(message: String) -> Fault {
     Fault::Context { message }
 }
 
-/// What tells an input from another.
-fn hash_of<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<String, Fault> {
+fn recorded<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<Input, Fault> {
     let json = input
         .__to_json(max)
         .map_err(|error| Fault::Context { message: format!("the input of `{path}` cannot be recorded: {error}") })?;
-    Ok(format!("{:016x}", fnv1a(canonical(&json).as_bytes())))
+    Ok(Input { json, rewrite: |json| T::__from_json(json).ok()?.__to_json(MaxSize::NONE).ok() })
 }
 
 struct NodeWork<N: Node> {

@@ -20,7 +20,7 @@ use crate::requests::Held;
 use crate::shared::{Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
-use crate::value::MaxSize;
+use crate::value::{self, MaxSize};
 
 /// What is tried: a child or a step.
 pub(super) trait Work: Send {
@@ -134,12 +134,18 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
     }
 }
 
+/// The input of a child.
+pub(super) struct Input {
+    pub(super) json: Json,
+    /// One that was recorded, as the type of today writes it.
+    pub(super) rewrite: fn(&Json) -> Option<Json>,
+}
+
 /// What a node asks its context for.
 pub(super) struct Asked {
     pub(super) parent: Arc<Attempt>,
     pub(super) path: String,
-    /// The hash of the input.
-    pub(super) input: Option<String>,
+    pub(super) input: Option<Input>,
     pub(super) options: NodeOptions,
 }
 
@@ -160,12 +166,15 @@ impl Asked {
 
     /// An error where the record is of something else.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
-        match (&item.input, &self.input) {
-            (Some(recorded), Some(wanted)) if recorded != wanted => Err(self.fault(format!(
-                "was recorded with a different input (hash {recorded}, now {wanted}); give each input its own `.key(..)`"
-            ))),
-            _ => Ok(()),
+        let (Some(recorded), Some(Input { json, rewrite })) = (&item.input, &self.input) else { return Ok(()) };
+        // A field may have been added to the type since.
+        if recorded == json || (value::keeps(recorded, json) && rewrite(recorded).as_ref() == Some(json)) {
+            return Ok(());
         }
+        let (recorded, json) = (shortened(recorded), shortened(json));
+        Err(self.fault(format!(
+            "was recorded with a different input ({recorded}, now {json}); give each input its own `.key(..)`"
+        )))
     }
 
     /// The recorded result, if there is one.
@@ -359,7 +368,8 @@ impl Asked {
     /// Records that an attempt begins: with the next commit, or before it does where it may not be made twice.
     async fn start(&self, attempt: u32, is_graph: bool) {
         let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
-        self.push(EventKind::NodeStarted { attempt, inside, input: self.input.clone() });
+        let input = self.input.as_ref().map(|input| input.json.clone());
+        self.push(EventKind::NodeStarted { attempt, inside, input });
         if self.options.at_most_once {
             self.parent.requests().recorded().await;
         } else if self.parent.run.is_watched() {
@@ -385,6 +395,16 @@ impl Asked {
         tracing::debug!(path = self.path, attempt, %cause, "failed");
         self.push(EventKind::NodeFailed { attempt, cause, then: AfterFailure::Fails, error });
     }
+}
+
+/// JSON for a message.
+fn shortened(json: &Json) -> String {
+    let mut text = json.to_string();
+    if let Some((at, _)) = text.char_indices().nth(200) {
+        text.truncate(at);
+        text.push_str("..");
+    }
+    text
 }
 
 /// Evenly from `0.0..1.0`.

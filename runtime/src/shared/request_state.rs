@@ -38,8 +38,8 @@ pub(crate) struct Item {
     pub(crate) failures: u32,
     /// Whether it is a graph that was entered.
     pub(crate) inside: bool,
-    /// The hash of its input.
-    pub(crate) input: Option<String>,
+    /// Its input.
+    pub(crate) input: Option<Value>,
     /// What it gave, and what it wrote to the run's state.
     pub(crate) output: Option<(Value, Vec<StateWrite>)>,
     /// How it failed for good, and the error as a value.
@@ -148,7 +148,7 @@ impl RequestState {
         records
     }
 
-    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<String>) -> &mut Item {
+    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<Value>) -> &mut Item {
         // A graph that is entered begins from its start, and so does a node in the place of one.
         if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
             self.forget_below(path);

@@ -48,6 +48,19 @@ pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, serde_pa
     serde_path_to_error::deserialize(decode::Decoder::new(json, false))
 }
 
+/// Whether all that is in a recorded value is in another too, which may have more fields.
+pub(crate) fn keeps(recorded: &Json, now: &Json) -> bool {
+    match (recorded, now) {
+        (Json::Object(recorded), Json::Object(now)) => {
+            recorded.iter().all(|(key, value)| now.get(key).is_some_and(|now| keeps(value, now)))
+        }
+        (Json::Array(recorded), Json::Array(now)) => {
+            recorded.len() == now.len() && recorded.iter().zip(now).all(|(recorded, now)| keeps(recorded, now))
+        }
+        _ => recorded == now,
+    }
+}
+
 /// Whether JSON from outside may be looked at by functions that call themselves for each level, and may be recorded.
 ///
 /// # Errors

@@ -157,8 +157,8 @@ enum Short {
         attempt: u32,
         #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
         inside: Option<Entered>,
-        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
-        input: Option<String>,
+        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        input: Option<Value>,
     },
     #[serde(rename = "c")]
     NodeCompleted {

@@ -54,7 +54,7 @@ fn kinds() -> Vec<EventKind> {
                 bounded: true,
                 limit: Some(Limit { after: Duration::from_nanos(7), until }),
             }),
-            input: Some(text()),
+            input: Some(Value::Null),
         },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None },
         EventKind::NodeCompleted { label: Some(text()), output: Some(json!(1)), state: writes() },
