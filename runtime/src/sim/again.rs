@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use graphweft_graph::{Graph, NodeIx};
 use graphweft_judge::judge::{Verdict, judge};
 
+use super::behaviour::TURNS;
 use super::oracle::kept;
 use super::play::Life;
 use super::scenario::Again;
@@ -14,9 +15,6 @@ use crate::engine::{Engine, Retry, RetryError, effective};
 use crate::event::{AfterFailure, EventKind};
 use crate::run_error::RunError;
 use crate::store::{StoreError, Stored};
-
-/// More turns than a loop of a scenario has.
-const TURNS: u64 = 12;
 
 impl Life<'_> {
     /// A retry that runs the nodes again that the scenario says. Those inside a child workflow are refused, and left out.

@@ -17,6 +17,9 @@ const LABELS: [&str; 10] = ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8"
 /// The turn of a loop from which on it goes to its end.
 const FREE_TURNS: u64 = 3;
 
+/// More turns than a loop of a scenario has: what fails late does so by time, and goes round a few times more.
+pub(super) const TURNS: u64 = 12;
+
 /// FNV-1a (Fowler, Noll and Vo).
 pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -203,9 +206,14 @@ impl Routing {
 /// Whether the loops around a path have gone round as they like for long enough. Then nothing fails any more, and each
 /// node takes the way to an end.
 fn is_late(path: &str) -> bool {
+    latest_turn(path) >= FREE_TURNS
+}
+
+/// The highest of the turns of the loops around a path.
+pub(super) fn latest_turn(path: &str) -> u64 {
     let turns = path.split('/').flat_map(|name| name.split('#').skip(1));
     let turns = turns.filter_map(|turns| turns.split(['[', '/']).next());
-    turns.flat_map(|turns| turns.split('.')).any(|turn| turn.parse().is_ok_and(|turn: u64| turn >= FREE_TURNS))
+    turns.flat_map(|turns| turns.split('.')).filter_map(|turn| turn.parse().ok()).max().unwrap_or(1)
 }
 
 /// How many attempts at a path fail.

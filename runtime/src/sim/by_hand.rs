@@ -115,3 +115,14 @@ fn a_child_workflow_that_has_failed_stays_so_in_the_fork_of_a_run_whose_node_has
     assert!(is_completed(&played));
     assert_eq!(played.runs[0].outcome, played.runs[1].outcome);
 }
+
+/// One item in each turn is too late to replace the key, and the error of that leads to the next turn.
+#[test]
+fn a_run_that_goes_round_a_loop_for_ever_is_broken() {
+    let scenario = r#"{"chance": 8192, "flow": {"graph": "n2.0 => END; (n2.1) => n2; (START) => n2",
+        "nodes": {"n2": {"err": 1, "inside": {"Each": {"graph": "START => x; x => END", "nodes": {"x": {"sets": true}}}}}}}}"#;
+
+    let broken = judged(&serde_json::from_str(scenario).expect("a scenario")).expect_err("it never ends");
+
+    assert!(broken.contains("`w/n2#12` is in a loop that goes round for ever"), "{broken}");
+}

@@ -265,7 +265,12 @@ impl Disk {
 
     /// Takes note of what the run's journal has got.
     pub(super) fn refresh(&self) {
-        self.state().tracks.refresh(&*self.0.store);
+        let mut state = self.state();
+        state.tracks.refresh(&*self.0.store);
+        // A run in which something is broken may never end.
+        if state.tracks.broken.is_some() {
+            self.0.died.notify_one();
+        }
     }
 
     /// What the records come to.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::again::look_at_voids;
 use super::asked::Asked;
+use super::behaviour::{TURNS, latest_turn};
 use super::folds::Folds;
 use super::ledger::millis;
 use super::progress::Progress;
@@ -101,6 +102,9 @@ impl Follower {
     pub(super) fn follow(&mut self, stored: &Stored) -> Result<(), String> {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
+        if latest_turn(path) >= TURNS {
+            return Err(says("is in a loop that goes round for ever".to_owned()));
+        }
         if let EventKind::RunRetried { .. } = kind {
             let is_fork = self.forked.contains(&stored.seq);
             look_at_voids(&self.sites, &self.events, kind, is_fork).map_err(says)?;
