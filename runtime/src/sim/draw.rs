@@ -35,8 +35,8 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         forks: Vec::new(),
     };
     if random.in_percent(20) {
-        replacing(&mut random, &mut drawn.flow);
-        drawn.jobs.iter_mut().for_each(|job| replacing(&mut random, job));
+        replacing(&mut random, &mut drawn.flow, false);
+        drawn.jobs.iter_mut().for_each(|job| replacing(&mut random, job, false));
     }
     drawn
 }
@@ -194,10 +194,14 @@ pub(super) fn limited(seed: u64) -> Scenario {
     drawn
 }
 
+fn has_loops(flow: &Flow) -> bool {
+    flow.prove().is_some_and(|proven| !proven.plan.loops.is_empty())
+}
+
 /// Limits the time of graphs. Not in loops where the run goes on from that, there or further out: it might go round for
 /// ever.
 fn limit(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
-    let loops = flow.prove().is_some_and(|proven| !proven.plan.loops.is_empty());
+    let loops = has_loops(flow);
     for special in flow.nodes.values_mut() {
         let Some(inside) = &mut special.inside else { continue };
         let may_go_round = may_go_round || (loops && special.err.is_some());
@@ -214,14 +218,17 @@ fn collects(ways: &[Way]) -> bool {
     ways.iter().any(|way| matches!(way, Way::Any(_)))
 }
 
-/// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster.
-fn replacing(random: &mut Random, flow: &mut Flow) {
+/// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster. Not in loops
+/// where the run goes on from that, there or further out: another may be faster in every turn.
+fn replacing(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
+    let loops = has_loops(flow);
     for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
         let special = flow.nodes.entry(node.id.clone()).or_default();
         let collects = collects(&node.ways);
+        let may_go_round = may_go_round || (loops && special.err.is_some());
         if let Some(inside) = &mut special.inside {
-            replacing(random, inside.flow_mut());
-        } else if !collects && random.in_percent(40) {
+            replacing(random, inside.flow_mut(), may_go_round);
+        } else if !collects && random.in_percent(40) && !may_go_round {
             special.sets = true;
             if special.attempts == 0 && special.fails == 0 && random.in_percent(80) {
                 special.attempts = 4;
@@ -425,5 +432,19 @@ fn doing(random: &mut Random) -> Doing {
         7 => Doing::Remind { millis: 1 + random.below(40) as u64 },
         8 => Doing::Spawn { tasks: 1 + random.below(3) as u64, asks: random.in_percent(60) },
         _ => Doing::Say,
+    }
+}
+
+#[test]
+fn no_node_replaces_a_key_where_the_failure_of_that_leads_round_a_loop() {
+    let each = |inside: &str| Inside::Each(Flow { graph: inside.to_owned(), ..Flow::default() });
+    let inside = Some(Box::new(each("START => x; x => END")));
+    let special = Special { err: Some(1), inside, ..Special::default() };
+    let graph = "n2.0 => END; (n2.1) => n2; (START) => n2".to_owned();
+    let drawn = Flow { graph, nodes: [("n2".to_owned(), special)].into() };
+    for seed in 0..20 {
+        let mut flow = drawn.clone();
+        replacing(&mut Random::new(seed), &mut flow, false);
+        assert_eq!(flow, drawn, "seed {seed}");
     }
 }
