@@ -170,7 +170,8 @@ enum End {
 
 impl Engine {
     /// The records that do not count any more when a run is retried: those that led to its end, and those of what is to run
-    /// again. Computed once, from the history alone, and recorded.
+    /// again. Computed once, from the history alone, and recorded. Only those before `until` are to be there: a fork copies
+    /// no others.
     ///
     /// # Errors
     /// Where the records do not fit the graph as it is now.
@@ -179,8 +180,8 @@ impl Engine {
         header: &RunHeader,
         definition: &Arc<Definition>,
         mut history: Vec<Stored>,
-        from_nodes: &[String],
-        rerun: &[String],
+        until: u64,
+        (from_nodes, rerun): (&[String], &[String]),
     ) -> Result<Vec<Range<u64>>, Halt> {
         let recorded = history.clone();
         self.adapt(header, definition, &mut history).await?;
@@ -188,7 +189,7 @@ impl Engine {
         let from_nodes: Vec<String> = from_nodes.iter().map(now).collect();
         let rerun: Vec<String> = rerun.iter().map(now).collect();
         let executable = executable_in(&self.0.env, definition);
-        let voided = caught(|| voids_of(&executable, definition, effective(history), &from_nodes, &rerun));
+        let voided = caught(|| voids_of(&executable, definition, effective(history), until, &from_nodes, &rerun));
         let voided = voided.unwrap_or_else(|fault: Fault| Err(Halt::broken(&definition.name, &fault)))?;
         Ok(ranges(&voided))
     }
@@ -221,10 +222,11 @@ fn voids_of(
     executable: &Arc<Executable>,
     definition: &Arc<Definition>,
     history: Vec<Stored>,
+    until: u64,
     from_nodes: &[String],
     rerun: &[String],
 ) -> Result<BTreeSet<u64>, Halt> {
-    let past = Past::of(executable, definition, &history)?;
+    let past = Past::of(executable, definition, &history, until)?;
     let mut voids = past.led_to_the_end();
     let is_asked = !(from_nodes.is_empty() && rerun.is_empty());
     for path in from_nodes {
@@ -237,6 +239,7 @@ fn voids_of(
         // What is left of what stood behind them has nothing any more that leads to it.
         past.void_what_does_not_fit(executable, definition, &mut voids)?;
     }
+    voids.retain(|number| *number < until);
     Ok(voids)
 }
 
@@ -245,11 +248,18 @@ struct Past {
     first: Option<Stored>,
     facts: Vec<Fact>,
     nodes: BTreeMap<TaskId, Node>,
+    /// The records before this number are those that are to be continued.
+    until: u64,
 }
 
 impl Past {
-    fn of(executable: &Arc<Executable>, definition: &Arc<Definition>, history: &[Stored]) -> Result<Past, Halt> {
-        let mut past = Past { first: history.first().cloned(), facts: Vec::new(), nodes: BTreeMap::new() };
+    fn of(
+        executable: &Arc<Executable>,
+        definition: &Arc<Definition>,
+        history: &[Stored],
+        until: u64,
+    ) -> Result<Past, Halt> {
+        let mut past = Past { first: history.first().cloned(), facts: Vec::new(), nodes: BTreeMap::new(), until };
         let Some((first, rest)) = history.split_first() else { return Ok(past) };
         let mut replay = begin(executable, definition, first)?;
         for stored in rest {
@@ -350,7 +360,7 @@ impl Past {
         };
         voids.extend(own.into_iter().filter(is_attempt).map(|fact| fact.stored.seq));
         let requests: Vec<&Stored> = requests.into_iter().map(|fact| &fact.stored).collect();
-        retry_requests(&requests, voids);
+        retry_requests(&requests, self.until, voids);
     }
 
     /// A node is to run again, and all behind it: `anew`, as if it had never started; otherwise what it had asked for is

@@ -7,8 +7,9 @@ use crate::fault::Fault;
 use crate::shared::below;
 use crate::store::Stored;
 
-/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not.
-pub(super) fn retry_requests(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
+/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not. A child
+/// workflow is continued from its records before `until`: what came of it later has not happened.
+pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
     let mut graphs: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
     let mut others: Vec<&Stored> = Vec::new();
     for stored in requests.iter().copied() {
@@ -21,7 +22,8 @@ pub(super) fn retry_requests(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
     }
     retry_failed(&others, voids);
     for (path, records) in graphs {
-        retry_graph(path, &records, voids);
+        let records: Vec<&Stored> = records.into_iter().filter(|stored| stored.seq < until).collect();
+        retry_graph(path, &records, until, voids);
     }
 }
 
@@ -67,7 +69,7 @@ fn may_be_retried(fault: Option<&Fault>) -> bool {
 /// A child workflow that had failed for good, or was about to, starts anew, with all that is in it: its graph is not known
 /// here, and so neither is what of it led to its end. One that was under way continues from there, and its nodes continue
 /// in the attempts that were under way, for which what had failed of their requests is tried again too.
-fn retry_graph(path: &str, records: &[&Stored], voids: &mut BTreeSet<u64>) {
+fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
     let stopping = |at: &&Stored| at.record.path == path && at.record.kind == EventKind::RunCancelling;
     let stopped = records.iter().position(stopping).unwrap_or(records.len());
     let end = records.iter().rfind(|stored| stored.record.path == path && is_end(&stored.record.kind));
@@ -91,7 +93,7 @@ fn retry_graph(path: &str, records: &[&Stored], voids: &mut BTreeSet<u64>) {
     for (node, requests) in leaves(records) {
         let last = records.iter().rfind(|at| at.record.path == node && (is_start(at) || is_end(&at.record.kind)));
         if last.is_some_and(|last| is_start(last) || voids.contains(&last.seq)) {
-            retry_requests(&requests, voids);
+            retry_requests(&requests, until, voids);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Retrying a failed run, and forking a run at an event.
 
 use std::future::IntoFuture;
-use std::ops::Range;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -140,8 +139,9 @@ impl Engine {
     }
 
     /// A new run of the same workflow that starts with the events of an old one and continues from there.
-    /// [`Fork::before`] says how many of them; without it, all that came before the old run ended. The old run never
-    /// changes. [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
+    /// [`Fork::before`] says how many of them; without it, all that came before the old run ended. A child workflow that
+    /// had not failed by then continues. The old run never changes.
+    /// [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
     /// [`RunFilter::forked_from`](crate::RunFilter::forked_from) link the two.
     ///
     /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
@@ -225,7 +225,7 @@ impl Retry {
                 return Err(RetryError::InsideChildWorkflow { run, path: path.clone(), child });
             }
         }
-        let voids = engine.voids(&header, &definition, history.clone(), &from_nodes, &rerun).await;
+        let voids = engine.voids(&header, &definition, history.clone(), header.records, (&from_nodes, &rerun)).await;
         let voids = voids.map_err(RunError::from)?;
         let owner = engine.owner().await?;
         let retried =
@@ -272,27 +272,11 @@ impl Engine {
     }
 }
 
-/// What an old run came to after the records that a fork copies.
-enum OldEnd<'h> {
-    /// A retry voided what had led to it, and nothing else.
-    Voided(&'h [Range<u64>]),
-    /// It follows from these records.
-    After(&'h [Stored]),
-}
-
-/// The end is the one before the first retry that the fork does not copy: what that retry voided counts again without it.
-fn end_of(history: &[Stored], at: u64) -> OldEnd<'_> {
-    let not_copied = |stored: &&Stored| stored.seq >= at;
-    for (stored, number) in history.iter().filter(not_copied).zip(at as usize..) {
-        match &stored.record.kind {
-            EventKind::RunRetried { voids, from_nodes, rerun } if from_nodes.is_empty() && rerun.is_empty() => {
-                return OldEnd::Voided(voids);
-            }
-            EventKind::RunRetried { .. } => return OldEnd::After(&history[..number]),
-            _ => {}
-        }
-    }
-    OldEnd::After(history)
+/// The records up to the end that a fork is not to have: the one before the first retry that it does not copy. What that
+/// retry voided counts again without it.
+fn up_to_the_end(history: &[Stored], at: u64) -> &[Stored] {
+    let is_retry = |stored: &Stored| stored.seq >= at && matches!(stored.record.kind, EventKind::RunRetried { .. });
+    &history[..history.iter().position(is_retry).unwrap_or(history.len())]
 }
 
 /// The graph that a run had before a record; `None` if it never had another than at its end.
@@ -345,19 +329,18 @@ impl Fork {
         if engine.0.runs.is_closed() {
             return Err(RunError::ShutDown.into());
         }
-        // What the old run has ended with, or was about to, is what is to happen otherwise.
-        let voids = match end_of(&history, at) {
-            // Nothing is copied but the input, which every graph of this name can begin with.
-            _ if at == 1 => Vec::new(),
-            OldEnd::Voided(voids) => voids.to_vec(),
-            OldEnd::After(records) => {
-                engine.voids(&old, &definition, records.to_vec(), &[], &[]).await.map_err(RunError::from)?
-            }
-        };
-        let voids: Vec<Range<u64>> = voids.into_iter().filter(|void| void.start < at).collect();
-        let voids: Vec<Range<u64>> = voids.into_iter().map(|void| void.start..void.end.min(at)).collect();
         let now_under = engine.graph_of(&definition);
         let recorded_under = if at == 1 { now_under.0 } else { graph_before(&history, at).unwrap_or(old.graph) };
+        let header = RunHeader { graph: recorded_under, ..old.clone() };
+        // What the old run has ended with, or was about to, is what is to happen otherwise.
+        let voids = match up_to_the_end(&history, at) {
+            // Nothing is copied but the input, which every graph of this name can begin with.
+            _ if at == 1 => Vec::new(),
+            records => {
+                let voids = engine.voids(&header, &definition, records.to_vec(), at, (&[], &[])).await;
+                voids.map_err(RunError::from)?
+            }
+        };
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         // Also without any: time limits begin anew.
@@ -367,9 +350,8 @@ impl Fork {
         history.push(Stored { seq: at, time: now, record: forked });
         let records = history.iter().map(|stored| stored.record.clone()).collect();
         // All that can be refused is refused before the new run is there.
-        let forked = RunHeader { graph: recorded_under, ..old.clone() };
-        let past = engine.past(&forked, &definition, history).await.map_err(RunError::from)?;
-        engine.check_past(&forked, &definition, past.clone()).map_err(RunError::from)?;
+        let past = engine.past(&header, &definition, history).await.map_err(RunError::from)?;
+        engine.check_past(&header, &definition, past.clone()).map_err(RunError::from)?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.0.runs.reserve(&id) {
             Found::Free(reservation) => reservation,

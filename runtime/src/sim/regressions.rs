@@ -494,3 +494,22 @@ fn a_collecting_node_that_fails_does_so_with_its_first_arrival() {
             "graph":"n11 => END; START => n2; n2 => n3; (n8, n9) => n3; n4.1 => -; n3.0 => n4; n4.0 => n5; n6.0 => n5; n7.0 => n5; n5.0 => n6; n7.1 => n6; n5.1 => n7; n6.1 => n7; n4.2 => n7; n5.2 => n8; n6.2 => n8; n7.2 => n8; n3.0 => n9; n2 => n10; n3.1 | n10 => n11"}}"#,
     );
 }
+
+/// What its child workflow had done by then was voided, for a failure that came later.
+#[test]
+fn a_child_workflow_that_has_not_failed_where_its_run_is_forked_continues_in_the_fork() {
+    holds(
+        r#"{"flow":{"graph":"START => n2; n2 => END","nodes":{"n2":{"does":[{"Job":{"which":0}},{"Sleep":{"millis":300}}]}}},
+            "jobs":[{"graph":"START => j; j => k; k => END","nodes":{"k":{"fails":1}}}],"cancel_at":100,"forks":[{"before":4}]}"#,
+    );
+}
+
+/// The same by what the retry of the run had voided, which the fork does not copy.
+#[test]
+fn a_child_workflow_that_has_not_failed_where_a_retried_run_is_forked_continues_in_the_fork() {
+    holds(
+        r#"{"flow":{"graph":"START => n2; n2 => END","nodes":{"n2":{"does":[{"Job":{"which":0}},{"Sleep":{"millis":300}}]}}},
+            "jobs":[{"graph":"START => j; j => k; k => END","nodes":{"k":{"fails":1}}}],"cancel_at":100,"retries":true,
+            "forks":[{"before":4}]}"#,
+    );
+}

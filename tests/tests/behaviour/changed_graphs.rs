@@ -4,7 +4,7 @@ use std::future::pending;
 
 use graphweft::prelude::*;
 use graphweft::store::MemoryStore;
-use graphweft::{Engine, EventKind, ForkError, RunError, Workflow, json};
+use graphweft::{Engine, EventKind, ForkError, Retry, RunError, Workflow, json};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
@@ -244,6 +244,44 @@ fn a_fork_before_the_graph_of_a_run_changed_has_the_graph_of_then() {
         let fork = engine.fork("x").before(changed.seq).await.unwrap();
         assert_eq!(fork.result().await, Ok(json!(23)));
     });
+}
+
+/// A run that was cancelled, and is retried under the graph of `renamed`, with or without naming a node.
+fn retried_under_another_graph(from_node: Option<&str>) -> MemoryStore {
+    let store = recorded();
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine =
+            Engine::builder().store(store.clone()).resource(Stop(tell)).register::<then::job>().build().unwrap();
+        let run = engine.recover().await.unwrap().resumed.pop().unwrap();
+        told.recv().await.unwrap();
+        run.cancel().await.unwrap();
+        run.outcome().await.unwrap();
+    });
+    runtime().block_on(async {
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let engine = Engine::builder().store(store.clone()).resource(Stop(tell)).register::<renamed::job>();
+        let engine = engine.build().unwrap();
+        let retry = engine.retry("x");
+        let retry = from_node.into_iter().fold(retry, Retry::from_node);
+        retry.await.unwrap();
+        told.recv().await.unwrap();
+    });
+    store
+}
+
+#[test]
+fn a_fork_before_a_retry_under_another_graph_has_the_graph_of_then() {
+    for from_node in [None, Some("job/waits")] {
+        let store = retried_under_another_graph(from_node);
+        runtime().block_on(async {
+            let engine = Engine::builder().store(store.clone()).register::<renamed_again::job>().build().unwrap();
+            let history = engine.history("x").await.unwrap().unwrap();
+            let retried = history.iter().find(|event| matches!(event.kind, EventKind::RunRetried { .. })).unwrap();
+            let fork = engine.fork("x").before(retried.seq).await.unwrap();
+            assert_eq!(fork.result().await, Ok(json!(23)), "retried from {from_node:?}");
+        });
+    }
 }
 
 #[test]
