@@ -73,7 +73,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether it says that an `at_most_once` attempt was cut short: nobody knows whether it had its effect, and it is not
+    /// Whether it says that an `at_most_once` attempt was cut short: whether it had its effect is not known, and it is not
     /// repeated.
     pub(crate) fn is_cut_short(&self) -> bool {
         matches!(self, Fault::Interrupted | Fault::Dropped)
