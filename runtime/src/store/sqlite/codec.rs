@@ -23,6 +23,9 @@ use crate::store::{Record, Stored};
 /// So many records stand in a row at most, so that reading a page of a long batch does not decode the whole of it.
 const ROW: usize = 128;
 
+/// A row with more bytes holds a single record: SQLite takes about a billion in one.
+const ROW_BYTES: usize = 128 << 20;
+
 /// A row of the journal that is to be.
 pub(super) struct EncodedRow {
     pub(super) records: u64,
@@ -31,13 +34,27 @@ pub(super) struct EncodedRow {
 
 /// Encodes a batch, as few rows as it takes.
 pub(super) fn encode(records: &[Record]) -> Result<Vec<EncodedRow>, serde_json::Error> {
-    records
-        .chunks(ROW)
-        .map(|chunk| {
-            let body = serde_json::to_string(&Body(chunk))?;
-            Ok(EncodedRow { records: chunk.len() as u64, body })
-        })
-        .collect()
+    let mut rows = Vec::with_capacity(1);
+    for chunk in records.chunks(ROW) {
+        encode_rows(chunk, ROW_BYTES, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+pub(super) fn encode_rows(
+    records: &[Record],
+    most: usize,
+    rows: &mut Vec<EncodedRow>,
+) -> Result<(), serde_json::Error> {
+    let body = serde_json::to_string(&Body(records))?;
+    if body.len() > most && records.len() > 1 {
+        drop(body);
+        let (first, rest) = records.split_at(records.len() / 2);
+        encode_rows(first, most, rows)?;
+        return encode_rows(rest, most, rows);
+    }
+    rows.push(EncodedRow { records: records.len() as u64, body });
+    Ok(())
 }
 
 /// Decodes a row whose first record has the number `first`, and adds its records to `into`; where that fails, what came

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 
-use super::super::codec::{decode, encode};
+use super::super::codec::{decode, encode, encode_rows};
 use crate::event::{AfterFailure, Entered, EventKind, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state_write::{StateOp, StateWrite};
@@ -114,4 +114,20 @@ fn what_is_only_shown_is_not_recorded() {
     for kind in [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1) }] {
         assert!(encode(&[Record { path: "a".to_owned(), kind }]).is_err());
     }
+}
+
+#[test]
+fn large_records_get_rows_of_their_own() {
+    let said = |length: usize| Record { path: "w/a".to_owned(), kind: EventKind::Message { text: "x".repeat(length) } };
+    let records: Vec<Record> = [10, 10, 5000, 10, 10, 10, 10, 10].map(said).to_vec();
+    let mut rows = Vec::new();
+    encode_rows(&records, 1000, &mut rows).unwrap();
+    assert_eq!(rows.iter().map(|row| row.records).collect::<Vec<_>>(), [2, 1, 1, 4]);
+    let mut read = Vec::new();
+    for row in rows {
+        let first = read.len() as u64;
+        decode(row.body.as_bytes(), first, SystemTime::UNIX_EPOCH, &mut read).unwrap();
+    }
+    assert!(read.iter().map(|stored| stored.seq).eq(0..8));
+    assert!(read.into_iter().map(|stored| stored.record).eq(records));
 }
