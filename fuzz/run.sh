@@ -21,7 +21,7 @@ else
 fi
 seed=${GRAPHWEFT_SEED:-1}
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(parse graphs resume json)
+[ ${#targets[@]} -gt 0 ] || targets=(parse graphs resume json values)
 
 command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
 

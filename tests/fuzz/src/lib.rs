@@ -13,15 +13,18 @@ mod parse;
 mod programs;
 mod resume;
 mod shapes;
+mod values;
 
 pub use graphs::{graphs, real_graphs};
 pub use json::json;
 pub use logs::real_runs;
 pub use parse::parse;
 pub use resume::resume;
+pub use values::values;
 
 /// A fuzz target: its name, which is that of its corpus, and what it checks.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 4] = [("parse", parse), ("graphs", graphs), ("resume", resume), ("json", json)];
+pub const TARGETS: [Target; 5] =
+    [("parse", parse), ("graphs", graphs), ("resume", resume), ("json", json), ("values", values)];
