@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Turns, Writes, fold_into};
+use crate::core::{Place, Turns, Writes, escaped, fold_into};
 use crate::draft::{Draft, Part};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
@@ -372,23 +372,4 @@ impl Asker for Attempt {
     fn forget_finished(&self, child: &str) {
         self.forget_finished(child);
     }
-}
-
-/// A name or a key as a part of a path: what has a meaning in paths is percent-encoded.
-fn escaped(part: &str) -> std::borrow::Cow<'_, str> {
-    if !part.contains(['/', '#', '[', ']', ':', '%']) && !part.contains(char::is_control) {
-        return part.into();
-    }
-    let mut text = String::with_capacity(part.len() + 8);
-    for char in part.chars() {
-        if matches!(char, '/' | '#' | '[' | ']' | ':' | '%') || char.is_control() {
-            let mut bytes = [0; 4];
-            for byte in char.encode_utf8(&mut bytes).bytes() {
-                text.push_str(&format!("%{byte:02X}"));
-            }
-        } else {
-            text.push(char);
-        }
-    }
-    text.into()
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::core::unescaped;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::{at_field, field_of};
 use crate::run_error::RunError;
@@ -15,9 +16,10 @@ use crate::store::StoreError;
 #[non_exhaustive]
 pub struct Question {
     /// Its identity in the run: `checkout/review#2/approve`. The name alone is enough to answer it if no other open
-    /// question has that name.
+    /// question has that name. In a URL, percent-encode it as a whole, like any text: `checkout%2Freview%232%2Fapprove`.
     pub id: String,
-    /// Its name, `approve`.
+    /// Its name, `approve`; with its key, `approve:4711`. As the node wrote them, where the id has characters such as `/`
+    /// in them encoded.
     pub name: String,
     /// The node that asks, `checkout/review#2`.
     pub path: String,
@@ -125,7 +127,7 @@ impl Questions {
                 let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let question = Question {
                     id: path.to_owned(),
-                    name: name.to_owned(),
+                    name: unescaped(name).into_owned(),
                     path: node.to_owned(),
                     prompt: prompt.clone(),
                     payload: payload.clone(),

@@ -45,7 +45,7 @@ pub(crate) use decide::{after, next_attempt};
 pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then, is_retryable};
 pub(crate) use impossible::Impossible;
 pub(crate) use items::{ItemPace, TimeLimit};
-pub(crate) use path::{Place, Turns};
+pub(crate) use path::{Place, Turns, escaped, unescaped};
 pub use program::ScopeKind;
 pub(crate) use program::{Layout, NodeKind, NodeSpec, Program};
 pub(crate) use run::Run;

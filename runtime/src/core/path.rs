@@ -7,6 +7,7 @@
 //! - `digest/search[3]`: the fourth item in node `search` of `[search]` or `[search => summarise]`; `search[3]#2` in
 //!   the second turn of a loop inside the brackets, `search#2[3]` where the brackets stand in a loop.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
@@ -175,4 +176,43 @@ impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "`{self}`")
     }
+}
+
+/// A name or a key as a part of a path: what has a meaning in paths is percent-encoded.
+pub(crate) fn escaped(part: &str) -> Cow<'_, str> {
+    if !part.contains(['/', '#', '[', ']', ':', '%']) && !part.contains(char::is_control) {
+        return part.into();
+    }
+    let mut text = String::with_capacity(part.len() + 8);
+    for char in part.chars() {
+        if matches!(char, '/' | '#' | '[' | ']' | ':' | '%') || char.is_control() {
+            let mut bytes = [0; 4];
+            for byte in char.encode_utf8(&mut bytes).bytes() {
+                text.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            text.push(char);
+        }
+    }
+    text.into()
+}
+
+/// What was [escaped].
+pub(crate) fn unescaped(part: &str) -> Cow<'_, str> {
+    let mut pieces = part.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let digits = piece.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&piece.as_bytes()[2..]);
+            }
+            None => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(piece.as_bytes());
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(part), Cow::Owned)
 }

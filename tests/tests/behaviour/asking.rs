@@ -447,3 +447,22 @@ async fn whoever_waits_for_a_run_whose_question_has_gone_does_nothing_meanwhile(
 
     assert_eq!(run.outcome().await, Ok(Outcome::Completed(true)));
 }
+
+/// A name and a key with characters that have a meaning in paths.
+#[tokio::test]
+async fn a_question_is_answered_by_the_name_that_its_node_wrote() {
+    #[node]
+    async fn asks_oddly(ctx: &Context) -> (bool, bool) {
+        let odd = "odd/na me#1";
+        futures::join!(ctx.ask(odd, "?"), ctx.ask(odd, "?").key("k:ü/%2F"))
+    }
+    workflow! { oddly(()) -> (bool, bool) { START => asks_oddly; } }
+    let engine = Engine::builder().register::<oddly>().build().unwrap();
+    let run = engine.start::<oddly>(()).await.unwrap();
+    let Outcome::Waiting(questions) = run.outcome().await.unwrap() else { panic!("it asks") };
+    let names: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
+    assert_eq!(names, ["odd/na me#1", "odd/na me#1:k:ü/%2F"]);
+    run.answer("odd/na me#1", false).await.unwrap();
+    run.answer("odd/na me#1:k:ü/%2F", true).await.unwrap();
+    assert_eq!(run.result().await, Ok((false, true)));
+}

@@ -1,4 +1,5 @@
 use super::sim::workflow;
+use crate::core::{escaped, unescaped};
 
 #[test]
 fn the_first_turn_is_unmarked_only_where_all_turns_are_first() {
@@ -31,4 +32,15 @@ fn brackets_in_a_loop_put_the_turn_before_the_item() {
     run.takes("w/h#2", "again");
     run.enters("w/[b]#2", &[1]);
     assert_eq!(run.running(), ["w/b#2[0]"]);
+}
+
+#[test]
+fn names_are_read_back_from_paths() {
+    for name in ["a", "", "odd/na me#1:k", "ü:%1", "%2F", "%", "50%", "[3]\n\u{1F980}"] {
+        let escaped = escaped(name);
+        assert!(!escaped.contains(['/', '#', '[', ']', ':', '\n']), "{escaped}");
+        assert_eq!(unescaped(&escaped), name);
+    }
+    assert_eq!(unescaped("%zz%+4%4"), "%zz%+4%4");
+    assert_eq!(unescaped("%FF"), "%FF");
 }
