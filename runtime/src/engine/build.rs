@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
 use super::error::BuildError;
 use super::inner::Engine;
@@ -258,7 +259,7 @@ impl EngineBuilder {
         let env = Arc::new(env);
         check_called(&env, &called)?;
         check_mocks(&mocks, &workflows, &called)?;
-        Ok(Engine(Arc::new(Inner {
+        Ok(Engine::new(Inner {
             env,
             workflows,
             started: Default::default(),
@@ -269,7 +270,9 @@ impl EngineBuilder {
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),
             halted: Mutex::default(),
-        })))
+            closing: CancellationToken::new(),
+            has_left: AtomicBool::new(false),
+        }))
     }
 }
 

@@ -11,6 +11,7 @@ use futures::Stream;
 use futures::future::BoxFuture;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::history::Deriver;
 use super::inner::Engine;
@@ -23,8 +24,9 @@ const PAGE: usize = 256;
 /// How often a run that another process drives is looked at.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and if the store
-/// cannot be read.
+/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and before that if the
+/// store cannot be read or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`] has been
+/// dropped and it does not execute the run (any more). What is recorded by then is returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
 pub struct Events {
@@ -51,7 +53,7 @@ enum From {
     },
     /// What comes before this record was read, with what follows from it.
     Live(u64, UnboundedReceiver<Arc<Event>>),
-    Sleep(Pin<Box<Sleep>>),
+    Sleep(Pin<Box<Sleep>>, Pin<Box<WaitForCancellationFutureOwned>>),
 }
 
 /// What a look into the store gives.
@@ -75,7 +77,7 @@ enum Then {
 impl Events {
     pub(super) fn new(engine: &Engine, run_id: &str, key: RunKey, from: u64) -> Self {
         let mut events = Events {
-            engine: engine.clone(),
+            engine: engine.not_held(),
             run_id: run_id.to_owned(),
             key,
             next: from,
@@ -158,9 +160,10 @@ impl Stream for Events {
             }
             match std::mem::replace(&mut self.from, From::Unknown) {
                 From::Unknown => self.from = self.look(),
-                From::Sleep(mut sleep) => {
-                    if sleep.as_mut().poll(waker).is_pending() {
-                        self.from = From::Sleep(sleep);
+                From::Sleep(mut sleep, mut closing) => {
+                    // What was recorded until the engine closed is still read.
+                    if sleep.as_mut().poll(waker).is_pending() && closing.as_mut().poll(waker).is_pending() {
+                        self.from = From::Sleep(sleep, closing);
                         return Poll::Pending;
                     }
                 }
@@ -177,11 +180,17 @@ impl Stream for Events {
                         let is_end = events.is_empty();
                         self.ready.extend(events);
                         (self.next, self.ended, self.deriver) = (next, is_over, deriver);
+                        let closing = &self.engine.0.closing;
                         self.from = match then {
                             // More may be recorded by now than when it began to watch, and was read.
                             Then::Live(until, Some(live)) if self.next >= until => From::Live(self.next, live),
+                            Then::Look | Then::Live(_, None) if is_end && closing.is_cancelled() => {
+                                self.ended = true;
+                                From::Unknown
+                            }
                             Then::Look | Then::Live(_, None) if is_end => {
-                                From::Sleep(Box::pin(tokio::time::sleep(LOOK)))
+                                let closing = Box::pin(closing.clone().cancelled_owned());
+                                From::Sleep(Box::pin(tokio::time::sleep(LOOK)), closing)
                             }
                             then => self.read(then),
                         };

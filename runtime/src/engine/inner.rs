@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
 use super::runs::Runs;
 use crate::halt::Halt;
@@ -15,9 +17,11 @@ use crate::table::Definition;
 
 /// Runs workflows: provides their resources and limits, records them, and finds them by id.
 ///
-/// Cheap to clone. Dropping every handle of an engine does not stop its runs; they stop with the tokio runtime.
+/// Cheap to clone. Dropping every clone of an engine does not stop the runs that it is executing; they stop with the tokio
+/// runtime. From then on it resumes no other runs once those are over: runs that wait outside of the memory are released,
+/// so another engine can resume them. A [`Run`](crate::Run) or [`Events`](crate::Events) does not count as a clone.
 #[derive(Clone)]
-pub struct Engine(pub(super) Arc<Inner>);
+pub struct Engine(pub(super) Arc<Inner>, #[expect(dead_code, reason = "only its `Drop` counts")] Option<Arc<Held>>);
 
 pub(crate) struct Inner {
     pub(super) env: Arc<Env>,
@@ -38,17 +42,65 @@ pub(crate) struct Inner {
     /// Runs that were under way here, or were to be, and are not, and why: the store has failed, the runtime is gone, or this
     /// program cannot resume them. They are not claimed before [`Engine::recover`].
     pub(super) halted: Mutex<BTreeMap<RunKey, Halt>>,
+    /// Whether the engine was shut down, or the program has dropped it: streams of events do not wait for other engines any
+    /// more.
+    pub(super) closing: CancellationToken,
+    /// Whether it has left its store.
+    pub(super) has_left: AtomicBool,
+}
+
+/// Alive while the program has the engine itself. Handles to runs and the runs that are executed here share only what is
+/// behind it, so that they do not keep an engine that the program has dropped.
+struct Held(Arc<Inner>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if self.0.runs.abandon() {
+            drop(self.0.leave());
+        }
+        self.0.closing.cancel();
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(owner) = self.owner.get() {
-            drop(self.store.leave(*owner));
+        drop(self.leave());
+    }
+}
+
+impl Inner {
+    /// Releases all runs of this engine, once. The call starts it.
+    pub(super) fn leave(&self) -> Option<BoxFuture<'static, ()>> {
+        let owner = self.owner.get().filter(|_| !self.has_left.swap(true, Ordering::AcqRel))?;
+        Some(self.store.leave(*owner))
+    }
+
+    /// A run is no longer driven here.
+    pub(super) fn remove_run(&self, id: &str) {
+        if self.runs.remove(id) {
+            drop(self.leave());
         }
     }
 }
 
 impl Engine {
+    /// The engine of a program.
+    pub(super) fn new(inner: Inner) -> Self {
+        let inner = Arc::new(inner);
+        let held = Arc::new(Held(Arc::clone(&inner)));
+        Engine(inner, Some(held))
+    }
+
+    /// The same engine, for what must not keep it: handles to runs, and the runs themselves.
+    pub(super) fn not_held(&self) -> Self {
+        Engine::behind(Arc::clone(&self.0))
+    }
+
+    /// See [`not_held`](Self::not_held).
+    pub(super) fn behind(inner: Arc<Inner>) -> Self {
+        Engine(inner, None)
+    }
+
     /// The names of the registered workflows, in alphabetical order.
     pub fn workflows(&self) -> impl Iterator<Item = &str> {
         self.0.workflows.keys().map(String::as_str)

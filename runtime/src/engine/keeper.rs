@@ -32,7 +32,7 @@ impl Engine {
                 };
                 sleep.await;
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
-                pause = Engine(inner).look().await;
+                pause = Engine::behind(inner).look().await;
             }
         });
     }

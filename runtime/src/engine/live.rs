@@ -74,7 +74,7 @@ impl Engine {
             self.keep();
         }
         // Where the runtime is shut down, whatever the task has come to, this is dropped.
-        let guard = Dropped { journal: Some(journal), engine: self.clone() };
+        let guard = Dropped { journal: Some(journal), engine: self.not_held() };
         Ok((Arc::clone(&live), Driven { live, drive, guard }))
     }
 }
@@ -144,7 +144,7 @@ impl Dropped {
             Ending::Halted(halt) => return self.engine.halt(&journal, halt),
         };
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
-        self.engine.0.runs.remove(&journal.run_id);
+        self.engine.0.remove_run(&journal.run_id);
         journal.set_progress(Progress::Over);
     }
 }
@@ -167,7 +167,7 @@ impl Engine {
             halt => _ = self.halted().insert(journal.key, halt.clone()),
         }
         let (is_parked, is_of_program) = (matches!(halt, Halt::Parked), halt.is_of_program());
-        self.0.runs.remove(&journal.run_id);
+        self.0.remove_run(&journal.run_id);
         journal.gone(halt);
         if is_of_program {
             self.release_later(&journal.run_id);

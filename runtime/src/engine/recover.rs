@@ -260,7 +260,7 @@ impl Engine {
     }
 
     pub(super) fn release_later(&self, id: &str) {
-        let (engine, id) = (self.clone(), id.to_owned());
+        let (engine, id) = (self.not_held(), id.to_owned());
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         runtime.spawn(async move { engine.release(&id).await });
     }

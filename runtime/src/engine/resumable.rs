@@ -61,7 +61,7 @@ impl Engine {
 
     /// Why a run that no other engine has was stopped here, although this program may be able to resume it.
     pub(super) fn stopped_here(&self, header: &RunHeader) -> Option<Halt> {
-        if self.0.runs.is_closed() {
+        if self.0.runs.is_shut_down() {
             return Some(Halt::ShutDown);
         }
         let is_mine = header.owner.is_some() && header.owner == self.0.owner.get().copied();

@@ -61,7 +61,7 @@ impl Engine {
 impl<T> Run<T> {
     pub(super) fn of_live(engine: &Engine, live: Arc<Live>) -> Self {
         Run {
-            engine: engine.clone(),
+            engine: engine.not_held(),
             id: live.journal.run_id.as_str().into(),
             workflow: live.journal.workflow.as_str().into(),
             key: live.journal.key,
@@ -72,7 +72,7 @@ impl<T> Run<T> {
 
     pub(super) fn of_header(engine: &Engine, header: &RunHeader) -> Self {
         Run {
-            engine: engine.clone(),
+            engine: engine.not_held(),
             id: header.id.as_str().into(),
             workflow: header.workflow.as_str().into(),
             key: header.key,
@@ -151,6 +151,8 @@ impl<T: Payload> Run<T> {
     /// # Errors
     /// [`RunError`] if the run stopped in this process before it ended, or if no living process has it and this one cannot
     /// resume it (it is not lost), and [`RunError::OutputMismatch`] if the recorded output is not a `T`.
+    /// [`RunError::ShutDown`] if this engine was shut down, or if every clone of it was dropped and no living engine, not this
+    /// one either, executes the run.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
         // How many records the run had when it was found that this program can resume it.
         let mut checked = None;
@@ -172,7 +174,11 @@ impl<T: Payload> Run<T> {
             if let Some(outcome) = self.outcome_of_record(&mut checked).await? {
                 return Ok(outcome);
             }
-            tokio::time::sleep(LOOK).await;
+            match &self.engine.0.closing {
+                closing if closing.is_cancelled() => tokio::time::sleep(LOOK).await,
+                // Whether it closes or not, the records are read again.
+                closing => _ = tokio::time::timeout(LOOK, closing.cancelled()).await,
+            }
         }
     }
 
@@ -224,7 +230,8 @@ impl<T: Payload> Run<T> {
                 _ => Ok(None),
             };
         }
-        if !engine.is_elsewhere(&header).await? {
+        let is_elsewhere = engine.is_elsewhere(&header).await?;
+        if !is_elsewhere {
             if let Some(halt) = engine.stopped_here(&header) {
                 return Err(halt.into());
             }
@@ -240,6 +247,10 @@ impl<T: Payload> Run<T> {
             if !open.is_empty() {
                 return Ok(Some(Outcome::Waiting(open)));
             }
+        }
+        // A program that has only dropped its engine may still follow the run of another one.
+        if engine.0.closing.is_cancelled() && (!is_elsewhere || engine.0.runs.is_shut_down()) {
+            return Err(RunError::ShutDown);
         }
         Ok(None)
     }

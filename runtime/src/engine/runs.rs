@@ -42,6 +42,17 @@ struct Table {
     slots: HashMap<String, Slot>,
     /// Whether the engine is shut down: nothing begins any more.
     closed: bool,
+    /// Whether the program has dropped the engine: it is closed with the last run.
+    abandoned: bool,
+}
+
+impl Table {
+    /// Closes an engine that the program has dropped, once it executes nothing. Whether it did now.
+    fn close_if_unused(&mut self) -> bool {
+        let closes = self.abandoned && !self.closed && self.slots.is_empty();
+        self.closed |= closes;
+        closes
+    }
 }
 
 enum Slot {
@@ -71,6 +82,7 @@ impl Drop for Reservation {
         let mut runs = self.runs.lock();
         if matches!(runs.slots.get(&self.id), Some(Slot::Reserved(_))) {
             runs.slots.remove(&self.id);
+            runs.close_if_unused();
         }
         drop(runs);
         self.over.cancel();
@@ -116,6 +128,12 @@ impl Runs {
         runs.slots.values().filter_map(live).collect()
     }
 
+    /// Whether it was closed by the program, and not because that has dropped it.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        let runs = self.lock();
+        runs.closed && !runs.abandoned
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().closed
     }
@@ -142,7 +160,17 @@ impl Runs {
         Ok(())
     }
 
-    pub(super) fn remove(&self, id: &str) {
-        self.lock().slots.remove(id);
+    /// Whether the engine is closed now: the program has dropped it, and this was its last run.
+    pub(super) fn remove(&self, id: &str) -> bool {
+        let mut runs = self.lock();
+        runs.slots.remove(id);
+        runs.close_if_unused()
+    }
+
+    /// The program has dropped the engine, unless it was shut down before. Whether it is closed now, since nothing is under way.
+    pub(super) fn abandon(&self) -> bool {
+        let mut runs = self.lock();
+        runs.abandoned = !runs.closed;
+        runs.close_if_unused()
     }
 }

@@ -10,8 +10,9 @@ impl Engine {
     ///
     /// Outputs that nodes have already returned are recorded. Running nodes are dropped at their `.await`, and start
     /// again when the run is resumed ([`recover`](Self::recover)); a node that does not await is waited for. Waiting
-    /// for a run of this engine, and starting one, then return [`RunError::ShutDown`](crate::RunError::ShutDown). A
-    /// second call does nothing.
+    /// for a run, of this or another engine, and starting one, then return
+    /// [`RunError::ShutDown`](crate::RunError::ShutDown), and all [`Events`](crate::Events) of this engine end. A second call
+    /// does nothing.
     ///
     /// # Cancel safety
     /// The runs stop whether or not this is awaited to the end.
@@ -30,6 +31,8 @@ impl Engine {
     /// ```
     pub async fn shutdown(&self) {
         let runs = self.0.runs.close();
+        // At the end, so that events which the runs still record are seen, and also if this is not awaited to the end.
+        let _closing = self.0.closing.clone().drop_guard();
         for run in &runs {
             run.journal.stop_driver();
             run.hand_over();
@@ -37,8 +40,8 @@ impl Engine {
         for run in &runs {
             Engine::until_gone(run).await;
         }
-        if let Some(owner) = self.0.owner.get() {
-            self.0.store.leave(*owner).await;
+        if let Some(left) = self.0.leave() {
+            left.await;
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::future::{pending, poll_fn};
 
+use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus, SqliteStore, Store};
-use graphweft::{Engine, EngineBuilder, EventKind, RunError, StartError};
+use graphweft::{Engine, EngineBuilder, EventKind, RunError, RunFilter, StartError};
 use graphweft_tests::Journal;
 use tokio::sync::mpsc;
 
@@ -124,6 +125,130 @@ async fn a_file_keeps_no_trace_of_the_engine() {
     let files = std::fs::read_dir(directory.path()).unwrap().map(|file| file.unwrap().file_name());
     let owners: Vec<_> = files.filter(|name| name.to_string_lossy().contains("owner")).collect();
     assert!(owners.is_empty(), "{owners:?}");
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(20), future).await.expect("it ends soon")
+}
+
+#[node]
+async fn asks(ctx: &Context) -> u32 {
+    ctx.ask::<u32>("amount", "How much?").await
+}
+
+workflow! { asking(()) -> u32 { START => asks; } }
+
+/// How the program gives its engine up.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    IsShutDown,
+    IsDropped,
+}
+
+impl End {
+    async fn of(self, engine: Engine) {
+        match self {
+            End::IsShutDown => engine.shutdown().await,
+            End::IsDropped => drop(engine),
+        }
+    }
+}
+
+/// As of a server that sends them to a client for as long as there are any.
+#[tokio::test]
+async fn events_of_the_run_of_another_engine_end_with_the_own_engine() {
+    for end in [End::IsShutDown, End::IsDropped] {
+        let store = MemoryStore::new();
+        let mut other = process(store.clone(), Parks(true));
+        other.engine.start::<chain>(1).id("run").await.unwrap();
+        other.arrived.recv().await.unwrap();
+        let engine = process(store.clone(), Parks(true)).engine;
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let mut events = run.events();
+        // All that is recorded, so that it waits for more.
+        let recorded = store.header("run").await.unwrap().unwrap().records;
+        for _ in 0..recorded {
+            soon(events.next()).await.unwrap();
+        }
+        let more = tokio::spawn(async move { events.next().await });
+        tokio::task::yield_now().await;
+
+        end.of(engine).await;
+
+        assert_eq!(soon(more).await.unwrap(), None, "{end:?}");
+        assert_eq!(soon(run.events().next()).await.map(|first| first.seq), Some(0), "what is recorded is still read");
+    }
+}
+
+#[tokio::test]
+async fn who_waits_for_the_run_of_another_engine_hears_that_the_own_one_is_shut_down() {
+    for end in [End::IsShutDown, End::IsDropped] {
+        let store = MemoryStore::new();
+        let mut other = process(store.clone(), Parks(true));
+        other.engine.start::<chain>(1).id("run").await.unwrap();
+        other.arrived.recv().await.unwrap();
+        let engine = process(store, Parks(true)).engine;
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let waits = tokio::spawn(async move { run.outcome().await });
+        tokio::task::yield_now().await;
+
+        end.of(engine).await;
+
+        if matches!(end, End::IsDropped) {
+            // The other has the run, and a handle follows it there.
+            assert!(!waits.is_finished());
+            other.engine.shutdown().await;
+        }
+        assert_eq!(soon(waits).await.unwrap(), Err(RunError::ShutDown), "{end:?}");
+    }
+}
+
+#[tokio::test]
+async fn events_of_its_own_runs_end_when_an_engine_is_shut_down() {
+    let engine = Engine::builder().register::<asking>().build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    let events = tokio::spawn(run.events().count());
+    tokio::task::yield_now().await;
+
+    engine.shutdown().await;
+
+    assert_eq!(soon(events).await.unwrap(), 3);
+}
+
+#[tokio::test]
+async fn a_dropped_engine_executes_its_runs_to_their_ends_and_their_events_are_seen() {
+    let engine = Engine::builder().register::<asking>().build().unwrap();
+    let run = engine.start::<asking>(()).await.unwrap();
+    drop(engine);
+    assert!(matches!(soon(run.outcome()).await, Ok(Outcome::Waiting(_))));
+    let events = tokio::spawn(run.events().count());
+    run.answer("amount", 7).await.unwrap();
+
+    assert_eq!(soon(run.result()).await, Ok(7));
+    assert_eq!(soon(events).await.unwrap(), 6);
+}
+
+/// Neither a handle nor a stream keeps it: what waits outside of the memory is free for the next engine.
+#[tokio::test]
+async fn a_dropped_engine_releases_the_runs_that_it_does_not_execute() {
+    let store = MemoryStore::new();
+    let builder = Engine::builder().store(store.clone()).register::<asking>().max_resident_waiting(0);
+    let engine = builder.build().unwrap();
+    let run = engine.start::<asking>(()).id("run").await.unwrap();
+    let events = run.events();
+    while engine.clone().list_runs(RunFilter::default()).await.unwrap()[0].status != RunStatus::Waiting {
+        tokio::task::yield_now().await;
+    }
+
+    drop(engine);
+
+    assert_eq!(soon(events.count()).await, 3);
+    assert!(matches!(soon(run.result()).await, Err(RunError::Waiting { .. })), "what is recorded is still read");
+    assert_eq!(store.header("run").await.unwrap().unwrap().owner, None);
+    let next = Engine::builder().store(store).register::<asking>().build().unwrap();
+    next.answer("run", "amount", 7).await.unwrap();
+    assert_eq!(soon(next.get_run("run").await.unwrap().unwrap().result()).await, Ok(7.into()));
 }
 
 #[test]
