@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::Value as Json;
 
 use super::inner::Engine;
+use super::live::Undriven;
 use super::runs::Live;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -134,6 +135,7 @@ impl Engine {
         if !self.0.workflows.contains_key(&header.workflow) {
             return;
         }
+        let undriven = Undriven::by(self);
         let claimed = match self.claim(Some(header)).await {
             Ok(claim) => self.0.store.claim(claim).await,
             Err(error) => Err(error),
@@ -158,6 +160,7 @@ impl Engine {
                 tracing::warn!(run = header.id, %error, "an answered run cannot be taken over");
             }
         }
+        undriven.done();
     }
 
     /// Adds a record to a run that is not driven here, and has whoever drives it go on. `false`: somebody else was

@@ -79,6 +79,34 @@ impl Engine {
     }
 }
 
+/// While a run is being recorded or claimed for this engine, until it is driven. If the caller drops its future in between,
+/// the store may or may not have carried that out: then the engine looks which of its runs it does not drive, and resumes
+/// them.
+pub(super) struct Undriven<'e> {
+    engine: &'e Engine,
+    is_driven: bool,
+}
+
+impl<'e> Undriven<'e> {
+    pub(super) fn by(engine: &'e Engine) -> Self {
+        Undriven { engine, is_driven: false }
+    }
+
+    /// The caller knows what became of the run.
+    pub(super) fn done(mut self) {
+        self.is_driven = true;
+    }
+}
+
+impl Drop for Undriven<'_> {
+    fn drop(&mut self) {
+        if !self.is_driven {
+            self.engine.0.lost_claim.store(true, Ordering::Release);
+            self.engine.keep();
+        }
+    }
+}
+
 /// A run that is ready to be driven. Dropping it leaves no trace.
 pub(super) struct ReadyRun {
     definition: Arc<Definition>,

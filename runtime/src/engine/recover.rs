@@ -7,6 +7,7 @@ use futures::StreamExt;
 use serde_json::Value as Json;
 
 use super::inner::Engine;
+use super::live::Undriven;
 use super::run::Run;
 use super::runs::{Found, Live, Reservation};
 use crate::compile::check_resources;
@@ -50,8 +51,12 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or written. The error of a single run is in [`Recovery::failed`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the runs that it has claimed by then are resumed all the same.
     pub async fn recover(&self) -> Result<Recovery, StoreError> {
         let mut recovery = Recovery::default();
+        let undriven = Undriven::by(self);
         self.halted().clear();
         self.0.recovers.store(true, Ordering::Release);
         // One that goes on and is stopped at once, by whatever, could be claimed for ever.
@@ -82,6 +87,7 @@ impl Engine {
                 }
             }
         }
+        undriven.done();
         self.check_suspended(&mut recovery).await?;
         let query = RunQuery {
             not_workflows: self.0.workflows.keys().cloned().collect(),
@@ -143,6 +149,19 @@ impl Engine {
             return Err(halt);
         }
         let claim = self.claim(Some(&header)).await.map_err(Halt::Store)?;
+        let undriven = Undriven::by(self);
+        let taken_up = self.take_up_claimed(reservation, &header, claim, definition).await;
+        undriven.done();
+        taken_up
+    }
+
+    async fn take_up_claimed(
+        &self,
+        reservation: Reservation,
+        header: &RunHeader,
+        claim: Claim,
+        definition: &Arc<Definition>,
+    ) -> Result<Option<Arc<Live>>, Halt> {
         let claimed = self.0.store.claim(claim).await.map_err(Halt::Store)?;
         if let Some(damaged) = claimed.damaged.into_iter().find(|damaged| damaged.key == header.key) {
             return Err(Halt::Store(damaged.error));

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::error::{MAX_ID, invalid_length};
 use super::history::Deriver;
 use super::inner::Engine;
-use super::live::ReadyRun;
+use super::live::{ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
 use crate::event::{Event, EventKind};
@@ -134,6 +134,10 @@ impl Engine {
     ///
     /// Awaiting it returns a [`RetryError`] if there is no such run, if it has not failed, or if it cannot be resumed
     /// in this process.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it returns, the retry may or may not have been recorded. A run whose retry was
+    /// recorded is resumed.
     pub fn retry(&self, run: impl Into<String>) -> Retry {
         Retry { engine: self.clone(), run: run.into(), from_nodes: Vec::new(), rerun: Vec::new() }
     }
@@ -146,6 +150,10 @@ impl Engine {
     ///
     /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
     /// cannot run in this process.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it returns, the new run may or may not have been recorded. A recorded run is
+    /// executed: [`get_run`](Self::get_run) finds it by its id.
     pub fn fork(&self, run: impl Into<String>) -> Fork {
         Fork { engine: self.clone(), run: run.into(), before: None, id: None }
     }
@@ -249,7 +257,10 @@ impl Retry {
                 ..HeaderChange::default()
             },
         };
+        let undriven = Undriven::by(&engine);
         let appended = engine.0.store.append(append).await;
+        // What follows does not wait before the run is driven.
+        undriven.done();
         if appended != Ok(Appended::Done) {
             ready.discard();
             return Err(appended.map_or_else(RetryError::Store, |_| goes_on(&run)));
@@ -371,7 +382,11 @@ impl Fork {
             time: now,
             records,
         };
-        let header = match engine.0.store.create(new).await? {
+        let undriven = Undriven::by(&engine);
+        let created = engine.0.store.create(new).await;
+        // What follows does not wait before the run is driven.
+        undriven.done();
+        let header = match created? {
             Created::New(header) => header,
             Created::Existing(_) => return Err(ForkError::IdTaken { id }),
         };

@@ -60,7 +60,7 @@ impl<T: Payload> Start<T> {
     /// If a run with the [id](Self::id) exists, waits for that one.
     ///
     /// # Cancel safety
-    /// Dropping the future before the run is recorded starts no run. Dropping it later does not stop the run; `get_run`
+    /// Dropping the future does not stop a run that is recorded, and one that is not recorded yet may be or not; `get_run`
     /// finds it by its id, and [`Run::cancel`] stops it.
     ///
     /// # Errors

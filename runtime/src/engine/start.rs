@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use super::error::{StartError, invalid_length};
 use super::inner::Engine;
-use super::live::{Beginning, ReadyRun};
+use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
 use crate::compile::check_resources;
@@ -168,7 +168,11 @@ impl<T> Start<T> {
             time: engine.0.env.clock.now(),
             records: vec![Record { path: definition.name.clone(), kind: begins }],
         };
-        match engine.0.store.create(new).await? {
+        let undriven = Undriven::by(&engine);
+        let created = engine.0.store.create(new).await;
+        // What follows does not wait before the run is driven.
+        undriven.done();
+        match created? {
             Created::New(header) => {
                 let start =
                     Beginning { input, recorded: Arc::new(recorded), state, history: Vec::new(), new_graph: None };

@@ -35,6 +35,8 @@ enum Fails {
     Unheard,
     /// It takes for ever.
     Hangs,
+    /// It is carried out, as the addition of a run is, and that is never acknowledged.
+    IsSilent,
 }
 
 impl Failing {
@@ -57,7 +59,11 @@ impl Store for Failing {
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        self.inner.create(run)
+        let created = self.inner.create(run);
+        if self.how != Fails::IsSilent || self.left.fetch_sub(1, Ordering::SeqCst) > 0 {
+            return created;
+        }
+        std::future::pending().boxed()
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
@@ -65,8 +71,9 @@ impl Store for Failing {
         if left > 0 {
             return self.inner.append(batch);
         }
-        let done = (left == 0 && self.how == Fails::Unheard).then(|| self.inner.append(batch));
-        let hangs = self.how == Fails::Hangs;
+        let is_done = matches!(self.how, Fails::Unheard | Fails::IsSilent);
+        let done = (left == 0 && is_done).then(|| self.inner.append(batch));
+        let hangs = matches!(self.how, Fails::Hangs | Fails::IsSilent);
         async move {
             if hangs {
                 return std::future::pending().await;
@@ -433,4 +440,46 @@ async fn the_next_attempt_at_a_step_does_not_begin_before_the_failure_of_the_las
     let _run = engine.start::<trying>(()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(ledger.0.lock().unwrap().get("trying/tries"), Some(&1));
+}
+
+/// The handler of a server, whose client is gone, is dropped at its `.await`.
+#[tokio::test]
+async fn a_run_whose_caller_stops_waiting_is_executed() {
+    #[node]
+    async fn fails_once(n: u32, #[resource] has_failed: &AtomicBool) -> Result<u32, String> {
+        if has_failed.swap(true, Ordering::SeqCst) { Ok(n) } else { Err("the first time".to_owned()) }
+    }
+    workflow! { failing_once(u32) -> u32 { START => fails_once; } }
+
+    for call in ["start", "retry", "fork"] {
+        let left = Arc::new(AtomicI64::new(i64::MAX));
+        let store = Failing { inner: MemoryStore::new(), left, how: Fails::IsSilent };
+        let builder = Engine::builder().store(store.clone()).resource(AtomicBool::new(call == "start"));
+        let engine = builder.register::<failing_once>().build().unwrap();
+        if call != "start" {
+            let failed = engine.start::<failing_once>(7).id("old").await.unwrap();
+            assert!(matches!(failed.outcome().await, Ok(Outcome::Failed(_))));
+        }
+
+        store.left.store(0, Ordering::SeqCst);
+        let id = match call {
+            "start" => {
+                assert!(engine.start::<failing_once>(7).id("new").into_future().now_or_never().is_none());
+                "new"
+            }
+            "retry" => {
+                assert!(engine.retry("old").into_future().now_or_never().is_none());
+                "old"
+            }
+            _ => {
+                assert!(engine.fork("old").id("new").into_future().now_or_never().is_none());
+                "new"
+            }
+        };
+        store.mend();
+
+        let run = engine.get_run(id).await.unwrap().expect("it is recorded");
+        let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await;
+        assert_eq!(outcome.expect("it is executed"), Ok(Outcome::Completed(Json::from(7))), "{call}");
+    }
 }
