@@ -117,7 +117,10 @@ impl<T> Run<T> {
     /// If the store cannot be read.
     pub async fn questions(&self) -> Result<Vec<Question>, StoreError> {
         match self.live() {
-            Some(live) => Ok(live.journal.desk.open_questions()),
+            Some(live) => {
+                live.journal.catch_up_with_others().await;
+                Ok(live.journal.desk.open_questions())
+            }
             None => Ok(self.engine.asked(self.key).await?.open()),
         }
     }
@@ -188,6 +191,11 @@ impl<T: Payload> Run<T> {
         let now = progress.wait_for(|now| !matches!(now, Progress::Running)).await.map(|now| now.clone());
         match now.map_err(|_| RunError::ShutDown)? {
             Progress::Waiting => {
+                // Another engine may have answered since.
+                live.journal.catch_up_with_others().await;
+                if !matches!(*progress.borrow(), Progress::Waiting) {
+                    return Ok(None);
+                }
                 let open = live.journal.desk.open_questions();
                 // They may all have been answered in this moment, or their nodes have ended: then something moves, and
                 // its driver says so.

@@ -425,6 +425,13 @@ impl Journal {
         }
     }
 
+    /// The same before something is reported, where anybody else may have added something.
+    pub(crate) async fn catch_up_with_others(self: &Arc<Self>) {
+        if self.store.is_shared() {
+            self.catch_up().await;
+        }
+    }
+
     /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
     fn absorb(
         &self,
@@ -443,6 +450,8 @@ impl Journal {
                 EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
                 EventKind::CancelRequested => {
                     inner.cancelled = true;
+                    // As in `push_cancel`: who waits for its end does not hear that it waits.
+                    self.set_progress(Progress::Running);
                     self.cancel.cancel();
                 }
                 EventKind::Answered { .. } => {

@@ -2,6 +2,7 @@
 //! links the whole crate again.
 
 mod after_failure;
+mod answering;
 mod asking;
 mod blocked;
 mod cancellation;
