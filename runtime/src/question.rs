@@ -177,6 +177,20 @@ impl Questions {
         }
     }
 
+    /// The full id of an open question, which nobody else answers from here on, if an answer to it passes a check.
+    pub(crate) fn take_answer(
+        &mut self,
+        run: &str,
+        wanted: &str,
+        check: impl FnOnce(&Question) -> Result<(), AnswerError>,
+    ) -> Result<String, AnswerError> {
+        let question = self.find(run, wanted)?;
+        check(question)?;
+        let id = question.id.clone();
+        self.set(&id, State::Answering);
+        Ok(id)
+    }
+
     pub(crate) fn is_being_answered(&self, id: &str) -> bool {
         self.0.get(id).is_some_and(|(_, state)| *state == State::Answering)
     }
@@ -191,7 +205,7 @@ impl Questions {
     }
 
     /// The open question that is meant by an id, or by a name.
-    pub(crate) fn find(&self, run: &str, wanted: &str) -> Result<&Question, AnswerError> {
+    fn find(&self, run: &str, wanted: &str) -> Result<&Question, AnswerError> {
         let (run, wanted_id) = (run.to_owned(), wanted.to_owned());
         let by_name = || self.0.values().filter(|(question, _)| question.name == wanted);
         let open: Vec<&Question> =

@@ -5,14 +5,16 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value as Json;
 
+use super::answer_queue::{Answer, Asked, Settled};
+use super::history::effective;
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::{AnswerError, check_schema};
+use crate::question::{AnswerError, Question, Questions, State, check_schema};
 use crate::run_error::RunError;
-use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunStatus, StoreError};
+use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
 impl Engine {
@@ -46,22 +48,97 @@ impl Engine {
                     }
                 }
             }
-            let header = self.0.store.header(run).await?;
-            let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
-            if let Some(halt) = self.obstacle(&header).await? {
-                return Err(RunError::from(halt).into());
-            }
-            let questions = self.asked(header.key).await?;
-            let id = questions.find(run, question).and_then(|found| {
-                check_schema(found, &answer)?;
-                Ok(found.id.clone())
-            })?;
-            let kind = EventKind::Answered { answer: answer.clone() };
-            if self.add(&header, Record { path: id, kind }).await? {
-                self.adopt(&header).await;
-                return Ok(());
+            let record = |answers, asked| self.not_held().record_answers(run.to_owned(), answers, asked);
+            match self.0.answers.of(run).settle(Answer::new(question, &answer), record).await {
+                Settled::Answered(answered) => return answered,
+                Settled::IsLive => {}
             }
         }
+    }
+
+    /// Records answers to a run that is not driven here, in one append, and settles them. Gives what the run has asked,
+    /// with these answers.
+    async fn record_answers(self, run: String, answers: Vec<Arc<Answer>>, mut asked: Asked) -> Asked {
+        if self.0.runs.get(&run).is_some() {
+            answers.iter().for_each(|answer| answer.settle(Settled::IsLive));
+            return asked;
+        }
+        if let Err(error) = self.try_record_answers(&run, &answers, &mut asked).await {
+            for answer in answers.iter().filter(|answer| !answer.is_settled()) {
+                answer.settle(Settled::Answered(Err(error.clone())));
+            }
+            return Asked::default();
+        }
+        asked
+    }
+
+    async fn try_record_answers(
+        &self,
+        run: &str,
+        answers: &[Arc<Answer>],
+        asked: &mut Asked,
+    ) -> Result<(), AnswerError> {
+        let header = self.0.store.header(run).await?;
+        let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
+        if let Some(halt) = self.obstacle(&header).await? {
+            return Err(RunError::from(halt).into());
+        }
+        loop {
+            self.read_questions(header.key, asked).await?;
+            let mut taken = Vec::new();
+            for answer in answers.iter().filter(|answer| !answer.is_settled()) {
+                let check = |question: &Question| check_schema(question, &answer.value);
+                match asked.questions.take_answer(run, &answer.question, check) {
+                    Ok(id) => taken.push((answer, id)),
+                    Err(error) => answer.settle(Settled::Answered(Err(error))),
+                }
+            }
+            if taken.is_empty() {
+                return Ok(());
+            }
+            let record = |(answer, id): &(&Arc<Answer>, String)| Record {
+                path: id.clone(),
+                kind: EventKind::Answered { answer: answer.value.clone() },
+            };
+            let records: Vec<Record> = taken.iter().map(record).collect();
+            if self.add(&header, asked.next, records).await? {
+                self.adopt(&header).await;
+                for (answer, _) in taken {
+                    answer.settle(Settled::Answered(Ok(())));
+                }
+                return Ok(());
+            }
+            // What the others have recorded is read, and what is still open is answered behind that.
+            for (_, id) in taken {
+                asked.questions.set(&id, State::Open);
+            }
+        }
+    }
+
+    /// What a run has asked, from its records.
+    pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
+        let mut asked = Asked::default();
+        self.read_questions(run, &mut asked).await?;
+        Ok(asked.questions)
+    }
+
+    /// Takes over what was recorded since.
+    async fn read_questions(&self, run: RunKey, asked: &mut Asked) -> Result<(), StoreError> {
+        if asked.run != Some(run) {
+            *asked = Asked { run: Some(run), ..Asked::default() };
+        }
+        let mut news = self.0.store.read(run, asked.next, usize::MAX).await?;
+        let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
+        if asked.next > 0 && news.iter().any(is_retry) {
+            // Records from before it may no longer count.
+            *asked = Asked { run: Some(run), ..Asked::default() };
+            news = self.0.store.read(run, 0, usize::MAX).await?;
+        }
+        asked.next = news.last().map_or(asked.next, |last| last.seq + 1);
+        for stored in effective(news) {
+            asked.questions.apply(&stored.record.path, &stored.record.kind);
+        }
+        Ok(())
     }
 
     /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
@@ -91,7 +168,7 @@ impl Engine {
                 continue;
             }
             let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
-            if self.add(&header, record).await? {
+            if self.add(&header, header.records, vec![record]).await? {
                 self.adopt(&header).await;
                 return Ok(());
             }
@@ -163,14 +240,14 @@ impl Engine {
         undriven.done();
     }
 
-    /// Adds a record to a run that is not driven here, and has whoever drives it go on. `false`: somebody else was
-    /// faster; look again.
-    async fn add(&self, header: &RunHeader, record: Record) -> Result<bool, StoreError> {
+    /// Adds records to a run that is not driven here, from this number on, and has its driver continue with them. `false`:
+    /// another engine was faster; look again.
+    async fn add(&self, header: &RunHeader, at: u64, records: Vec<Record>) -> Result<bool, StoreError> {
         let append = Append {
             run: header.key,
-            at: header.records,
+            at,
             time: self.0.env.clock.now(),
-            records: Arc::new(vec![record]),
+            records: Arc::new(records),
             header: HeaderChange { nudge: true, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::answer_queue::AnswerQueues;
 use super::error::BuildError;
 use super::inner::Engine;
 use super::inner::Inner;
@@ -266,6 +267,7 @@ impl EngineBuilder {
             store: store.unwrap_or_else(|| Arc::new(MemoryStore::new().max_resident_finished(max_resident_finished))),
             owner: OnceCell::new(),
             runs: Runs::default(),
+            answers: AnswerQueues::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),

@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use super::answer_queue::AnswerQueues;
 use super::runs::Runs;
 use crate::halt::Halt;
 use crate::shared::Env;
@@ -32,6 +33,8 @@ pub(crate) struct Inner {
     /// As which the store knows this engine, once it has something to drive.
     pub(super) owner: OnceCell<Owner>,
     pub(super) runs: Runs,
+    /// Answers to runs that are driven elsewhere, or nowhere.
+    pub(super) answers: AnswerQueues,
     /// Whether somebody looks after runs that wait outside of the memory.
     pub(super) is_kept: AtomicBool,
     /// Whether runs of processes that have died are taken over.

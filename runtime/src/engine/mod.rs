@@ -1,6 +1,7 @@
 //! The engine: starts, finds and resumes the runs of one process.
 
 mod answer;
+mod answer_queue;
 mod build;
 mod changed;
 mod error;

@@ -8,13 +8,12 @@ use serde_json::Value as Json;
 
 use super::events::Events;
 use super::events::LOOK;
-use super::history::effective;
 use super::inner::Engine;
 use super::runs::{End, Live};
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::Payload;
-use crate::question::{AnswerError, Question, Questions};
+use crate::question::{AnswerError, Question};
 use crate::run_error::RunError;
 use crate::shared::Progress;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
@@ -292,17 +291,6 @@ fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
 
 fn read<T: Payload>(recorded: &Json) -> Result<T, RunError> {
     T::__from_json(recorded).map_err(|error| RunError::OutputMismatch { message: error.to_string() })
-}
-
-impl Engine {
-    /// What a run has asked, from its records.
-    pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
-        let mut questions = Questions::default();
-        for stored in effective(self.0.store.read(run, 0, usize::MAX).await?) {
-            questions.apply(&stored.record.path, &stored.record.kind);
-        }
-        Ok(questions)
-    }
 }
 
 impl<T> Clone for Run<T> {

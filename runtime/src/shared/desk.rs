@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::request_state::{Item, RequestState};
 use crate::event::EventKind;
-use crate::question::{AnswerError, Question, State, check_schema};
+use crate::question::{AnswerError, Question, check_schema};
 use crate::store::{Record, Stored};
 
 #[derive(Default)]
@@ -211,16 +211,13 @@ impl Desk {
 
     /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on.
     pub(crate) fn take_answer(&self, run: &str, question: &str, answer: &Value) -> Result<String, AnswerError> {
-        let mut inner = self.inner();
-        let question = inner.requests.questions.find(run, question)?.clone();
-        check_schema(&question, answer)?;
-        if let Some(fits) = inner.holders.get(question.id.as_str()).and_then(|holder| holder.fits)
-            && let Err((field, message)) = fits(answer)
-        {
-            return Err(AnswerError::Invalid { question: question.id, field, message });
-        }
-        inner.requests.questions.set(&question.id, State::Answering);
-        Ok(question.id)
+        let Inner { requests, holders, .. } = &mut *self.inner();
+        requests.questions.take_answer(run, question, |question| {
+            check_schema(question, answer)?;
+            let fits = holders.get(question.id.as_str()).and_then(|holder| holder.fits);
+            let fitted = fits.map_or(Ok(()), |fits| fits(answer));
+            fitted.map_err(|(field, message)| AnswerError::Invalid { question: question.id.clone(), field, message })
+        })
     }
 }
 

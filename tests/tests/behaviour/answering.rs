@@ -1,9 +1,12 @@
 //! Answers from another engine than the one that executes the run.
 
+use std::time::Duration;
+
 use futures::future::join_all;
 use graphweft::prelude::*;
 use graphweft::store::{SqliteStore, Store};
-use graphweft::{Engine, Run};
+use graphweft::{AnswerError, Engine, Run};
+use tokio::time::timeout;
 
 #[node]
 async fn asks_twice(ctx: &Context) -> u32 {
@@ -68,4 +71,73 @@ async fn a_run_that_another_engine_has_cancelled_is_not_said_to_wait() {
         other.cancel(run.id()).await.unwrap();
         assert_eq!(run.outcome().await, Ok(Outcome::Cancelled));
     }
+}
+
+/// Each that is recorded changes the journal under the others: what they have read is not read again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_answers_to_one_run_go_into_few_commits() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    let run = driver.start::<asking_all>(200).id("run").await.unwrap();
+    assert_eq!(open(&run).await.len(), 200);
+
+    let answer = |at: u32| {
+        let other = other.clone();
+        tokio::spawn(async move { other.answer("run", &format!("q{at}"), at).await })
+    };
+    let answered = timeout(Duration::from_secs(60), join_all((0..200).map(answer))).await.expect("it is soon done");
+
+    assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
+    assert_eq!(run.result().await, Ok(199 * 200 / 2));
+}
+
+#[tokio::test]
+async fn of_two_answers_to_one_question_at_once_one_is_taken() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    let run = driver.start::<asking_twice>(()).await.unwrap();
+    open(&run).await;
+
+    let answers = join_all((0..4).map(|at| other.answer(run.id(), "a", at))).await;
+
+    let taken = answers.iter().filter(|answer| answer.is_ok()).count();
+    let late = answers.iter().filter(|answer| matches!(answer, Err(AnswerError::AlreadyAnswered { .. }))).count();
+    assert_eq!((taken, late), (1, 3), "{answers:?}");
+}
+
+/// It waits with the others for one append, and takes none of them with it.
+#[tokio::test]
+async fn an_answer_that_is_dropped_on_its_way_holds_up_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    for polls in 0..8 {
+        let run = driver.start::<asking_twice>(()).await.unwrap();
+        open(&run).await;
+        let mut dropped = Box::pin(other.answer(run.id(), "a", 1));
+        for _ in 0..polls {
+            let _ = futures::poll!(dropped.as_mut());
+            tokio::task::yield_now().await;
+        }
+        let kept = other.answer(run.id(), "b", 2);
+        let mut kept = Box::pin(kept);
+        let _ = futures::poll!(kept.as_mut());
+        drop(dropped);
+        timeout(Duration::from_secs(20), kept).await.expect("it is recorded").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_invalid_keeps_no_other_from_being_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    let run = driver.start::<asking_twice>(()).await.unwrap();
+    open(&run).await;
+
+    let (a, b, c) =
+        tokio::join!(other.answer(run.id(), "a", "x"), other.answer(run.id(), "b", 2), other.answer(run.id(), "c", 2));
+
+    assert!(matches!(a, Err(AnswerError::Invalid { .. })), "{a:?}");
+    assert_eq!(b, Ok(()));
+    assert!(matches!(c, Err(AnswerError::UnknownQuestion { .. })), "{c:?}");
+    assert_eq!(open(&run).await, ["a"]);
 }
