@@ -238,10 +238,125 @@ impl Questions {
 /// Holds an answer against the JSON Schema of the question.
 pub(crate) fn check_schema(question: &Question, answer: &Value) -> Result<(), AnswerError> {
     let invalid = |field, message| AnswerError::Invalid { question: question.id.clone(), field, message };
-    let validator = jsonschema::validator_for(&question.schema)
+    let validator = jsonschema::options()
+        .with_keyword("format", |_, format, _| Ok(Box::new(ExactInteger::of(format))))
+        .build(&question.schema)
         .map_err(|error| invalid(".".to_owned(), format!("the schema of the answer is not valid: {error}")))?;
     match validator.iter_errors(answer).next() {
         None => Ok(()),
         Some(error) => Err(invalid(field_of(&error.instance_path().to_string()), error.to_string())),
+    }
+}
+
+/// The integers of a Rust type, by the `format` that schemars gives them. JSON Schema alone does not have them: `5.0` is an
+/// integer there, and only the narrow types have a `maximum`. `None` for every other format.
+struct ExactInteger(Option<(i128, i128)>);
+
+impl ExactInteger {
+    fn of(format: &Value) -> Self {
+        ExactInteger(match format.as_str().unwrap_or_default() {
+            "int8" => Some((i8::MIN.into(), i8::MAX.into())),
+            "int16" => Some((i16::MIN.into(), i16::MAX.into())),
+            "int32" => Some((i32::MIN.into(), i32::MAX.into())),
+            "int64" => Some((i64::MIN.into(), i64::MAX.into())),
+            "int" => Some((isize::MIN as i128, isize::MAX as i128)),
+            "int128" => Some((i128::MIN, i128::MAX)),
+            "uint8" => Some((0, u8::MAX.into())),
+            "uint16" => Some((0, u16::MAX.into())),
+            "uint32" => Some((0, u32::MAX.into())),
+            "uint64" => Some((0, u64::MAX.into())),
+            "uint" => Some((0, usize::MAX as i128)),
+            // JSON has no larger ones here.
+            "uint128" => Some((0, i128::MAX)),
+            _ => None,
+        })
+    }
+}
+
+impl jsonschema::Keyword for ExactInteger {
+    fn validate<'i>(&self, answer: &'i Value) -> Result<(), jsonschema::ValidationError<'i>> {
+        match self.0 {
+            Some((least, greatest)) if !self.is_valid(answer) => {
+                let message = format!("{answer} is not an integer from {least} to {greatest}");
+                Err(jsonschema::ValidationError::custom(message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_valid(&self, answer: &Value) -> bool {
+        let (Some((least, greatest)), Value::Number(number)) = (self.0, answer) else { return true };
+        number.as_i128().is_some_and(|number| (least..=greatest).contains(&number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn takes<T: schemars::JsonSchema>(answer: Value) -> bool {
+        let question = Question {
+            id: "w/a/q".to_owned(),
+            name: "q".to_owned(),
+            path: "w/a".to_owned(),
+            prompt: String::new(),
+            payload: Value::Null,
+            schema: schemars::schema_for!(T).to_value(),
+        };
+        check_schema(&question, &answer).is_ok()
+    }
+
+    /// What serde reads, and what the schema takes.
+    fn agrees<T: schemars::JsonSchema + serde::de::DeserializeOwned>() {
+        let edges = [0, 8, 16, 32, 64].map(|bits| 1i128 << bits);
+        let around = edges.into_iter().flat_map(|edge| [edge, edge / 2].map(|edge| [edge - 1, edge, -edge, -edge - 1]));
+        let whole = around.flatten().filter_map(|number| serde_json::Number::from_i128(number).map(Value::Number));
+        for answer in whole.chain([json!(5.0), json!(-0.0), json!(1e30), json!(0.5), json!("5"), json!(null)]) {
+            let is_read = serde_json::from_value::<T>(answer.clone()).is_ok();
+            assert_eq!(takes::<T>(answer.clone()), is_read, "{answer} as {}", std::any::type_name::<T>());
+        }
+    }
+
+    #[test]
+    fn the_schema_of_an_integer_takes_what_the_integer_reads() {
+        agrees::<u8>();
+        agrees::<u16>();
+        agrees::<u32>();
+        agrees::<u64>();
+        agrees::<u128>();
+        agrees::<usize>();
+        agrees::<i8>();
+        agrees::<i16>();
+        agrees::<i32>();
+        agrees::<i64>();
+        agrees::<i128>();
+        agrees::<isize>();
+        agrees::<std::num::NonZeroU32>();
+        agrees::<Option<u32>>();
+    }
+
+    #[test]
+    fn integers_inside_are_held_against_their_type() {
+        assert!(takes::<Vec<(u32, f64)>>(json!([[5, 5.0], [0, 5]])));
+        assert!(!takes::<Vec<(u32, f64)>>(json!([[5.0, 5.0]])));
+        assert!(!takes::<std::collections::BTreeMap<String, u32>>(json!({"a": 4294967296u64})));
+    }
+
+    #[test]
+    fn a_refused_integer_is_named_with_its_bounds() {
+        let schema = schemars::schema_for!(u32).to_value();
+        let name = String::new;
+        let question = Question {
+            id: "w/a/q".to_owned(),
+            name: name(),
+            path: name(),
+            prompt: name(),
+            payload: Value::Null,
+            schema,
+        };
+        let refused = check_schema(&question, &json!(5.0)).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid answer to `w/a/q`: 5.0 is not an integer from 0 to 4294967295");
     }
 }

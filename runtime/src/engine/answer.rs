@@ -19,8 +19,14 @@ use crate::value;
 
 impl Engine {
     /// Answers a question of a run, in this process or in any other with the same store. The answer is validated
-    /// against the question's JSON Schema, and against its type if the node runs in this process, *before* it is
-    /// recorded: an invalid answer changes nothing.
+    /// against the question's JSON Schema *before* it is recorded, with the exact range of each integer type, and
+    /// against its type if this engine executes the run: an invalid answer changes nothing.
+    ///
+    /// Only an engine that executes the run knows the type that `ctx.ask::<T>` asks for. What else the type checks while it
+    /// is read, such as a `deserialize_with`, is therefore not checked for a run of another engine, or for one that is not
+    /// in memory. An answer that fails there is rejected when the node reads it:
+    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded, and the question is open again. State
+    /// such a rule in the schema too (`#[schemars(range(..))]`, `#[schemars(regex(..))]`), and it is checked everywhere.
     ///
     /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
     ///

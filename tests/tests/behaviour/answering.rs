@@ -141,3 +141,28 @@ async fn an_answer_that_is_invalid_keeps_no_other_from_being_recorded() {
     assert!(matches!(c, Err(AnswerError::UnknownQuestion { .. })), "{c:?}");
     assert_eq!(open(&run).await, ["a"]);
 }
+
+/// What an integer reads is known from the schema, and need not be known from the node.
+#[tokio::test]
+async fn an_answer_that_its_integer_type_cannot_hold_is_refused_by_every_engine() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    let unregistered = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let unregistered = Engine::builder().store(unregistered).build().unwrap();
+    let run = driver.start::<asking_twice>(()).await.unwrap();
+    open(&run).await;
+    let records = async || driver.history(run.id()).await.unwrap().unwrap().len();
+    let before = records().await;
+
+    for engine in [&driver, &other, &unregistered] {
+        for invalid in [graphweft::json!(4_294_967_296_u64), graphweft::json!(5.0), graphweft::json!(-1)] {
+            let refused = engine.answer(run.id(), "a", invalid.clone()).await;
+            assert!(matches!(refused, Err(AnswerError::Invalid { .. })), "{invalid}: {refused:?}");
+        }
+    }
+
+    assert_eq!(records().await, before);
+    driver.shutdown().await;
+    let refused = other.answer(run.id(), "a", 5.0).await;
+    assert!(matches!(refused, Err(AnswerError::Invalid { .. })), "in no process: {refused:?}");
+}
