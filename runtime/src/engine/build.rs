@@ -196,7 +196,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process.
+    /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process. With a
+    /// [`store`](Self::store) that outlives the process, only registered workflows can be started.
     pub fn register<W: Workflow>(mut self) -> Self {
         let name = W::NAME;
         let definition = W::definition();

@@ -55,6 +55,22 @@ pub enum StartError {
         /// The names of the registered workflows.
         registered: Vec<String>,
     },
+    /// The workflow is not registered, and the store outlives the process.
+    #[error(
+        "workflow `{workflow}` is not registered, so a run of it could not be resumed when this process has ended; add \
+         `.register::<{workflow}>()` to the builder of the engine"
+    )]
+    NotRegistered {
+        /// The workflow.
+        workflow: String,
+    },
+    /// A workflow in expression position was started, and the store outlives the process.
+    #[error(
+        "a workflow in expression position has no name, so its run could not be resumed when this process has ended; \
+         define it as `workflow! {{ name(Input) -> Output {{ .. }} }}` and register it, or start it in an engine without \
+         a store"
+    )]
+    FlowInStore,
     /// The JSON is not an input of the workflow.
     #[error("invalid input of `{workflow}`: {}{message}", at_field(field))]
     InvalidInput {

@@ -47,13 +47,39 @@ impl Engine {
     /// assert_eq!(run.result().await?, "4000");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
+    ///
+    /// With a [`store`](crate::EngineBuilder::store) that outlives the process, the workflow must be
+    /// [registered](crate::EngineBuilder::register), so that its run can be resumed: otherwise awaiting it returns
+    /// [`StartError::NotRegistered`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it returns, the run may or may not have been recorded. A recorded run is executed:
+    /// [`get_run`](Self::get_run) finds it by its id.
     pub fn start<W: Workflow>(&self, input: W::Input) -> Start<W::Output> {
-        Start::new(self, W::definition(), Ok(Box::new(input)))
+        let definition = W::definition();
+        if self.could_be_resumed(definition) {
+            Start::new(self, definition, Ok(Box::new(input)))
+        } else {
+            Start::refused(self, StartError::NotRegistered { workflow: W::NAME.to_owned() })
+        }
     }
 
-    /// A new run of a workflow in expression position.
+    /// A new run of a workflow in expression position, in an engine without a [`store`](crate::EngineBuilder::store).
+    ///
+    /// Awaiting it returns [`StartError::FlowInStore`] with a store that outlives the process: a flow has no name by which it
+    /// can be registered, so its run could not be resumed.
     pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
-        Start::new(self, flow.definition(), Ok(Box::new(input)))
+        if self.could_be_resumed(flow.definition()) {
+            Start::new(self, flow.definition(), Ok(Box::new(input)))
+        } else {
+            Start::refused(self, StartError::FlowInStore)
+        }
+    }
+
+    /// Whether this program could resume a run after a restart, if its store has it by then.
+    fn could_be_resumed(&self, definition: &Arc<Definition>) -> bool {
+        self.0.store.is_volatile()
+            || self.0.workflows.get(&definition.name).is_some_and(|known| Arc::ptr_eq(known, definition))
     }
 
     /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::behaviour;
-use super::bodies::definition;
 use super::disk::{Disk, Takeovers, at_once};
 use super::follow::Follower;
 use super::forks::{EARLY, ended, ended_early};
@@ -188,8 +187,7 @@ impl Life<'_> {
 
     /// One process, as long as it is in charge of the run; then it only waits for the end of that.
     pub(super) async fn drives(&self, driving: Driving) -> Result<(), String> {
-        let Driving { process, engine, .. } = &driving;
-        let definition = definition(&self.scenario.flow);
+        let Driving { process, engine, definition, .. } = &driving;
         let mut is_first = self.disk.with_records(|records| records.is_empty());
         loop {
             let run = if let Some(fork) = self.next_fork() {
@@ -197,7 +195,7 @@ impl Life<'_> {
             } else if self.ledger.is_mended() {
                 self.retries(engine).await
             } else if is_first || (self.scenario.starts_again && !driving.is_back) {
-                let flow = Flow::<Value, Value>::new(Arc::clone(&definition));
+                let flow = Flow::<Value, Value>::new(Arc::clone(definition));
                 match engine.start_flow(&flow, json!(self.scenario.chance >> 12)).id(self.id()).await {
                     Ok(run) => Ok(Ok(run)),
                     Err(StartError::Store(error)) => Ok(Err(error)),

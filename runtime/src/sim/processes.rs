@@ -1,6 +1,7 @@
 //! Several processes that live at the same time, where one is believed to be dead and another takes its run over.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::LocalBoxFuture;
@@ -18,12 +19,15 @@ use super::replays::Moments;
 use super::scenario::How;
 use crate::engine::{Engine, Events, Outcome, Run};
 use crate::event::EventKind;
+use crate::table::Definition;
 
 /// A process with its engine.
 #[derive(Clone)]
 pub(super) struct Driving {
     pub(super) process: Process,
     pub(super) engine: Engine,
+    /// What the engine has registered.
+    pub(super) definition: Arc<Definition>,
     /// By what it is told whether it is in charge.
     charge: u32,
     /// Whether it has had the run before.
@@ -99,7 +103,7 @@ impl Life<'_> {
         let builder = if self.scenario.unloads { builder.max_resident_waiting(0) } else { builder };
         let engine = builder.build().map_err(|error| error.to_string())?;
         self.ledger.write(format!("process {} begins", process.number));
-        Ok(Driving { process, engine, charge: self.disk.next_charge(), is_back: false })
+        Ok(Driving { process, engine, definition, charge: self.disk.next_charge(), is_back: false })
     }
 
     /// The events of a run that is over are its records, each once and in order, and come to an end: whichever processes

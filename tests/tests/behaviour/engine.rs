@@ -1,7 +1,8 @@
 //! Starting and finding runs, what is checked before, and how much runs at once.
 
 use graphweft::prelude::*;
-use graphweft::{BuildError, StartError};
+use graphweft::store::SqliteStore;
+use graphweft::{BuildError, RunFilter, RunToEndError, StartError};
 use graphweft_tests::{Gauge, Journal, started};
 use tokio::sync::{Barrier, Notify};
 
@@ -303,6 +304,24 @@ async fn a_flow_in_expression_position_may_be_started_with_resources() {
     let engine = Engine::builder().resource(journal.clone()).build().unwrap();
     engine.start_flow(&flow, 3).await.unwrap().result().await.unwrap();
     assert_eq!(journal.lines(), ["3"]);
+}
+
+/// Otherwise no program could resume it after the process has died.
+#[tokio::test]
+async fn a_run_in_a_file_is_one_of_a_registered_workflow() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let engine = Engine::builder().store(store).resource(Journal::default()).build().unwrap();
+
+    let started = engine.start::<numbers>(1).await.unwrap_err();
+    assert_eq!(started, StartError::NotRegistered { workflow: "numbers".to_owned() });
+    assert!(started.to_string().contains("`.register::<numbers>()`"), "{started}");
+    let driven = engine.run_to_end::<numbers>(1).await;
+    assert_eq!(driven.unwrap_err(), RunToEndError::Start(started));
+    let flow = workflow! { START => note => number };
+    assert_eq!(engine.start_flow(&flow, 3).await.unwrap_err(), StartError::FlowInStore);
+
+    assert!(engine.list_runs(RunFilter::default()).await.unwrap().is_empty());
 }
 
 #[tokio::test]

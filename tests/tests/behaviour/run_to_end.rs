@@ -108,7 +108,7 @@ async fn its_nodes_run_in_the_task_of_the_caller() {
 async fn an_id_a_state_and_a_file_work_as_with_start() {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
-    let engine = Engine::builder().store(store).build().unwrap();
+    let engine = Engine::builder().store(store).register::<total>().build().unwrap();
     assert_eq!(soon(engine.start::<total>(1).id("x").state(TOTAL, 7).run_to_end()).await, Ok(7));
     assert_eq!(soon(engine.start::<total>(1).id("x").run_to_end()).await, Ok(7), "it is the run that is there");
     let other = soon(engine.start::<total>(2).id("x").run_to_end()).await;

@@ -436,7 +436,7 @@ workflow! { trying(()) -> u32 { START => tries; } }
 async fn the_next_attempt_at_a_step_does_not_begin_before_the_failure_of_the_last_is_on_record() {
     let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(1)), how: Fails::Hangs };
     let ledger = Ledger::default();
-    let engine = Engine::builder().store(store).resource(ledger.clone()).build().unwrap();
+    let engine = Engine::builder().store(store).resource(ledger.clone()).register::<trying>().build().unwrap();
     let _run = engine.start::<trying>(()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(ledger.0.lock().unwrap().get("trying/tries"), Some(&1));

@@ -89,7 +89,7 @@ async fn look(odd: Odd, ctx: &Context, #[state] kept: Odd, #[resource] journal: 
         other => format!("{other:?}"),
     };
     let shown = |odd: Result<Odd, String>| odd.map_or_else(|error| error, |odd| odd.shown());
-    journal.note(&[odd.shown(), kept.shown(), shown(child), shown(step), error].join("\n"));
+    journal.note([odd.shown(), kept.shown(), shown(child), shown(step), error].join("\n"));
     let answer = ctx.ask::<bool>("on", "Go on?").await;
     (odd, answer)
 }
@@ -269,7 +269,7 @@ fn what_calls_itself_for_ever_fails() {
         life(async {
             for file in [false, true] {
                 let go = Arc::new(Notify::new());
-                let builder = Engine::builder().resource(Arc::clone(&go));
+                let builder = Engine::builder().resource(Arc::clone(&go)).register::<descent>().register::<endless>();
                 let builder = match file {
                     true => builder.store(SqliteStore::open(&path).await.unwrap()),
                     false => builder,
