@@ -172,9 +172,13 @@ impl Recorded {
         });
         process.join().unwrap();
         if let Past::KilledInAFile = past {
-            // What the operating system does for a process that was killed.
+            // What the operating system does for a process that was killed: its lock is gone, and the file is there. Here the
+            // process lives, so another file takes its place.
             let files = std::fs::read_dir(recorded._directory.path()).unwrap().map(|file| file.unwrap().path());
-            files.filter(|file| is_of_an_owner(file)).for_each(|file| std::fs::remove_file(file).unwrap());
+            for file in files.filter(|file| is_of_an_owner(file)) {
+                std::fs::remove_file(&file).unwrap();
+                std::fs::write(&file, "").unwrap();
+            }
         }
         recorded
     }

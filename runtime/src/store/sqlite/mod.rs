@@ -4,6 +4,7 @@ mod check;
 mod claim;
 mod codec;
 mod ends;
+mod file;
 mod open;
 mod owners;
 mod queue;
@@ -143,6 +144,9 @@ impl SqliteStoreBuilder {
 
     /// Opens the file, and creates it if it does not exist; its directory must exist. Needs no tokio runtime.
     ///
+    /// Symbolic links are resolved: all processes that open the same file know of each other. A file with several hard
+    /// links is refused, since SQLite looks for the log of a file by its name.
+    ///
     /// # Errors
     /// See [`SqliteStore`].
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
@@ -211,6 +215,7 @@ impl fmt::Debug for SqliteStore {
 
 impl Handle {
     fn open(path: PathBuf, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
+        let path = file::find_or_make(&path)?;
         let connection = open::writer(&path, &settings)?;
         let (reader, reader_is_closed) = Reader::start(path.clone(), open::reader(&path, &settings)?)
             .map_err(|error| Trouble::from(error).at(&path))?;
@@ -353,10 +358,10 @@ impl Store for SqliteStore {
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        let lock = self.0.shared.owners.remove(owner);
+        let mut lock = self.0.shared.owners.remove(owner);
         // The lock is held until this is committed, so that nobody finds the owner dead before.
         let left = self.0.shared.queue.push(move |transaction| {
-            owners::leave(transaction, owner)?;
+            owners::leave(transaction, owner, lock.as_mut())?;
             Ok(lock)
         });
         self.0.shared.queue.wake();

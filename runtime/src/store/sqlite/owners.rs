@@ -3,7 +3,8 @@
 //! An owner holds a lock on a file beside the database, which the operating system takes away the moment its process
 //! ends: on one machine its death is known at once and for certain. Elsewhere, and after the machine was restarted, its
 //! row tells: an owner that has not renewed it for the length of a lease is dead. It may still believe that it is alive;
-//! what it then tries to append is refused.
+//! what it then tries to append is refused. So it is as well with an owner of this machine whose file is missing: somebody
+//! may have removed it.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -34,12 +35,17 @@ pub(super) struct OwnerLock {
     workflows: String,
     /// Closing it gives the lock up.
     file: Option<File>,
+    /// Whether its row is gone: then nobody looks for the file any more. Otherwise it shows that the owner is dead, and is
+    /// removed by who finds that.
+    has_left: bool,
 }
 
 impl Drop for OwnerLock {
     fn drop(&mut self) {
         self.file = None;
-        drop(fs::remove_file(&self.path));
+        if self.has_left {
+            drop(fs::remove_file(&self.path));
+        }
     }
 }
 
@@ -127,13 +133,13 @@ pub(super) fn join(
         Err(error) if error.kind() == io::ErrorKind::Unsupported => None,
         held => Some(held?),
     };
-    let lock = OwnerLock { owner: Owner(from_integer(id)), path, workflows, file };
+    let lock = OwnerLock { owner: Owner(from_integer(id)), path, workflows, file, has_left: false };
     transaction.prepare_cached("UPDATE owners SET boot = ?2 WHERE id = ?1")?.execute(params![id, lock.boot()])?;
     Ok(lock)
 }
 
 /// Removes an owner and frees its runs.
-pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Trouble> {
+pub(super) fn leave(transaction: &Connection, owner: Owner, lock: Option<&mut OwnerLock>) -> Result<(), Trouble> {
     let owner = to_integer(owner.0);
     let mut select = transaction.prepare_cached("SELECT key FROM runs WHERE owner = ?1")?;
     let runs = select.query_map([owner], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
@@ -141,6 +147,9 @@ pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Troubl
         RunRow { owner: None, ..RunRow::expect(transaction, key)? }.update(transaction)?;
     }
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([owner])?;
+    if let Some(lock) = lock {
+        lock.has_left = true;
+    }
     Ok(())
 }
 
@@ -199,10 +208,9 @@ pub(super) fn is_served(connection: &Connection, database: &Path, workflow: &str
 
 /// Whether an owner is alive, by its row and its file.
 fn has_life(database: &Path, id: i64, (expires, boot): (i64, Option<String>), now: i64) -> io::Result<bool> {
-    match boot {
-        Some(boot) if BOOT.as_ref() == Some(&boot) => is_held(&lock_path(database, id)),
-        _ => Ok(now < expires),
-    }
+    let is_of_this_boot = boot.is_some() && boot == *BOOT;
+    let held = if is_of_this_boot { is_held(&lock_path(database, id))? } else { None };
+    Ok(held.unwrap_or(now < expires))
 }
 
 /// Removes a dead owner and its file.
@@ -210,21 +218,21 @@ pub(super) fn bury(transaction: &Connection, database: &Path, dead: i64) -> Resu
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([dead])?;
     let path = lock_path(database, dead);
     // Only believed to be dead, it keeps its file.
-    if !is_held(&path)? {
+    if is_held(&path)? == Some(false) {
         drop(fs::remove_file(path));
     }
     Ok(())
 }
 
-/// Whether a living process has the lock. A file that is missing was given up, or removed after a death.
-fn is_held(path: &Path) -> io::Result<bool> {
+/// Whether a living process has the lock. `None` if the file is missing, which says nothing of its process.
+fn is_held(path: &Path) -> io::Result<Option<bool>> {
     let file = match OpenOptions::new().write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     match file.try_lock() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
+        Ok(()) => Ok(Some(false)),
+        Err(TryLockError::WouldBlock) => Ok(Some(true)),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }

@@ -68,6 +68,32 @@ async fn a_log_without_its_database_is_not_thrown_away() {
 }
 
 #[tokio::test]
+#[cfg(unix)]
+async fn a_file_is_made_where_a_link_leads() {
+    let (directory, path) = place();
+    let link = directory.path().join("link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    let store = open(&link).await;
+    create(&store, new_run("a")).await;
+    header(&open(&path).await, "a").await;
+}
+
+#[tokio::test]
+#[cfg(unix)]
+async fn a_file_with_two_hard_links_is_not_opened() {
+    let (directory, path) = place();
+    closed(open(&path).await).await;
+    let other = directory.path().join("other.db");
+    fs::hard_link(&path, &other).unwrap();
+    for name in [&path, &other] {
+        let error = open_error(name).await;
+        assert!(matches!(&error, StoreError::Open { message, .. } if message.contains("hard links")), "{error:?}");
+    }
+    fs::remove_file(&other).unwrap();
+    open(&path).await;
+}
+
+#[tokio::test]
 async fn a_directory_is_not_opened() {
     let (directory, _) = place();
     let error = open_error(directory.path()).await;

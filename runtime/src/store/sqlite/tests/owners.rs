@@ -29,6 +29,14 @@ fn lock_file(path: &Path, owner: Owner) -> PathBuf {
     super::super::settings::beside(path, &format!("owner-{}", owner.0))
 }
 
+/// Waits until the lock of a process is free, as it is when the process has ended. The file stays.
+async fn freed(lock_file: &Path) {
+    let file = std::fs::OpenOptions::new().write(true).open(lock_file).unwrap();
+    while file.try_lock().is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn a_run_of_a_living_process_is_left_also_after_its_lease() {
     let (_directory, path, [_one, (other, me)]) = two_processes().await;
@@ -41,7 +49,7 @@ async fn a_run_of_a_process_that_ended_is_taken_at_once() {
     let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
     let run = header(&one, "a").await.key;
     drop(one);
-    gone(&lock_file(&path, dead)).await;
+    freed(&lock_file(&path, dead)).await;
 
     let claimed = other.claim(claim(me)).await.unwrap();
 
@@ -54,17 +62,28 @@ async fn a_run_of_a_process_that_ended_is_taken_at_once() {
 }
 
 #[tokio::test]
-async fn the_file_of_a_process_that_was_killed_is_removed_by_who_finds_it_dead() {
-    let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
-    drop(one);
-    gone(&lock_file(&path, dead)).await;
-    // The system takes the lock away, and leaves the file.
-    std::fs::write(lock_file(&path, dead), "").unwrap();
+async fn a_living_process_whose_lock_file_was_removed_is_alive_for_as_long_as_its_lease() {
+    let (_directory, path, [(_one, living), (other, me)]) = two_processes().await;
+    std::fs::remove_file(lock_file(&path, living)).unwrap();
+    assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
+    assert!(other.is_alive(living).await.unwrap());
 
-    let claimed = other.claim(claim(me)).await.unwrap();
+    behind_the_back(&path).execute("UPDATE owners SET expires = 1 WHERE id = ?1", [living.0.cast_signed()]).unwrap();
+    assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["a"]);
+}
 
-    assert_eq!(ids(&claimed.runs), ["a"]);
-    assert!(!lock_file(&path, dead).exists());
+#[tokio::test]
+#[cfg(unix)]
+async fn a_process_that_opened_the_file_through_a_link_sees_who_is_alive() {
+    let (directory, path, [_one, _]) = two_processes().await;
+    let link = directory.path().join("link.db");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+
+    let store = open(&link).await;
+    let me = store.join(Vec::new()).await.unwrap();
+
+    assert!(store.claim(claim(me)).await.unwrap().runs.is_empty());
+    assert!(lock_file(&path, me).exists());
 }
 
 #[tokio::test]
