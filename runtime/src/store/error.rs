@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// A store operation failed. Recorded events are not lost, and `engine.recover()` resumes the runs that this stopped
-/// when the store works again.
+/// A store operation failed. Recorded events are not lost, unless the file was [taken away](StoreError::Gone), and
+/// `engine.recover()` resumes the runs that this stopped when the store works again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -76,6 +76,18 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
         /// The message of the database.
+        message: String,
+    },
+    /// The file was removed, renamed, replaced or emptied while it was open. What was recorded since is lost, and nothing
+    /// more is: this store does not recover.
+    #[error(
+        "`{}` {message} while this process had it open, so nothing more is recorded; put it back or choose another path, \
+         and restart the process", path.display()
+    )]
+    Gone {
+        /// The file.
+        path: PathBuf,
+        /// What happened to it.
         message: String,
     },
     /// Reading or writing failed in another way.

@@ -1,11 +1,12 @@
-//! Finding the file of a store, or making it.
+//! The file of a store: found or made, and looked after while it is open.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::check;
+use super::settings::beside;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
@@ -57,4 +58,72 @@ fn has_one_name(path: &Path) -> Result<(), StoreError> {
 #[cfg(not(unix))]
 fn has_one_name(_path: &Path) -> Result<(), StoreError> {
     Ok(())
+}
+
+/// A file that is open, with its log and its shared memory. A process that has files open does not notice when they are
+/// removed or replaced: what it writes then is in files without a name, and gone when it ends.
+pub(super) struct OpenFile {
+    pub(super) path: PathBuf,
+    /// What each of the three was when it was opened. As long as one connection is open, SQLite makes no others.
+    parts: [(PathBuf, Identity); 3],
+    gone: OnceLock<StoreError>,
+}
+
+impl OpenFile {
+    /// Of a database that is open, by a connection that has read from it.
+    pub(super) fn of(path: PathBuf) -> io::Result<OpenFile> {
+        let part = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
+        let parts = [part(path.clone())?, part(beside(&path, "wal"))?, part(beside(&path, "shm"))?];
+        Ok(OpenFile { path, parts, gone: OnceLock::new() })
+    }
+
+    /// # Errors
+    /// [`StoreError::Gone`], from when a look has found that out.
+    pub(super) fn is_there(&self) -> Result<(), StoreError> {
+        self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
+    }
+
+    /// Looks whether the files are those that were opened. By their names only: opening and closing one would take SQLite's
+    /// locks away, which belong to the process.
+    pub(super) fn look(&self) -> Result<(), StoreError> {
+        self.is_there()?;
+        let Some(message) = self.parts.iter().find_map(|(part, opened)| self.change_of(part, *opened)) else {
+            return Ok(());
+        };
+        let gone = StoreError::Gone { path: self.path.clone(), message };
+        tracing::error!(error = %gone, "the file of a store is gone, and its runs stop");
+        Err(self.gone.get_or_init(|| gone).clone())
+    }
+
+    /// What has become of a part, if it is not what was opened.
+    fn change_of(&self, part: &Path, opened: Identity) -> Option<String> {
+        let is_database = part == self.path;
+        let what = match fs::metadata(part) {
+            Ok(found) if identity(&found) != opened => "was replaced by another file",
+            // It has a page at least. A log may be empty.
+            Ok(found) if is_database && found.len() == 0 => "was emptied",
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                "was removed or renamed"
+            }
+            // One that cannot be looked at may still be there.
+            Ok(_) | Err(_) => return None,
+        };
+        Some(if is_database { what.to_owned() } else { format!("lost `{}`, which {what}", part.display()) })
+    }
+}
+
+/// What tells a file from every other that exists at the same time: its device and its number there. Elsewhere than on Unix
+/// no file can be removed that is open.
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(file: &fs::Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+
+    (file.dev(), file.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(_file: &fs::Metadata) -> Identity {
+    (0, 0)
 }

@@ -36,6 +36,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use self::claim::Plan;
+use self::file::OpenFile;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 pub use self::settings::Durability;
@@ -71,7 +72,9 @@ use super::{
 /// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt),
 /// and does not change the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
 /// [`Corrupt`](StoreError::Corrupt), [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io), and then add
-/// nothing, not even in part.
+/// nothing, not even in part. If the file is removed, renamed, replaced or emptied while it is open, that is noticed within
+/// a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
+/// [`Gone`](StoreError::Gone), and the runs of this process stop.
 ///
 /// # Cancel safety
 /// A future that is dropped before its first poll has done nothing. The operation of one that is dropped later may
@@ -207,7 +210,7 @@ impl SqliteStore {
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore")
-            .field("path", &self.0.shared.path)
+            .field("path", &self.0.shared.file.path)
             .field("settings", &self.0.shared.settings)
             .finish()
     }
@@ -217,9 +220,12 @@ impl Handle {
     fn open(path: PathBuf, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
         let path = file::find_or_make(&path)?;
         let connection = open::writer(&path, &settings)?;
-        let (reader, reader_is_closed) = Reader::start(path.clone(), open::reader(&path, &settings)?)
-            .map_err(|error| Trouble::from(error).at(&path))?;
-        let shared = Arc::new(Shared::new(path, settings, connection));
+        let reading = open::reader(&path, &settings)?;
+        let file = OpenFile::of(path.clone()).map_err(|error| Trouble::from(error).at(&path))?;
+        let file = Arc::new(file);
+        let (reader, reader_is_closed) =
+            Reader::start(Arc::clone(&file), reading).map_err(|error| Trouble::from(error).at(&path))?;
+        let shared = Arc::new(Shared::new(file, settings, connection));
         Ok((Handle { shared, reader, graphs: Mutex::default() }, reader_is_closed))
     }
 
@@ -308,12 +314,12 @@ impl Handle {
     }
 
     async fn take_over(&self, claim: Arc<Claim>) -> Result<Claimed, StoreError> {
-        let (path, wanted) = (self.shared.path.clone(), Arc::clone(&claim));
+        let (path, wanted) = (self.shared.file.path.clone(), Arc::clone(&claim));
         let plan = self.reader.read(move |connection| Plan::make(connection, &path, &wanted)).await?;
         if let Some(claimed) = plan.nothing_to_do() {
             return Ok(claimed);
         }
-        let path = self.shared.path.clone();
+        let path = self.shared.file.path.clone();
         self.write_on_thread(move |transaction| {
             Plan::make(transaction, &path, &claim)?.carry_out(transaction, &path, &claim)
         })
@@ -321,7 +327,7 @@ impl Handle {
     }
 
     async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {
-        let (path, lease) = (self.shared.path.clone(), self.shared.settings.lease);
+        let (path, lease) = (self.shared.file.path.clone(), self.shared.settings.lease);
         let workflows = serde_json::to_string(&workflows).map_err(unwritable)?;
         let join = move |transaction: &Connection| owners::join(transaction, &path, lease, workflows);
         let lock = self.write_on_thread(join).await?;
@@ -395,12 +401,12 @@ impl Store for SqliteStore {
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let path = self.0.shared.path.clone();
+        let path = self.0.shared.file.path.clone();
         self.0.reader.read(move |connection| owners::is_alive(connection, &path, owner)).boxed()
     }
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (path, workflow) = (self.0.shared.path.clone(), workflow.to_owned());
+        let (path, workflow) = (self.0.shared.file.path.clone(), workflow.to_owned());
         self.0.reader.read(move |connection| owners::is_served(connection, &path, &workflow)).boxed()
     }
 

@@ -43,6 +43,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         // Copying the log back is the thread's work, when nobody waits for it.
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "journal_size_limit", to_integer(LOG))?;
+        open_log(&connection)?;
         Ok(connection)
     };
     open().map_err(|trouble| explain(trouble, path))
@@ -53,9 +54,16 @@ pub(super) fn reader(path: &Path, settings: &Settings) -> Result<Connection, Sto
     let open = || {
         let connection = connect(path, OpenFlags::empty(), settings.busy_timeout)?;
         connection.pragma_update(None, "query_only", true)?;
+        open_log(&connection)?;
         Ok(connection)
     };
     open().map_err(|trouble: Trouble| trouble.at(path))
+}
+
+/// A connection opens the log and the shared memory when it first reads, by their names: all do it now, so that all have the
+/// same.
+fn open_log(connection: &Connection) -> Result<(), Trouble> {
+    Ok(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?)
 }
 
 fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connection, Trouble> {

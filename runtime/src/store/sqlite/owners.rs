@@ -3,8 +3,8 @@
 //! An owner holds a lock on a file beside the database, which the operating system takes away the moment its process
 //! ends: on one machine its death is known at once and for certain. Elsewhere, and after the machine was restarted, its
 //! row tells: an owner that has not renewed it for the length of a lease is dead. It may still believe that it is alive;
-//! what it then tries to append is refused. So it is as well with an owner of this machine whose file is missing: somebody
-//! may have removed it.
+//! what it then tries to append is refused. So it is as well with an owner of this machine whose file is missing: that may
+//! have been removed under it.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};

@@ -1,11 +1,11 @@
 //! The thread that reads, so that no caller waits for the disk where it must not.
 
-use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use super::file::OpenFile;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
@@ -16,13 +16,13 @@ type Work = Box<dyn FnOnce(&Connection) + Send>;
 
 /// Sends work to the thread, which ends when this is dropped.
 pub(super) struct Reader {
-    path: PathBuf,
+    file: Arc<OpenFile>,
     work: mpsc::Sender<Work>,
 }
 
 impl Reader {
     /// The receiver gets an error when the thread has closed its connection.
-    pub(super) fn start(path: PathBuf, connection: Connection) -> std::io::Result<(Reader, mpsc::Receiver<()>)> {
+    pub(super) fn start(file: Arc<OpenFile>, connection: Connection) -> std::io::Result<(Reader, mpsc::Receiver<()>)> {
         let (work, queued) = mpsc::channel::<Work>();
         let (open, closed) = mpsc::channel();
         std::thread::Builder::new().name("graphweft-read".to_owned()).stack_size(STACK).spawn(move || {
@@ -32,7 +32,7 @@ impl Reader {
             drop(connection);
             drop(open);
         })?;
-        Ok((Reader { path, work }, closed))
+        Ok((Reader { file, work }, closed))
     }
 
     pub(super) async fn read<T: Send + 'static>(
@@ -40,10 +40,11 @@ impl Reader {
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, result) = oneshot::channel();
-        let path = self.path.clone();
+        let file = Arc::clone(&self.file);
         let work = Box::new(move |connection: &Connection| {
+            let read = file.is_there().map_err(Trouble::from).and_then(|()| work(connection));
             // Whoever asked may have gone.
-            drop(answer.send(work(connection).map_err(|trouble| trouble.at(&path))));
+            drop(answer.send(read.map_err(|trouble| trouble.at(&file.path))));
         });
         self.work.send(work).map_err(|_| StoreError::Closed)?;
         result.await.map_err(|_| StoreError::Closed)?

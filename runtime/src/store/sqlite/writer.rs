@@ -6,13 +6,14 @@
 //! on a quick disk, and never where it would hold up all other tasks of a runtime of one thread.
 
 use std::path::PathBuf;
-use std::sync::TryLockError;
+use std::sync::{Arc, TryLockError};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::ends::Ends;
+use super::file::OpenFile;
 use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
 use super::settings::{Durability, LOG, Settings, beside};
@@ -34,7 +35,7 @@ const LOOK: usize = 32;
 
 /// What the handles of a store and its thread share.
 pub(super) struct Shared {
-    pub(super) path: PathBuf,
+    pub(super) file: Arc<OpenFile>,
     pub(super) settings: Settings,
     pub(super) queue: Queue,
     pub(super) owners: Owners,
@@ -82,11 +83,11 @@ impl Uncommitted {
 }
 
 impl Shared {
-    pub(super) fn new(path: PathBuf, settings: Settings, connection: Connection) -> Self {
-        let log = beside(&path, "wal");
+    pub(super) fn new(file: Arc<OpenFile>, settings: Settings, connection: Connection) -> Self {
+        let log = beside(&file.path, "wal");
         let writer =
             Mutex::new(Writer { connection, ends: Ends::default(), log, last: Group::default(), unlooked: LOOK });
-        Shared { path, owners: Owners::default(), queue: Queue::default(), settings, writer }
+        Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
 
     /// Does some of what is queued, if the connection is free, and has the thread do the rest.
@@ -130,9 +131,11 @@ impl Shared {
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
                 renewed = Instant::now();
-                writer.renew(self);
+                if self.file.look().is_ok() {
+                    writer.renew(self);
+                }
             }
-            if wake == Wake::Chores || writer.log_is_long() {
+            if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
                 writer.copy_log_back();
             }
             group = writer.last;
@@ -163,12 +166,13 @@ impl Writer {
         let mut jobs = shared.queue.take(most);
         let group = jobs.len();
         if group > 0 {
-            let committed = match self.commit(shared, patience, &mut jobs) {
+            let committed = shared.file.is_there().map_err(|gone| Uncommitted::Undone(gone.into()));
+            let committed = match committed.and_then(|()| self.commit(shared, patience, &mut jobs)) {
                 Err(Uncommitted::NotBegun(trouble)) if trouble.is_busy() && matches!(patience, Patience::GiveUp) => {
                     shared.queue.put_back(jobs);
                     return;
                 }
-                committed => committed.map_err(|uncommitted| uncommitted.trouble().at(&shared.path)),
+                committed => committed.map_err(|uncommitted| uncommitted.trouble().at(&shared.file.path)),
             };
             for job in jobs {
                 job.answer(committed.clone());
@@ -213,7 +217,7 @@ impl Writer {
         });
         if let Err(trouble) = renewed {
             // It comes round again well before the lease is over.
-            tracing::warn!(error = %trouble.at(&shared.path), "the lease of a store's owner cannot be renewed");
+            tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
     }
 

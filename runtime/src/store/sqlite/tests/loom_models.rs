@@ -3,7 +3,6 @@
 //!
 //! `runtime/models.sh` plays them.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use loom::future::block_on;
@@ -14,7 +13,10 @@ use tokio::sync::oneshot;
 
 use crate::store::StoreError;
 use crate::store::sqlite::ends::Ends;
+use crate::store::sqlite::file::OpenFile;
 use crate::store::sqlite::queue::{Queue, Wake};
+use crate::store::sqlite::settings::beside;
+use crate::store::sqlite::tests::place;
 use crate::store::sqlite::trouble::Trouble;
 use crate::store::sqlite::writer::Shared;
 use crate::store::sqlite::{Durability, Settings};
@@ -120,11 +122,17 @@ fn what_comes_after_the_queue_is_closed_is_refused_and_not_kept() {
 /// The real thread and a caller that helps it, over a database in memory.
 #[test]
 fn a_caller_that_helps_leaves_nobody_without_an_answer() {
+    let (_directory, path) = place();
+    for part in [&path, &beside(&path, "wal"), &beside(&path, "shm")] {
+        std::fs::write(part, "something").expect("a file");
+    }
+    let file = std::sync::Arc::new(OpenFile::of(path).expect("it is there"));
     for durability in [Durability::Relaxed, Durability::Full] {
+        let file = std::sync::Arc::clone(&file);
         model(move || {
             let connection = Connection::open_in_memory().expect("a database");
             let settings = Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO };
-            let shared = Arc::new(Shared::new(PathBuf::from("/nowhere/runs.db"), settings, connection));
+            let shared = Arc::new(Shared::new(std::sync::Arc::clone(&file), settings, connection));
             let calling = thread::spawn({
                 let shared = Arc::clone(&shared);
                 move || {

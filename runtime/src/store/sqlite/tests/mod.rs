@@ -7,6 +7,7 @@ mod format;
 mod loom_models;
 mod opening;
 mod owners;
+mod taken_away;
 mod writing;
 
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ fn behind_the_back(path: &Path) -> Connection {
 
 /// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then.
 async fn closed(store: SqliteStore) {
-    let log = super::settings::beside(&store.0.shared.path, "wal");
+    let log = super::settings::beside(&store.0.shared.file.path, "wal");
     drop(store);
     gone(&log).await;
 }

@@ -1,0 +1,105 @@
+//! Files that are taken away from a living process.
+
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+use crate::store::tests::{batch, create, header, new_run, said};
+use crate::store::{RunQuery, Store};
+
+/// A store in a directory of its own, with an owner whose lease is renewed all the time, and a run `a`.
+async fn in_use() -> (TempDir, PathBuf, SqliteStore) {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("data").join("runs.db");
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    let store = SqliteStore::builder().lease(Duration::from_millis(30)).open(&path).await.unwrap();
+    store.join(Vec::new()).await.unwrap();
+    create(&store, new_run("a")).await;
+    (root, path, store)
+}
+
+/// What the store says when it has noticed, to whoever adds records and to whoever reads.
+async fn once_noticed(store: &SqliteStore) -> StoreError {
+    let error = loop {
+        match store.list(RunQuery::default()).await {
+            Err(gone @ StoreError::Gone { .. }) => break gone,
+            // SQLite notices some of it by itself, and calls it something else.
+            Ok(_) | Err(_) => tokio::task::yield_now().await,
+        }
+    };
+    let added = store.append(batch(crate::store::RunKey(1), 1, &[said("late")])).await;
+    assert_eq!(added.unwrap_err(), error);
+    assert_eq!(store.create(new_run("b")).await.unwrap_err(), error);
+    error
+}
+
+async fn assert_noticed(take_away: impl FnOnce(&Path), says: &str) {
+    let (_root, path, store) = in_use().await;
+    take_away(&path);
+    let text = once_noticed(&store).await.to_string();
+    assert!(text.contains(says) && text.contains(&path.display().to_string()), "{text}");
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn a_file_that_is_removed_stops_its_store() {
+    assert_noticed(remove, "was removed or renamed").await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_renamed_stops_its_store() {
+    assert_noticed(|path| fs::rename(path, path.with_extension("old")).unwrap(), "was removed or renamed").await;
+}
+
+#[tokio::test]
+async fn a_file_whose_directory_is_removed_stops_its_store() {
+    assert_noticed(|path| fs::remove_dir_all(path.parent().unwrap()).unwrap(), "was removed or renamed").await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_replaced_stops_its_store() {
+    let replace = |path: &Path| {
+        let other = path.with_extension("new");
+        fs::copy(path, &other).unwrap();
+        fs::rename(&other, path).unwrap();
+    };
+    assert_noticed(replace, "was replaced by another file").await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_emptied_stops_its_store() {
+    let empty = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
+    assert_noticed(empty, "was emptied").await;
+}
+
+#[tokio::test]
+async fn a_log_that_is_removed_stops_its_store() {
+    let log = |path: &Path| super::super::settings::beside(path, "wal");
+    assert_noticed(|path| remove(&log(path)), "-wal`, which was removed or renamed").await;
+}
+
+#[tokio::test]
+async fn a_file_that_others_use_and_copy_the_log_back_to_is_the_same_file() {
+    let (_root, path, store) = in_use().await;
+    let other = open(&path).await;
+    create(&other, new_run("b")).await;
+    closed_beside(other).await;
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    behind_the_back(&path).query_row(checkpoint, [], |_| Ok(())).unwrap();
+    behind_the_back(&path).execute_batch("VACUUM").unwrap();
+
+    assert_eq!(store.0.shared.file.look(), Ok(()));
+    header(&store, "b").await;
+}
+
+/// Drops a handle beside which there is another.
+async fn closed_beside(store: SqliteStore) {
+    let shared = std::sync::Arc::downgrade(&store.0.shared);
+    drop(store);
+    while shared.strong_count() > 0 {
+        tokio::task::yield_now().await;
+    }
+}
