@@ -27,8 +27,34 @@ pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
 
 fn make(path: &Path) -> Result<PathBuf, StoreError> {
     check::is_not_cut_off(path).map_err(|trouble| trouble.at(path))?;
-    let made = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let made = for_owner_only(OpenOptions::new().write(true).create(true).truncate(false)).open(path);
     made.and_then(|_| fs::canonicalize(path)).map_err(|error| cannot_open(error, path))
+}
+
+/// What a database holds is not for every user of the machine. SQLite makes the log and the shared memory with the mode of
+/// the database.
+fn for_owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        options.mode(0o600);
+    }
+    options
+}
+
+/// Makes a file beside a database that those can open who can open the database, or opens the one that is there.
+pub(super) fn make_beside(path: &Path, database: &Path) -> io::Result<fs::File> {
+    let new = for_owner_only(OpenOptions::new().write(true).create_new(true)).open(path);
+    match new {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().write(true).open(path),
+        new => {
+            let new = new?;
+            // If it cannot be set, only this user sees who is alive.
+            drop(fs::metadata(database).and_then(|database| new.set_permissions(database.permissions())));
+            Ok(new)
+        }
+    }
 }
 
 fn cannot_open(error: io::Error, path: &Path) -> StoreError {

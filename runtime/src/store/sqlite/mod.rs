@@ -58,6 +58,11 @@ use super::{
 /// `runs.db-wal` and `runs.db-shm` belong to `runs.db` (copy all three, or none while it is open); an empty file
 /// `runs.db-owner-1` exists for each running engine.
 ///
+/// The file is not encrypted. It holds in clear what nodes take and return, errors, questions and answers, the state of runs,
+/// and messages: everything that a value contains, passwords and keys among it. On Unix a new file gets the mode 0600, so
+/// that only its user can open it; a file that exists keeps its mode. The files beside it have the mode of the file. A backup
+/// has the mode that the program gives it which makes it.
+///
 /// Every row has a checksum. A row that does not match it is reported as [`Corrupt`](StoreError::Corrupt), and never
 /// read as another value; [`check`](SqliteStore::check) looks for other damage.
 ///

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::file;
 use super::row::RunRow;
 use super::settings::beside;
 use super::times::{from_integer, to_integer, to_millis};
@@ -129,7 +130,7 @@ pub(super) fn join(
     insert.execute(params![expiry(lease), workflows])?;
     let id = transaction.last_insert_rowid();
     let path = lock_path(database, id);
-    let file = match hold(&path) {
+    let file = match hold(&path, database) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => None,
         held => Some(held?),
     };
@@ -153,8 +154,8 @@ pub(super) fn leave(transaction: &Connection, owner: Owner, lock: Option<&mut Ow
     Ok(())
 }
 
-fn hold(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+fn hold(path: &Path, database: &Path) -> io::Result<File> {
+    let file = file::make_beside(path, database)?;
     file.try_lock()?;
     Ok(file)
 }

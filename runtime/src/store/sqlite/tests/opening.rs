@@ -93,6 +93,37 @@ async fn a_file_with_two_hard_links_is_not_opened() {
     open(&path).await;
 }
 
+#[cfg(unix)]
+mod modes {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// What others may do with each file, of a store that is in use.
+    async fn modes(path: &Path) -> Vec<u32> {
+        let store = open(path).await;
+        store.join(Vec::new()).await.unwrap();
+        create(&store, new_run("a")).await;
+        let files = fs::read_dir(path.parent().unwrap()).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().permissions().mode() & 0o777).collect()
+    }
+
+    #[tokio::test]
+    async fn the_files_of_a_new_store_are_for_their_user_alone() {
+        let (_directory, path) = place();
+        // The database, its log, its shared memory, and the file of the owner.
+        assert_eq!(modes(&path).await, [0o600; 4]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_there_keeps_its_mode_and_those_beside_it_have_the_same() {
+        let (_directory, path) = place();
+        fs::write(&path, "").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+        assert_eq!(modes(&path).await, [0o664; 4]);
+    }
+}
+
 #[tokio::test]
 async fn a_directory_is_not_opened() {
     let (directory, _) = place();
