@@ -16,6 +16,7 @@ pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
     // A file that is made here is closed before this process opens it by SQLite: closing it later would take SQLite's locks
     // away, which belong to the process.
     static MAKING: Mutex<()> = Mutex::new(());
+    is_a_path(path)?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let found = match fs::canonicalize(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => make(path)?,
@@ -23,6 +24,19 @@ pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
     };
     has_one_name(&found)?;
     Ok(found)
+}
+
+/// What SQLite takes for a database in memory, or for a temporary one, is not meant as a file of that name.
+fn is_a_path(path: &Path) -> Result<(), StoreError> {
+    let name = path.to_string_lossy();
+    let is_in_memory = name.is_empty()
+        || name == ":memory:"
+        || name.starts_with("file:") && (name.contains(":memory:") || name.contains("mode=memory"));
+    if !is_in_memory {
+        return Ok(());
+    }
+    let message = "it names no file; for runs in memory leave out `.store(..)`".to_owned();
+    Err(StoreError::Open { path: path.to_owned(), message })
 }
 
 fn make(path: &Path) -> Result<PathBuf, StoreError> {

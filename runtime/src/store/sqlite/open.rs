@@ -67,7 +67,7 @@ fn open_log(connection: &Connection) -> Result<(), Trouble> {
 }
 
 fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connection, Trouble> {
-    // A path is a path: no `file:` addresses.
+    // The path is absolute, so that SQLite takes none for a `file:` address.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;

@@ -146,6 +146,17 @@ async fn a_path_that_no_file_can_have_is_not_opened() {
 }
 
 #[tokio::test]
+async fn for_runs_in_memory_no_store_is_needed() {
+    for name in ["", ":memory:", "file::memory:", "file::memory:?cache=shared", "file:runs?mode=memory"] {
+        let error = open_error(Path::new(name)).await;
+        assert!(
+            matches!(&error, StoreError::Open { message, .. } if message.contains("leave out `.store(..)`")),
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_is_no_database_is_left_as_it_is() {
     let (_directory, path) = place();
     for text in ["hello".to_owned(), "SQLite format 3".to_owned(), "word ".repeat(10_000)] {
