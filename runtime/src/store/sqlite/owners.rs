@@ -19,7 +19,7 @@ use super::file;
 use super::row::RunRow;
 use super::settings::beside;
 use super::times::{from_integer, to_integer, to_millis};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, is_written};
 use crate::store::Owner;
 
 /// What tells this start of this machine from all others; nothing where that is not known.
@@ -89,7 +89,7 @@ impl Owners {
             if expires.is_none_or(|expires| expires <= now) {
                 self.lapses(lock.owner);
             }
-            renew.execute(params![id, expiry(lease), lock.boot(), lock.workflows])?;
+            is_written(renew.execute(params![id, expiry(lease), lock.boot(), lock.workflows])?, "owners")?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ pub(super) fn join(
     workflows: String,
 ) -> Result<OwnerLock, Trouble> {
     let mut insert = transaction.prepare_cached("INSERT INTO owners (expires, workflows) VALUES (?1, ?2)")?;
-    insert.execute(params![expiry(lease), workflows])?;
+    is_written(insert.execute(params![expiry(lease), workflows])?, "owners")?;
     let id = transaction.last_insert_rowid();
     let path = lock_path(database, id);
     let file = match hold(&path, database) {

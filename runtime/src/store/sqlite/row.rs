@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::seal::Seal;
-use super::trouble::Trouble;
+use super::trouble::{Trouble, is_written};
 
 /// A row of `runs`, as it stands there.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl RunRow {
 
     /// Adds it.
     pub(super) fn insert(&self, transaction: &Connection) -> Result<(), Trouble> {
-        transaction
+        let written = transaction
             .prepare_cached(&format!(
                 "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             ))?
@@ -87,12 +87,12 @@ impl RunRow {
                 self.records,
                 self.checksum(),
             ])?;
-        Ok(())
+        is_written(written, "runs")
     }
 
     /// Writes what may have changed.
     pub(super) fn update(&self, transaction: &Connection) -> Result<(), Trouble> {
-        transaction
+        let written = transaction
             .prepare_cached(
                 "UPDATE runs SET status = ?2, updated = ?3, owner = ?4, ready = ?5, graph = ?6, nudged = ?7, records = ?8,
                      checksum = ?9
@@ -109,7 +109,7 @@ impl RunRow {
                 self.records,
                 self.checksum(),
             ])?;
-        Ok(())
+        is_written(written, "runs")
     }
 
     fn checksum(&self) -> i64 {

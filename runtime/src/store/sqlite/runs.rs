@@ -11,7 +11,7 @@ use super::row::RunRow;
 use super::schema::rows_of;
 use super::seal;
 use super::times::{from_integer, to_integer, to_millis};
-use super::trouble::Trouble;
+use super::trouble::{Trouble, is_written};
 use crate::store::{Appended, Created, Owner, RunKey, RunStatus};
 
 /// A run that is to be added, encoded.
@@ -143,13 +143,20 @@ fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRo
              ))",
         )?
         .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
+    if added == 0 && length(connection, batch.run)? == Some(batch.at) {
+        return Err(Trouble::NotWritten("journal"));
+    }
     Ok(added == 1)
 }
 
 /// Adds a row where there is none of that number. Whether there was none.
 fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
     let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
-    Ok(insert_row(connection, insert, at, time, row)? == 1)
+    let added = insert_row(connection, insert, at, time, row)?;
+    if added == 0 && !connection.prepare_cached("SELECT 1 FROM journal WHERE id = ?1")?.exists([at])? {
+        return Err(Trouble::NotWritten("journal"));
+    }
+    Ok(added == 1)
 }
 
 fn insert_row(
@@ -223,7 +230,7 @@ pub(super) fn insert_rows(
 ) -> Result<(), Trouble> {
     let insert = "INSERT INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
     for row in rows {
-        insert_row(transaction, insert, at, time, row)?;
+        is_written(insert_row(transaction, insert, at, time, row)?, "journal")?;
         at += to_integer(row.records);
     }
     Ok(())
@@ -231,12 +238,12 @@ pub(super) fn insert_rows(
 
 fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Trouble> {
     let hash = graph.hash.cast_signed();
-    if let Some(body) = &graph.body {
-        transaction
-            .prepare_cached(
-                "INSERT INTO graphs (hash, body, checksum) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING",
-            )?
-            .execute(params![hash, body, seal::of_graph(hash, body.as_bytes())])?;
+    let Some(body) = &graph.body else { return Ok(()) };
+    let added = transaction
+        .prepare_cached("INSERT INTO graphs (hash, body, checksum) VALUES (?1, ?2, ?3) ON CONFLICT (hash) DO NOTHING")?
+        .execute(params![hash, body, seal::of_graph(hash, body.as_bytes())])?;
+    if added == 0 && !transaction.prepare_cached("SELECT 1 FROM graphs WHERE hash = ?1")?.exists([hash])? {
+        return Err(Trouble::NotWritten("graphs"));
     }
     Ok(())
 }

@@ -15,6 +15,8 @@ pub(super) enum Trouble {
     Io(io::Error),
     /// The file does not say what was written to it; what does not fit.
     Damaged(String),
+    /// SQLite has reported no error, and a row of this table was not written.
+    NotWritten(&'static str),
     /// Known for what it is already.
     Store(StoreError),
 }
@@ -50,9 +52,23 @@ impl Trouble {
             Trouble::Sql(error) => from_sql(error, path),
             Trouble::Io(error) => from_io(&error, path),
             Trouble::Damaged(message) => StoreError::Corrupt { path: path.to_owned(), message },
+            Trouble::NotWritten(table) => StoreError::Io { path: path.to_owned(), message: not_written(table) },
             Trouble::Store(error) => error,
         }
     }
+}
+
+/// Checks that a statement has written the one row that it is for.
+pub(super) fn is_written(rows: usize, table: &'static str) -> Result<(), Trouble> {
+    if rows == 1 { Ok(()) } else { Err(Trouble::NotWritten(table)) }
+}
+
+/// Nothing of graphweft or SQLite passes a row over without a word, so this is another program's doing.
+fn not_written(table: &str) -> String {
+    format!(
+        "a row of `{table}` was not written, as if by a trigger that another program has added; \
+         `SELECT sql FROM sqlite_schema WHERE type = 'trigger'` lists the triggers of the file, and graphweft has none"
+    )
 }
 
 fn from_sql(error: rusqlite::Error, path: &Path) -> StoreError {

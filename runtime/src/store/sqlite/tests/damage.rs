@@ -318,3 +318,57 @@ async fn records_that_damage_has_hidden_in_a_large_file_are_found_by_a_check() {
     let message = "of its 40 rows of records, 1 are those of no run".to_owned();
     assert_eq!(store.check().await, Err(StoreError::Corrupt { path, message }));
 }
+
+/// Makes a trigger of another program that has SQLite pass a change over without an error.
+fn pass_over(path: &Path, change: &str) {
+    let trigger = format!("CREATE TRIGGER theirs BEFORE {change} BEGIN SELECT raise(ignore); END");
+    behind_the_back(path).execute_batch(&trigger).unwrap();
+}
+
+fn assert_not_written(error: &StoreError, table: &str) {
+    let StoreError::Io { message, .. } = error else { panic!("{error:?}") };
+    assert!(message.contains(&format!("a row of `{table}` was not written")), "{message}");
+}
+
+#[tokio::test]
+async fn a_new_run_that_a_foreign_trigger_swallows_is_no_damage() {
+    for table in ["runs", "journal", "graphs"] {
+        let (_directory, path) = place();
+        let store = open(&path).await;
+        pass_over(&path, &format!("INSERT ON {table}"));
+        assert_not_written(&store.create(new_run("a")).await.unwrap_err(), table);
+        store.check().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn records_that_a_foreign_trigger_swallows_are_neither_damage_nor_a_conflict() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    add(&store, run, 1, &[said("one")]).await;
+    pass_over(&path, "INSERT ON journal");
+    let elsewhere = open(&path).await;
+    for store in [store, elsewhere] {
+        assert_not_written(&store.append(batch(run, 2, &[said("two")])).await.unwrap_err(), "journal");
+    }
+}
+
+#[tokio::test]
+async fn a_header_that_a_foreign_trigger_keeps_is_no_damage() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let run = create(&store, new_run("a")).await.key;
+    pass_over(&path, "UPDATE ON runs");
+    let change = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+    let error = store.append(Append { header: change, ..batch(run, 1, &[]) }).await.unwrap_err();
+    assert_not_written(&error, "runs");
+}
+
+#[tokio::test]
+async fn an_owner_that_a_foreign_trigger_swallows_is_no_damage() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    pass_over(&path, "INSERT ON owners");
+    assert_not_written(&store.join(Vec::new()).await.unwrap_err(), "owners");
+}
