@@ -17,7 +17,7 @@ pub struct RunFilter {
     pub forked_from: Option<String>,
     /// Runs that were started before this one: [`RunInfo::key`] of the last one of a page gives the next page.
     pub before: Option<RunKey>,
-    /// The maximum number of runs.
+    /// The maximum number of runs; 0 for none.
     pub limit: usize,
 }
 
@@ -52,7 +52,7 @@ impl RunFilter {
         self
     }
 
-    /// At most this many runs.
+    /// At most this many runs; 0 for none.
     pub fn limit(mut self, runs: usize) -> Self {
         self.limit = runs;
         self
@@ -107,6 +107,9 @@ impl Engine {
     /// If the store cannot be read.
     pub async fn list_runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, StoreError> {
         let RunFilter { workflow, status, forked_from, before, limit } = filter;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
         let query = RunQuery { workflow, status, forked_from, before, limit, ..RunQuery::default() };
         Ok(self.0.store.list(query).await?.into_iter().map(RunInfo::from).collect())
     }

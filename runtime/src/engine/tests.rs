@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use super::runs::Found;
-use super::{BuildError, Engine, Outcome, Run, Start, StartError};
+use super::{BuildError, Engine, Outcome, Run, RunFilter, Start, StartError};
 use crate::context::Context;
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::{Cause, Failure, Fault};
@@ -373,6 +373,14 @@ async fn a_run_is_found_by_its_id() {
     start(&engine, chain(), json!(4)).id("x").await.unwrap();
     let found = engine.get_run("x").await.unwrap().expect("it is there");
     assert_eq!(found.result().await, Ok(json!(4)));
+}
+
+#[tokio::test]
+async fn a_list_of_no_runs_is_empty() {
+    let engine = engine();
+    start(&engine, chain(), json!(1)).await.expect("it starts").result().await.expect("it completes");
+    let list = async |limit| engine.list_runs(RunFilter::default().limit(limit)).await.expect("it is read").len();
+    assert_eq!((list(0).await, list(1).await), (0, 1));
 }
 
 #[tokio::test]
