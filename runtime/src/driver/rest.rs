@@ -37,7 +37,8 @@ impl Driver {
         // What could be woken by something else would be cut off in the middle of that.
         let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all() && journal.desk.are_idle());
         let leaves = is_unwanted && may_leave;
-        if !journal.rest(journal.desk.next_timer(), || pulse.generation() == generation) {
+        let wake_at = journal.desk.next_timer(self.shared.env.clock.now());
+        if !journal.rest(wake_at, || pulse.generation() == generation) {
             return;
         }
         if is_unwanted {

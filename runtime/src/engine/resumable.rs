@@ -7,13 +7,14 @@ use serde_json::{Map, Value as Json};
 
 use super::inner::Engine;
 use super::live::Beginning;
+use super::set_back::by_the_clock_of;
 use crate::compile::check_resources;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
 use crate::table::Definition;
 
-/// What is recorded of a run, in the terms of the graph of this program.
+/// What is recorded of a run, in the terms of the graph of this program and by its clock.
 #[derive(Clone)]
 pub(super) struct Past {
     input: Arc<Json>,
@@ -98,7 +99,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What is recorded of a run, in the terms of the graph of this program.
+    /// What is recorded of a run, in the terms of the graph of this program and by its clock.
     pub(super) async fn past(
         &self,
         header: &RunHeader,
@@ -114,6 +115,7 @@ impl Engine {
             });
         };
         let (input, state) = (Arc::new(input.clone()), state.clone());
+        by_the_clock_of(self.0.env.clock.now(), &mut history);
         let before = self.adapt(header, definition, &mut history).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
         Ok(Past { input, state, history: super::history::effective(history), new_graph })

@@ -12,6 +12,7 @@ use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
+use super::set_back::by_the_clock_of;
 use crate::event::{Event, EventKind};
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
@@ -358,6 +359,8 @@ impl Fork {
         let kind = EventKind::RunRetried { voids, from_nodes: Vec::new(), rerun: Vec::new() };
         let forked = Record { path: old.workflow.clone(), kind };
         let now = engine.0.env.clock.now();
+        // All records of the new run have the time of the fork, which does not show that the clock was set back before it.
+        by_the_clock_of(now, &mut history);
         history.push(Stored { seq: at, time: now, record: forked });
         let records = history.iter().map(|stored| stored.record.clone()).collect();
         // All that can be refused is refused before the new run is there.

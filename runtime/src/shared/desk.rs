@@ -89,8 +89,8 @@ impl Desk {
     }
 
     /// Takes over what a node is about to record of something that it asked for.
-    pub(crate) fn note(&self, path: &str, kind: &EventKind) {
-        self.used().requests.note(path, kind);
+    pub(crate) fn note(&self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
+        self.used().requests.note(path, kind, now);
     }
 
     /// An attempt holds a request. Returns what is recorded of it. One that is [settled](Item::is_settled) needs no
@@ -112,7 +112,7 @@ impl Desk {
     /// Keeps what nodes record of their requests in a run without a journal.
     pub(crate) fn keep(&self, records: &[Record]) {
         for record in records {
-            self.note(&record.path, &record.kind);
+            self.note(&record.path, &record.kind, None);
             let number = {
                 let mut inner = self.inner();
                 inner.kept += 1;
@@ -188,7 +188,7 @@ impl Desk {
     pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
         let inner = self.inner();
         let of = |(path, item): (&str, &Item)| {
-            let item = Item { is_before: false, ..item.clone() };
+            let item = Item { is_before: false, set_at: None, ..item.clone() };
             let open = inner.requests.questions.open().iter().any(|question| question.id == path);
             (path.to_owned(), format!("{item:?}, {}", if open { "open" } else { "not open" }))
         };
@@ -197,11 +197,14 @@ impl Desk {
         all
     }
 
-    /// When the next timer that a node waits for runs out.
-    pub(crate) fn next_timer(&self) -> Option<SystemTime> {
-        let inner = self.inner();
-        let items = inner.holders.keys().filter_map(|path| inner.requests.items.get(path));
-        items.filter(|item| !item.fired && !item.withdrawn).filter_map(|item| item.until).min()
+    /// When the next timer that a node waits for runs out, by a clock that shows `now`.
+    pub(crate) fn next_timer(&self, now: SystemTime) -> Option<SystemTime> {
+        let Inner { requests, holders, .. } = &mut *self.inner();
+        let mut runs_out = |path: &Arc<str>| {
+            let item = requests.items.get_mut(path).filter(|item| !item.fired && !item.withdrawn)?;
+            item.runs_out(now)
+        };
+        holders.keys().filter_map(&mut runs_out).min()
     }
 
     /// Whether a question still waits for the answer that was taken for it.

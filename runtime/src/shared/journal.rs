@@ -211,8 +211,9 @@ impl Journal {
 
     /// Adds what a node records of its requests, in one commit.
     pub(crate) fn push_requests(&self, records: Vec<Record>) {
+        let now = Some(self.clock.now());
         for record in &records {
-            self.desk.note(&record.path, &record.kind);
+            self.desk.note(&record.path, &record.kind, now);
         }
         let mut inner = self.inner();
         for record in records {

@@ -50,6 +50,8 @@ pub(crate) struct Item {
     pub(crate) answer: Option<Value>,
     /// When a timer runs out.
     pub(crate) until: Option<SystemTime>,
+    /// When that was set, in a run with a journal.
+    pub(super) set_at: Option<SystemTime>,
     /// Whether it has.
     pub(crate) fired: bool,
     /// Whether it is a question that was asked.
@@ -66,6 +68,17 @@ impl Item {
     /// Whether there is any record of it.
     pub(crate) fn is_recorded(&self) -> bool {
         self.attempt > 0 || self.asked || self.until.is_some()
+    }
+
+    /// When a timer runs out, by a clock that shows `now`: if that was set back since the timer was set, the timer counts from
+    /// now on.
+    pub(super) fn runs_out(&mut self, now: SystemTime) -> Option<SystemTime> {
+        if let (Some(until), Some(set_at)) = (self.until, self.set_at)
+            && let Ok(back) = set_at.duration_since(now)
+        {
+            (self.until, self.set_at) = (until.checked_sub(back), Some(now));
+        }
+        self.until
     }
 
     /// Whether its result is recorded, and nothing becomes of it any more unless it is withdrawn.
@@ -86,7 +99,7 @@ impl RequestState {
         if is_of_graph || self.is_in_a_graph(&stored.record.path) {
             self.before.get_or_insert(&stored.record.path).push(stored.clone());
         }
-        let Stored { seq, record: Record { path, kind }, .. } = stored;
+        let Stored { seq, time, record: Record { path, kind } } = stored;
         self.questions.apply(&path, &kind);
         let is_result = kind.is_result() || kind == EventKind::RequestReopened;
         match kind {
@@ -94,7 +107,7 @@ impl RequestState {
                 self.started(&path, attempt, inside.is_some(), input).is_before = true;
             }
             EventKind::NodeCompleted { output, state, .. } => self.completed(&path, output, state),
-            kind => self.apply(&path, &kind),
+            kind => self.apply(&path, &kind, Some(time)),
         }
         if is_result {
             self.has_result(&path, seq);
@@ -102,12 +115,12 @@ impl RequestState {
     }
 
     /// Takes over what a node is about to record of something that it asked for, and goes on from.
-    pub(super) fn note(&mut self, path: &str, kind: &EventKind) {
+    pub(super) fn note(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
         // From here on nobody answers it.
         if *kind == EventKind::RequestWithdrawn {
             self.questions.apply(path, kind);
         }
-        self.apply(path, kind);
+        self.apply(path, kind, now);
     }
 
     /// Takes over what is recorded under this number. Whether it is the result of a request.
@@ -180,7 +193,7 @@ impl RequestState {
         self.forget_below(path);
     }
 
-    fn apply(&mut self, path: &str, kind: &EventKind) {
+    fn apply(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
                 self.started(path, *attempt, inside.is_some(), input.clone());
@@ -225,7 +238,8 @@ impl RequestState {
                 (item.withdrawn, item.is_before) = (false, false);
             }
             EventKind::TimerSet { until } => {
-                self.items.get_or_insert(path).until = Some(*until);
+                let item = self.items.get_or_insert(path);
+                (item.until, item.set_at) = (Some(*until), now);
             }
             EventKind::TimerFired => self.items.get_or_insert(path).fired = true,
             _ => {}

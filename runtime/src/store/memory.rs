@@ -42,6 +42,8 @@ struct Runs {
     last_run: u64,
     /// Runs that can go on by themselves, by when; 1970 where at once. Most runs of a great number are not in it.
     ready: BTreeSet<(SystemTime, RunKey)>,
+    /// Suspended runs that can go on by themselves, by when they were suspended.
+    suspended: BTreeSet<(SystemTime, RunKey)>,
     nudged: BTreeSet<RunKey>,
     /// Runs that are over, by when that was: a number that only grows.
     ended: BTreeMap<u64, RunKey>,
@@ -59,6 +61,7 @@ impl Default for Runs {
             last_owner: 0,
             last_run: 0,
             ready: BTreeSet::new(),
+            suspended: BTreeSet::new(),
             nudged: BTreeSet::new(),
             ended: BTreeMap::new(),
             last_end: 0,
@@ -210,6 +213,7 @@ impl Runs {
         let Some(run) = self.runs.get_mut(&key) else { return };
         if let Some(at) = run.ready() {
             self.ready.remove(&(at, key));
+            self.suspended.remove(&(run.header.updated, key));
         }
         if let Some(end) = run.end.take() {
             self.ended.remove(&end);
@@ -220,6 +224,7 @@ impl Runs {
         run.header.status = status;
         run.header.wake_at = wake_at.filter(|_| status.is_suspended());
         self.ready.extend(run.ready().map(|at| (at, key)));
+        self.suspended.extend(run.header.wake_at.map(|_| (run.header.updated, key)));
         if status.is_over() {
             // It belongs to nobody.
             run.header.owner = None;
@@ -262,7 +267,10 @@ impl Runs {
         let mut later = self.ready.iter().skip_while(|(at, _)| *at <= claim.now);
         let next_wake = later.find(|(_, key)| can_take(key)).map(|(at, _)| *at);
         let now = self.ready.iter().take_while(|(at, _)| *at <= claim.now).map(|(_, key)| *key);
-        let take: Vec<RunKey> = now.filter(can_take).take(claim.limit).collect();
+        // The clock was set back since.
+        let not_yet = self.suspended.iter().rev().take_while(|(since, _)| *since > claim.now).map(|(_, key)| *key);
+        let not_yet = not_yet.filter(|key| self.runs[key].ready().is_some_and(|at| at > claim.now));
+        let take: Vec<RunKey> = now.chain(not_yet).filter(can_take).take(claim.limit).collect();
         let runs = take.into_iter().filter_map(|key| self.take_over(key, claim)).collect();
         let is_mine = |key: &RunKey| self.runs[key].header.owner == Some(claim.owner);
         let nudged: Vec<RunKey> = self.nudged.iter().copied().filter(is_mine).collect();

@@ -56,8 +56,9 @@ pub trait Store: Send + Sync + 'static {
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds [`EventKind::RunResumed`] to each, in one
     /// transaction.
     ///
-    /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a
-    /// `wake_at` that has passed.
+    /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a `wake_at` that
+    /// has passed. It is ready as well if it has a `wake_at` and was suspended ([`updated`](RunHeader::updated)) after `now`:
+    /// the clock was set back, and a `wake_at` by the clock before is too late. The engine knows how much is left.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>>;
 
     /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes nothing.

@@ -220,3 +220,168 @@ fn a_sleep_outlives_two_processes() {
     });
     assert_eq!(remains.goes_on::<waking>().0.unwrap(), 500);
 }
+
+mod set_back {
+    //! The clock is set back by an hour. A delay lasts no longer for that.
+
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use graphweft::store::{MemoryStore, SqliteStore, Store};
+    use graphweft::{EngineBuilder, RetryPolicy};
+
+    use super::*;
+
+    const DELAY: Duration = Duration::from_secs(2);
+
+    /// Fails the first time that it is asked.
+    #[derive(Default)]
+    struct Once(AtomicU32);
+
+    impl Once {
+        fn has_failed(&self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed) > 0
+        }
+    }
+
+    #[node]
+    async fn sleeps(ctx: &Context) -> u32 {
+        ctx.sleep(DELAY).await;
+        1
+    }
+
+    #[node(retry(max_attempts = 2, initial_delay = "2s", jitter = 0.0))]
+    async fn is_retried(#[resource] once: &Once) -> Result<u32, String> {
+        if once.has_failed() { Ok(1) } else { Err("not yet".to_owned()) }
+    }
+
+    #[node]
+    async fn retries_a_step(ctx: &Context, #[resource] once: &Once) -> Result<u32, String> {
+        let step = ctx.step("s", || async { if once.has_failed() { Ok(1) } else { Err("not yet".to_owned()) } });
+        let policy = RetryPolicy::with_max_attempts(2).initial_delay(DELAY).jitter(0.0);
+        step.retry(policy).await.map_err(|error| error.to_string())
+    }
+
+    #[node]
+    async fn never(_begin: ()) -> u32 {
+        std::future::pending().await
+    }
+
+    workflow! { limited(()) -> u32 { START => never; } }
+    workflow! { by_a_timer(()) -> u32 { START => sleeps; } }
+    workflow! { by_a_retry(()) -> u32 { START => is_retried; } }
+    workflow! { by_a_step(()) -> u32 { START => retries_a_step; } }
+    workflow! { by_a_limit(()) -> u32 { let inner = limited(timeout = "2s"); START => inner; } }
+
+    /// A clock that shows the paused time of tokio, and can be set back.
+    #[derive(Clone)]
+    struct Wall(Instant, Arc<AtomicBool>);
+
+    impl Wall {
+        fn new() -> Wall {
+            Wall(Instant::now(), Arc::default())
+        }
+
+        fn set_back(&self) {
+            self.1.store(true, Ordering::Relaxed);
+        }
+
+        fn engine(&self) -> EngineBuilder {
+            let Wall(begun, is_set_back) = self.clone();
+            let now = move || {
+                let back = if is_set_back.load(Ordering::Relaxed) { HOUR } else { Duration::ZERO };
+                SystemTime::UNIX_EPOCH + 1000 * HOUR + begun.elapsed() - back
+            };
+            let engine = Engine::builder().clock(now).resource(Once::default());
+            engine.register::<by_a_timer>().register::<by_a_retry>().register::<by_a_step>().register::<by_a_limit>()
+        }
+
+        /// How long it takes from now on until a run has ended.
+        async fn end_of(&self, engine: &Engine) -> Duration {
+            let begun = Instant::now();
+            let run = engine.get_run("run").await.unwrap().expect("it is there");
+            let _ = run.outcome().await;
+            begun.elapsed()
+        }
+    }
+
+    /// How long the delay of a run lasts in the second of two processes, half a second after it was set in the first.
+    async fn in_the_next_process<W: graphweft::Workflow<Input = ()>>(store: impl Store + Clone) -> Duration {
+        let wall = Wall::new();
+        let engine = wall.engine().store(store.clone()).build().unwrap();
+        engine.start::<W>(()).id("run").await.unwrap();
+        tokio::time::sleep(DELAY / 4).await;
+        engine.shutdown().await;
+        drop(engine);
+        wall.set_back();
+        let engine = wall.engine().store(store).build().unwrap();
+        engine.recover().await.unwrap();
+        wall.end_of(&engine).await
+    }
+
+    fn is_at_most_the_delay(took: Duration) {
+        // The store is looked at four times a second.
+        assert!(took <= DELAY + Duration::from_millis(300), "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_timer_lasts_no_longer_in_the_next_process() {
+        is_at_most_the_delay(in_the_next_process::<by_a_timer>(MemoryStore::new()).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_before_another_attempt_lasts_no_longer_in_the_next_process() {
+        let took = in_the_next_process::<by_a_retry>(MemoryStore::new()).await;
+        is_at_most_the_delay(took);
+        assert!(took >= DELAY / 2, "{took:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_delay_before_another_attempt_at_a_step_lasts_no_longer_in_the_next_process() {
+        is_at_most_the_delay(in_the_next_process::<by_a_step>(MemoryStore::new()).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_limit_of_a_graph_lasts_no_longer_in_the_next_process() {
+        is_at_most_the_delay(in_the_next_process::<by_a_limit>(MemoryStore::new()).await);
+    }
+
+    #[tokio::test]
+    async fn a_timer_in_a_file_lasts_no_longer_in_the_next_process() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+        is_at_most_the_delay(in_the_next_process::<by_a_timer>(store).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_left_the_memory_sleeps_no_longer() {
+        let wall = Wall::new();
+        let engine = wall.engine().max_resident_waiting(0).build().unwrap();
+        engine.start::<by_a_timer>(()).id("run").await.unwrap();
+        tokio::time::sleep(DELAY / 4).await;
+        wall.set_back();
+        is_at_most_the_delay(wall.end_of(&engine).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_that_leaves_the_memory_again_and_again_sleeps_no_longer() {
+        #[node]
+        async fn sleeps_beside_naps(ctx: &Context) -> u32 {
+            let naps = async {
+                for nap in 0..8 {
+                    ctx.sleep(DELAY / 8).key(nap).await;
+                }
+            };
+            tokio::join!(ctx.sleep(DELAY).key("long"), naps);
+            1
+        }
+        workflow! { napping(()) -> u32 { START => sleeps_beside_naps; } }
+        let wall = Wall::new();
+        let engine = wall.engine().register::<napping>().max_resident_waiting(0).build().unwrap();
+        engine.start::<napping>(()).id("run").await.unwrap();
+        tokio::time::sleep(DELAY / 16).await;
+        wall.set_back();
+        let took = wall.end_of(&engine).await;
+        assert!(took <= 2 * DELAY, "{took:?}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 use super::codec::EncodedRow;
 use super::owners::{self, Census};
@@ -141,16 +141,8 @@ impl Search<'_> {
         let claim = self.claim;
         let now = to_millis(claim.now);
         for workflow in &claim.workflows {
-            let mut runs = self.connection.prepare_cached(READY_RUNS)?;
-            let mut rows = runs.query(params![owner, workflow, now, from])?;
-            let mut left = claim.limit;
-            while let Some(row) = rows.next()?.filter(|_| left > 0) {
-                let (ready, key) = (row.get(0)?, row.get(1)?);
-                if self.is_wanted(key) {
-                    self.ready.push(Ready { ready, key, owner });
-                    left -= 1;
-                }
-            }
+            let left = self.add(READY_RUNS, params![owner, workflow, now, from], owner, claim.limit)?;
+            self.add(SUSPENDED_LATER, params![owner, workflow, now], owner, left)?;
             let mut runs = self.connection.prepare_cached(NEXT_RUNS)?;
             let mut rows = runs.query(params![owner, workflow, now])?;
             while let Some(row) = rows.next()? {
@@ -164,6 +156,21 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// Adds runs that a query finds. Returns how many more may be added.
+    fn add(&mut self, query: &str, params: impl Params, owner: Option<i64>, most: usize) -> Result<usize, Trouble> {
+        let mut runs = self.connection.prepare_cached(query)?;
+        let mut rows = runs.query(params)?;
+        let mut left = most;
+        while let Some(row) = rows.next()?.filter(|_| left > 0) {
+            let (ready, key) = (row.get(0)?, row.get(1)?);
+            if self.is_wanted(key) {
+                self.ready.push(Ready { ready, key, owner });
+                left -= 1;
+            }
+        }
+        Ok(left)
+    }
+
     fn is_wanted(&self, key: i64) -> bool {
         !self.except.contains(&key) && self.only.is_none_or(|only| only == key)
     }
@@ -172,6 +179,11 @@ impl Search<'_> {
 /// The runs of an owner and a workflow that can go on, the longest ready first; read off the index.
 pub(super) const READY_RUNS: &str = "
     SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready BETWEEN ?4 AND ?3 ORDER BY ready, key";
+
+/// Those that wait for a time and began to at a time that has not come yet: the clock was set back since. Read off the index.
+pub(super) const SUSPENDED_LATER: &str = "
+    SELECT ready, key FROM runs
+    WHERE owner IS ?1 AND workflow = ?2 AND updated > ?3 AND ready > ?3 AND ready > 0 ORDER BY updated, key";
 
 /// Those that can go on later.
 pub(super) const NEXT_RUNS: &str = "

@@ -24,12 +24,14 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of a
 /// run lie together in their order, and adding some is one insert at its end. `ready` is when a run can go on: 0 where it
 /// runs, a time where it waits for one, nothing where it waits for an answer or is over. The index on it holds only runs
-/// that somebody may have to take over, however many others there are. `runs_unfinished` has the graphs of the runs, so that
+/// that somebody may have to take over, however many others there are. `runs_suspended` has those that wait for a time, by
+/// when they began to: after the clock was set back, that is later than now. `runs_unfinished` has the graphs of the runs, so that
 /// runs under another graph than that of today are found without looking at those under this one.
 ///
 /// A `checksum` is over all that its row says; `records` of a run is how many there were when its row was last written,
 /// so that a journal which has lost its end is found out.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -65,7 +67,11 @@ const STEPS: &[&str] = &["
         boot TEXT,
         workflows TEXT NOT NULL
     ) STRICT;
-"];
+",
+    "
+    CREATE INDEX runs_suspended ON runs (owner, workflow, updated, ready) WHERE ready > 0;
+",
+];
 
 /// The format of the files that this version writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;

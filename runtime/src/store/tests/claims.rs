@@ -64,6 +64,34 @@ pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl S
     assert_eq!((run.status, run.wake_at, run.updated), (RunStatus::Running, None, at(1001)));
 }
 
+pub(super) async fn a_sleeping_run_is_taken_when_the_clock_was_set_back_since(store: impl Store) {
+    // By batches at 1.
+    for (id, status, wake_at) in [
+        ("a", RunStatus::Sleeping, Some(at(60_000))),
+        ("b", RunStatus::Waiting, None),
+        ("c", RunStatus::Completed, None),
+    ] {
+        let run = create(&store, new_run(id)).await;
+        set_status(&store, run.key, status, wake_at).await;
+    }
+    let owner = store.join(Vec::new()).await.unwrap();
+    let before = SystemTime::UNIX_EPOCH + Duration::from_secs(1_600_000_000);
+
+    let in_time = store.claim(Claim { now: at(1), ..claim(owner) }).await.unwrap();
+    let set_back = store.claim(Claim { now: before, ..claim(owner) }).await.unwrap();
+
+    assert!(in_time.runs.is_empty());
+    assert_eq!(ids(&set_back.runs), ["a"]);
+    // It is suspended again, by the clock of now.
+    let rests = HeaderChange {
+        status: Some((RunStatus::Sleeping, Some(before + Duration::from_secs(60)))),
+        ..HeaderChange::default()
+    };
+    let rests = Append { time: before, header: rests, ..batch(set_back.runs[0].key, 2, &[]) };
+    assert_eq!(store.append(rests).await.unwrap(), Appended::Done);
+    assert!(store.claim(Claim { now: before, ..claim(owner) }).await.unwrap().runs.is_empty());
+}
+
 pub(super) async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come(store: impl Store) {
     let living = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;

@@ -92,6 +92,7 @@ try_on_each_store! {
         a_run_of_an_owner_that_left_is_taken
         a_run_of_its_own_that_the_claimer_is_not_at_is_taken
         a_sleeping_run_is_taken_when_its_time_has_come
+        a_sleeping_run_is_taken_when_the_clock_was_set_back_since
         a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come
         a_run_that_waits_for_an_answer_or_is_over_is_left
         the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken

@@ -9,6 +9,7 @@ use crate::store::{Append, HeaderChange, NewRun, RunStatus, Store, Stored};
 
 /// Never changed: a newer format gets a file of its own.
 const FORMAT_1: &str = "src/store/sqlite/testdata/format-1.db";
+const FORMAT_2: &str = "src/store/sqlite/testdata/format-2.db";
 
 fn recorded() -> Vec<Stored> {
     let stored = |seq, time, record| Stored { seq, time, record };
@@ -17,8 +18,17 @@ fn recorded() -> Vec<Stored> {
 
 #[tokio::test]
 async fn a_file_of_format_1_is_read_and_goes_on() {
+    is_read_and_goes_on(FORMAT_1).await;
+}
+
+#[tokio::test]
+async fn a_file_of_format_2_is_read_and_goes_on() {
+    is_read_and_goes_on(FORMAT_2).await;
+}
+
+async fn is_read_and_goes_on(file: &str) {
     let (_directory, path) = place();
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(FORMAT_1), &path).unwrap();
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join(file), &path).unwrap();
 
     let store = open(&path).await;
 

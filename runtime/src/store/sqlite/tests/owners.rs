@@ -168,6 +168,7 @@ async fn a_claim_reads_off_the_index_however_many_runs_wait() {
     for (query, values) in [
         (super::super::claim::READY_RUNS, &["1", "'checkout'", "5", "0"][..]),
         (super::super::claim::NEXT_RUNS, &["1", "'checkout'", "5"]),
+        (super::super::claim::SUSPENDED_LATER, &["1", "'checkout'", "5"]),
         (super::super::claim::OWNERS_OF_RUNS, &[]),
     ] {
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
