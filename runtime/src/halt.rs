@@ -14,6 +14,8 @@ pub(crate) enum Halt {
     Parked,
     /// The tokio runtime is gone.
     ShutDown,
+    /// The tokio runtime has no timers.
+    NoTimers,
     /// Nodes want resources that this engine does not have.
     MissingResources(MissingResources),
     /// A record cannot be read.

@@ -66,6 +66,9 @@ pub enum RunError {
         /// The workflow.
         workflow: String,
     },
+    /// The call was made in a tokio runtime without timers. The run is not lost: it is resumed in a runtime that has them.
+    #[error("{NO_TIMERS}")]
+    NoTimers,
     /// The store does not contain the run.
     #[error("the store does not contain the run")]
     NotFound,
@@ -75,12 +78,17 @@ pub enum RunError {
     ShutDown,
 }
 
+/// What all errors of this kind say.
+pub(crate) const NO_TIMERS: &str =
+    "the tokio runtime has no timers, which runs need: build it with `enable_time()` or `enable_all()`";
+
 impl From<Halt> for RunError {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Store(error) => RunError::Store(error),
             // A handle follows a run that was taken over or unloaded, and nobody gets these two.
             Halt::Fenced | Halt::Parked | Halt::ShutDown => RunError::ShutDown,
+            Halt::NoTimers => RunError::NoTimers,
             Halt::MissingResources(missing) => RunError::MissingResources(missing),
             Halt::Unreadable { path, field, message } => RunError::RecordMismatch { path, field, message },
             Halt::NotRegistered { workflow } => RunError::NotRegistered { workflow },

@@ -16,6 +16,7 @@ use super::error::BuildError;
 use super::inner::Engine;
 use super::inner::Inner;
 use super::runs::Runs;
+use super::runtime::{self, Unfit};
 use crate::clock::Clock;
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -249,14 +250,18 @@ impl EngineBuilder {
         self
     }
 
-    /// Builds the engine.
+    /// Builds the engine. It needs no tokio runtime; starting a run does. In one without timers the engine is refused, and
+    /// so is a run of an engine that was built elsewhere.
     ///
     /// # Errors
-    /// [`BuildError`], the first problem of the configuration.
+    /// [`BuildError`], the first problem of the configuration or of the current runtime.
     pub fn build(self) -> Result<Engine, BuildError> {
         let EngineBuilder { env, workflows, called, mocks, store, max_resident_finished, error } = self;
         if let Some(error) = error {
             return Err(error);
+        }
+        if runtime::current().is_err_and(|unfit| unfit == Unfit::NoTimers) {
+            return Err(BuildError::NoTimers);
         }
         let env = Arc::new(env);
         check_called(&env, &called)?;

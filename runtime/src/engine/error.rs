@@ -3,7 +3,7 @@
 use crate::field::at_field;
 use crate::halt::Halt;
 use crate::resource::MissingResources;
-use crate::run_error::RunError;
+use crate::run_error::{NO_TIMERS, RunError};
 use crate::store::StoreError;
 
 /// An engine could not be built.
@@ -38,6 +38,9 @@ pub enum BuildError {
     /// [`EngineBuilder::max_concurrency`](crate::EngineBuilder::max_concurrency) was called with 0.
     #[error("`max_concurrency(0)` would let no node run; leave it out for no limit")]
     ZeroConcurrency,
+    /// The engine was built in a tokio runtime without timers.
+    #[error("{NO_TIMERS}")]
+    NoTimers,
 }
 
 /// A run could not be started. Nothing of it has run.
@@ -122,6 +125,9 @@ pub enum StartError {
     /// The call was made outside of a tokio runtime.
     #[error("a run must be started inside a tokio runtime")]
     NoRuntime,
+    /// The call was made in a tokio runtime without timers.
+    #[error("{NO_TIMERS}")]
+    NoTimers,
 }
 
 /// How many bytes the id of a run may have.

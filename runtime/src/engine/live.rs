@@ -3,17 +3,16 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde_json::Value as Json;
-use tokio::runtime::Handle;
-
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
+use super::runtime;
 use crate::driver::{Ending, Job, Part, Prepared};
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
+use serde_json::Value as Json;
 
 impl Engine {
     /// Makes all that a run needs to be driven here. Nothing of it runs, and nothing is recorded.
@@ -53,7 +52,7 @@ impl Engine {
 
     /// Drives a run from here on, in a task of its own.
     pub(super) fn launch(&self, reservation: Reservation, ready: ReadyRun) -> Result<Arc<Live>, Halt> {
-        let runtime = Handle::try_current().map_err(|_| Halt::ShutDown)?;
+        let runtime = runtime::current()?;
         let (live, driven) = self.admit(reservation, ready)?;
         runtime.spawn(driven.run());
         Ok(live)

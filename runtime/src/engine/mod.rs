@@ -18,6 +18,7 @@ mod retry;
 mod run;
 mod run_to_end;
 mod runs;
+mod runtime;
 mod set_back;
 mod shutdown;
 mod start;

@@ -12,8 +12,10 @@ use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
+use super::runtime::{self, Unfit};
 use super::set_back::by_the_clock_of;
 use crate::event::{Event, EventKind};
+use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
 
@@ -222,6 +224,7 @@ impl Retry {
         if engine.0.runs.is_closed() {
             return Err(RunError::ShutDown.into());
         }
+        runtime::current().map_err(cannot_run)?;
         let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
         for path in from_nodes.iter().chain(&rerun) {
             if !history.iter().any(|stored| stored.record.path == *path) {
@@ -306,6 +309,10 @@ fn goes_on(run: &str) -> RetryError {
     RetryError::NotFailed { run: run.to_owned(), state, help }
 }
 
+fn cannot_run(unfit: Unfit) -> RunError {
+    Halt::from(unfit).into()
+}
+
 fn not_registered(header: &RunHeader) -> RunError {
     RunError::NotRegistered { workflow: header.workflow.clone() }
 }
@@ -341,6 +348,7 @@ impl Fork {
         if engine.0.runs.is_closed() {
             return Err(RunError::ShutDown.into());
         }
+        runtime::current().map_err(cannot_run)?;
         let now_under = engine.graph_of(&definition);
         let recorded_under = if at == 1 { now_under.0 } else { graph_before(&history, at).unwrap_or(old.graph) };
         let header = RunHeader { graph: recorded_under, ..old.clone() };

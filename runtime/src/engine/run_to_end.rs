@@ -4,13 +4,12 @@ use std::future::poll_fn;
 use std::sync::{Arc, PoisonError, TryLockError};
 use std::task::{Context as Waker, Poll};
 
-use tokio::runtime::Handle;
-
 use super::error::StartError;
 use super::inner::Engine;
 use super::live::ReadyRun;
 use super::run::Run;
 use super::runs::{Live, Reservation};
+use super::runtime;
 use super::start::Prepared;
 use super::start::Start;
 use crate::halt::Halt;
@@ -42,7 +41,7 @@ impl Engine {
 
     /// Enters a run into the table, to be driven by its caller.
     fn admit_in_caller(&self, reservation: Reservation, ready: ReadyRun) -> Result<Arc<Live>, Halt> {
-        let runtime = Handle::try_current().map_err(|_| Halt::ShutDown)?;
+        let runtime = runtime::current()?;
         let (live, driven) = self.admit(reservation, ready)?;
         *live.in_caller.lock().unwrap_or_else(PoisonError::into_inner) = Some((runtime, Box::pin(driven.run())));
         Ok(live)

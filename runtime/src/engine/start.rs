@@ -13,6 +13,7 @@ use super::inner::Engine;
 use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
 use super::runs::{Found, Reservation};
+use super::runtime;
 use crate::compile::check_resources;
 use crate::driver::caught;
 use crate::event::EventKind;
@@ -161,7 +162,7 @@ impl<T> Start<T> {
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
         let Start { engine, id, state, what, .. } = self;
         let (definition, input) = what?;
-        tokio::runtime::Handle::try_current().map_err(|_| StartError::NoRuntime)?;
+        runtime::current()?;
         if engine.0.runs.is_closed() {
             return Err(Halt::ShutDown.into());
         }

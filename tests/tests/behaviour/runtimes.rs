@@ -5,8 +5,8 @@ use std::sync::{Barrier, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use graphweft::RunError;
 use graphweft::prelude::*;
+use graphweft::{BuildError, ForkError, RetryError, RunError, RunToEndError, StartError};
 
 #[node]
 async fn left(n: u32, #[resource] meet: &Barrier) -> u32 {
@@ -138,7 +138,7 @@ fn without_a_runtime_a_run_is_refused_in_words() {
 
 #[test]
 fn a_run_whose_runtime_is_shut_down_says_so() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     #[node]
     async fn never(_n: u32) -> u32 {
         std::future::pending().await
@@ -155,6 +155,61 @@ fn a_run_whose_runtime_is_shut_down_says_so() {
 fn a_runtime_without_a_clock_is_enough_where_nothing_takes_time() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(runtime.block_on(doubles(2)).unwrap(), [0, 2]);
+}
+
+fn without_timers() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+#[test]
+fn in_a_runtime_without_timers_no_engine_is_built() {
+    let refused = without_timers().block_on(async { Engine::builder().build().map(drop) });
+    assert_eq!(refused, Err(BuildError::NoTimers));
+    assert!(BuildError::NoTimers.to_string().contains("`enable_time()`"));
+}
+
+#[test]
+fn in_a_runtime_without_timers_no_run_is_started() {
+    let engine = Engine::builder().resource(Barrier::new(1)).build().unwrap();
+    without_timers().block_on(async {
+        let refused = engine.start::<all_at_once>(3).id("a").await.map(drop);
+        assert_eq!(refused, Err(StartError::NoTimers));
+        let refused = engine.start::<all_at_once>(3).id("a").run_to_end().await;
+        assert_eq!(refused, Err(RunToEndError::Start(StartError::NoTimers)));
+        assert!(engine.get_run("a").await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn in_a_runtime_without_timers_no_run_is_retried_or_forked() {
+    #[node]
+    async fn fails(_n: u32) -> Result<u32, String> {
+        Err("it does".to_owned())
+    }
+    workflow! { failing(u32) -> u32 { START => fails; } }
+    let engine = Engine::builder().register::<failing>().build().unwrap();
+    graphweft::block_on(async { drop(engine.start::<failing>(1).id("a").await.unwrap().outcome().await) });
+    let records = async || engine.history("a").await.unwrap().unwrap().len();
+    without_timers().block_on(async {
+        let before = records().await;
+        assert_eq!(engine.retry("a").await.map(drop), Err(RetryError::Run(RunError::NoTimers)));
+        assert_eq!(engine.fork("a").before(1).id("b").await.map(drop), Err(ForkError::Run(RunError::NoTimers)));
+        assert_eq!(records().await, before);
+        assert!(engine.get_run("b").await.unwrap().is_none());
+    });
+}
+
+/// A run without an engine may need none.
+#[test]
+fn in_a_runtime_without_timers_a_node_that_sleeps_fails() {
+    #[node]
+    async fn sleeps(_n: u32, ctx: &Context) -> u32 {
+        ctx.sleep(Duration::from_millis(1)).await;
+        1
+    }
+    workflow! { sleeping(u32) -> u32 { START => sleeps; } }
+    let Err(RunError::Failed(failure)) = without_timers().block_on(sleeping(1)) else { panic!("it slept") };
+    assert!(failure.cause.to_string().contains("timers are disabled"), "{failure}");
 }
 
 fn different(tasks: &[String]) -> usize {
