@@ -91,7 +91,7 @@ impl Runs {
 
     /// All runs, the newest first.
     pub(crate) async fn list(&self) -> Result<Vec<RunInfo>, Stop> {
-        self.engine.list_runs(RunFilter::default().limit(0)).await.map_err(Stop::audit)
+        self.engine.list_runs(RunFilter::default().limit(usize::MAX)).await.map_err(Stop::audit)
     }
 
     /// What a run was asked for.

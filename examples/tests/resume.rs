@@ -66,8 +66,8 @@ fn a_database_that_cannot_be_one_is_one_line() {
     let desk = Desk::new();
     desk.written("prose.db", b"This is no database, and it is long enough to be seen as something else.");
     assert_stopped(&small(&desk, &["--database", "nowhere/runs.db"]), 2, "`nowhere/runs.db` cannot be opened: ");
-    assert_stopped(&small(&desk, &["--database", "prose.db"]), 2, "`prose.db` is not a database of runs: ");
-    assert_stopped(&small(&desk, &["--database", "."]), 2, "`.` cannot be opened: ");
+    assert_stopped(&small(&desk, &["--database", "prose.db"]), 2, "prose.db` is not a database of runs: ");
+    assert_stopped(&small(&desk, &["--database", "."]), 2, "` cannot be opened: ");
 }
 
 /// So many packages that an audit of them can be stopped in its middle.

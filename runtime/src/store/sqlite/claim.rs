@@ -61,6 +61,11 @@ impl Plan {
             .then(|| Claimed { next_wake, ..Claimed::default() })
     }
 
+    /// The owners that are found dead.
+    pub(super) fn dead(&self) -> &[i64] {
+        &self.dead
+    }
+
     /// Does it.
     pub(super) fn carry_out(
         self,
@@ -69,7 +74,7 @@ impl Plan {
         claim: &Claim,
     ) -> Result<Claimed, Trouble> {
         for dead in self.dead {
-            owners::bury(transaction, database, dead)?;
+            owners::bury(transaction, dead)?;
         }
         let me = Some(to_integer(claim.owner.0));
         for key in &self.nudged {

@@ -325,10 +325,16 @@ impl Handle {
             return Ok(claimed);
         }
         let path = self.shared.file.path.clone();
-        self.write_on_thread(move |transaction| {
-            Plan::make(transaction, &path, &claim)?.carry_out(transaction, &path, &claim)
-        })
-        .await
+        let carry_out = move |transaction: &Connection| {
+            let plan = Plan::make(transaction, &path, &claim)?;
+            let dead = plan.dead().to_vec();
+            Ok((plan.carry_out(transaction, &path, &claim)?, dead))
+        };
+        let (claimed, dead) = self.write_on_thread(carry_out).await?;
+        for owner in dead {
+            owners::remove_file(&self.shared.file.path, owner);
+        }
+        Ok(claimed)
     }
 
     async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {

@@ -214,15 +214,19 @@ fn has_life(database: &Path, id: i64, (expires, boot): (i64, Option<String>), no
     Ok(held.unwrap_or(now < expires))
 }
 
-/// Removes a dead owner and its file.
-pub(super) fn bury(transaction: &Connection, database: &Path, dead: i64) -> Result<(), Trouble> {
+/// Removes a dead owner.
+pub(super) fn bury(transaction: &Connection, dead: i64) -> Result<(), Trouble> {
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([dead])?;
+    Ok(())
+}
+
+/// Removes the file of an owner that was removed, once that is committed: without its file, an owner that is still there
+/// counts as alive to the end of its lease. One that was only believed to be dead keeps its file.
+pub(super) fn remove_file(database: &Path, dead: i64) {
     let path = lock_path(database, dead);
-    // Only believed to be dead, it keeps its file.
-    if is_held(&path)? == Some(false) {
+    if matches!(is_held(&path), Ok(Some(false))) {
         drop(fs::remove_file(path));
     }
-    Ok(())
 }
 
 /// Whether a living process has the lock. `None` if the file is missing, which says nothing of its process.
