@@ -44,6 +44,22 @@ async fn a_run_of_a_living_process_is_left_also_after_its_lease() {
     assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
 }
 
+/// Or nobody could tell any more that it is dead, before its lease ends.
+#[tokio::test]
+async fn a_claim_that_fails_leaves_the_file_of_the_dead() {
+    let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
+    drop(one);
+    freed(&lock_file(&path, dead)).await;
+    let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON runs BEGIN SELECT raise(abort, 'refused'); END";
+    behind_the_back(&path).execute_batch(refuse).unwrap();
+    assert!(other.claim(claim(me)).await.is_err());
+    assert!(lock_file(&path, dead).exists());
+
+    behind_the_back(&path).execute_batch("DROP TRIGGER refuse").unwrap();
+    assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["a"]);
+    assert!(!lock_file(&path, dead).exists());
+}
+
 #[tokio::test]
 async fn a_run_of_a_process_that_ended_is_taken_at_once() {
     let (_directory, path, [(one, dead), (other, me)]) = two_processes().await;
