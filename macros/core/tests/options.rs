@@ -144,12 +144,12 @@ fn counts_are_whole_and_at_least_one() {
 
 #[test]
 fn factors_keep_their_range() {
-    tells("retry(backoff_factor = 0)", &["0: `backoff_factor` is greater than zero", "  help: `backoff_factor = 2.0`"]);
+    tells("retry(backoff_factor = 0)", &["0: `backoff_factor` is at least 1", "  help: `backoff_factor = 2.0`"]);
     tells("retry(jitter = -0.5)", &["-0.5: `jitter` is zero or more", "  help: `jitter = 0.5`"]);
     tells("retry(jitter = \"much\")", &["\"much\": `jitter` is a number", "  help: `jitter = 0.5`"]);
     tells(
         "retry(backoff_factor = 1e999)",
-        &["1e999: `backoff_factor` is greater than zero", "  help: `backoff_factor = 2.0`"],
+        &["1e999: `backoff_factor` is at least 1", "  help: `backoff_factor = 2.0`"],
     );
 }
 
