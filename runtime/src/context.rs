@@ -104,7 +104,7 @@ impl Context {
     /// default) to clean up and return; its return value is dropped. Any other node is dropped at its `.await` at once,
     /// and so is one whose time limit has passed. Cancel safe.
     ///
-    /// In a clone that has outlived the attempt, it resolves when that ends.
+    /// In a clone of the context, it also resolves when the attempt ends.
     pub async fn cancelled(&self) {
         match &self.1 {
             Some(clone) => {

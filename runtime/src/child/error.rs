@@ -36,7 +36,7 @@ impl<E: fmt::Display> fmt::Display for ChildError<E> {
     }
 }
 
-/// It stands for the error inside: its text is that error's, and so is its source.
+/// Text and source are those of the error inside.
 impl<E: Error> Error for ChildError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {

@@ -230,8 +230,8 @@ impl EngineBuilder {
     }
 
     /// Replaces a node by a closure in every workflow that this engine runs: for tests. The node's options (retries,
-    /// time limit) still apply. A nested workflow can be mocked too. If the engine has registered workflows, the node must
-    /// stand in one of them, or be a [registered node](Self::register_node).
+    /// time limit) still apply. A nested workflow can be mocked too. If the engine has registered workflows, the node must be
+    /// in one of them, or be a [registered node](Self::register_node).
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -301,7 +301,7 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
     Ok(())
 }
 
-/// Whether every mock stands for something, where it is known what there is.
+/// Whether every mocked node is in a registered workflow or is a registered node, where there are any.
 fn check_mocks(
     mocks: &[(TypeId, &'static str)],
     workflows: &BTreeMap<String, Arc<Definition>>,

@@ -26,7 +26,7 @@ pub enum BuildError {
     /// not.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
-    /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) names a node that stands in no registered workflow.
+    /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) names a node that is in no registered workflow.
     #[error(
         "`mock::<{node}>` replaces nothing: no registered workflow has this node; if another node calls it, add \
          `.register_node::<{node}>()`"

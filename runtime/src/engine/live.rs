@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::Value as Json;
+
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
 use super::runtime;
@@ -12,7 +14,6 @@ use crate::halt::Halt;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
-use serde_json::Value as Json;
 
 impl Engine {
     /// Makes all that a run needs to be driven here. Nothing of it runs, and nothing is recorded.

@@ -78,7 +78,7 @@ impl Env {
     /// Whether something may stand this many levels below its run.
     ///
     /// # Errors
-    /// What to tell whoever wants it.
+    /// If it is deeper than the engine allows: the fault says how deep, and where.
     pub(crate) fn check_nesting(&self, levels: usize, path: impl fmt::Display) -> Result<(), Fault> {
         let most = self.max_nesting;
         if levels <= most {

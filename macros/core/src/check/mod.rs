@@ -50,7 +50,7 @@ fn without_items(workflow: &Workflow, diagnostics: &mut Diagnostics) {
             && let Some((_, word)) = options.max_parallel
         {
             diagnostics
-                .error(word, format!("`max_parallel` has no effect on `{}`, which stands outside of `[..]`", node.name))
+                .error(word, format!("`max_parallel` has no effect on `{}`, which is outside of `[..]`", node.name))
                 .help("it limits how many items of `[..]` are in a node at once; `EngineBuilder::max_concurrency` limits all nodes");
         }
     }
