@@ -35,6 +35,11 @@
 //! completion; those of a failed attempt are discarded. With a reducer, concurrent writes to a key are merged and none
 //! is lost. Without one ([`Overwrite`]), a key may be written by one node at a time: a node that overwrites what
 //! another node has written since the attempt started fails with [`Fault::StateConflict`], and a retry of it succeeds.
+//!
+//! All of this holds for a nested workflow and for `[..]` as it does for any node. The nodes inside read the state as it was
+//! when the node around them started, and what has been written inside since. The graph around the node sees what they
+//! have written when the node completes, all of it at once. What was written inside an attempt that failed is discarded,
+//! also where the run continues by the arm `err` or with another attempt.
 
 use std::marker::PhantomData;
 use std::sync::MutexGuard;

@@ -111,6 +111,8 @@ pub(crate) enum Admission<V> {
 pub(crate) enum Conclusion<V> {
     /// What arrived at END of each graph inside, in the order of the inputs.
     Leave(Vec<Arrived<V>>),
+    /// The same, and what was written inside conflicts with what others have written since.
+    Unfit(Fault),
     /// A graph inside has failed.
     Failed(Failure),
     /// The graphs inside took longer than they may.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
-use super::state_map::Snapshot;
+use super::state_map::{Snapshot, StateMap};
 use super::task_id::StopReason;
 use super::token::{Arrived, Emitted};
 use crate::core::ScopeKind;
@@ -41,7 +41,9 @@ pub(super) struct Items<V> {
     pub(super) ends: Vec<Option<Arrived<V>>>,
     /// How many are under way, with those that are idle.
     pub(super) open: usize,
-    /// What items that begin in turn see of the run's state.
+    /// What the nodes inside share: the state around them as it was when they began, and what they have written since.
+    pub(super) state: StateMap,
+    /// What items that begin in turn see of that.
     pub(super) entry_state: Option<Snapshot>,
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,

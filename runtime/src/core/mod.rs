@@ -37,6 +37,7 @@ mod task;
 mod task_id;
 mod token;
 mod values;
+mod write_log;
 
 #[cfg(test)]
 mod tests;

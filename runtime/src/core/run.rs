@@ -10,11 +10,12 @@ use super::impossible::Applied;
 use super::path::{Place, ScopePath};
 use super::program::Program;
 use super::run_state::RunState;
-use super::state_map::Writes;
+use super::state_map::{StateMap, Writes};
 use super::task::{Task, TaskState, Wanted};
 use super::task_id::{StopReason, TaskId};
 use super::token::Arrived;
 use crate::fault::Fault;
+use crate::state_write::StateWrite;
 
 /// One run.
 pub(crate) struct Run<V> {
@@ -39,6 +40,8 @@ impl<V> Run<V> {
         prefix: Option<String>,
     ) -> Self {
         let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around: None, prefix, item: None });
+        // That of a child is told to the node around it.
+        let state = if root.prefix.is_some() { StateMap::told_of(state) } else { StateMap::new(state) };
         let state = RunState::new(is_watched, state);
         Run { program, root, state, admissions: Admissions::new(max_concurrency) }
     }
@@ -148,9 +151,18 @@ impl<V> Run<V> {
 
     /// What an attempt sees of the run's state, and what a collecting node has kept from earlier arrivals.
     pub(crate) fn sees(&self, task: TaskId) -> (Values, Option<Values>) {
+        (Arc::clone(self.seen_by(task)), self.state.collector_state_of(&self.program, task))
+    }
+
+    /// What an attempt sees of the run's state.
+    pub(crate) fn seen_by(&self, task: TaskId) -> &Values {
         let seen = self.state.tasks.get(task).and_then(|at| at.sees.as_ref());
-        let seen = seen.map_or(&self.state.shared.values, |sees| &sees.values);
-        (Arc::clone(seen), self.state.collector_state_of(&self.program, task))
+        seen.map_or(&self.state.shared.values, |sees| &sees.values)
+    }
+
+    /// What was written to the state of a child.
+    pub(crate) fn writes(&self) -> Vec<StateWrite> {
+        self.state.shared.writes()
     }
 
     /// Whether what an attempt has written can be folded.
@@ -159,14 +171,16 @@ impl<V> Run<V> {
     /// Where that conflicts with what another has written since, or does not fit what is there.
     pub(crate) fn check_writes(&self, task: TaskId, writes: &Writes) -> Result<(), Fault> {
         let (Some(set), Some(at)) = (&writes.0, self.state.tasks.get(task)) else { return Ok(()) };
-        let writer = || self.state.place_of(task).map_or_else(String::new, |place| place.path());
+        let Ok(state) = self.state.state_of(at.scope) else { return Ok(()) };
+        let writer = |_: &str| self.state.place_of(task).map_or_else(String::new, |place| place.path());
         self.state.check_collector_writes(&self.program, task, &set.local)?;
-        let seen = at.sees.as_ref().map_or(self.state.shared.version, |sees| sees.version);
-        self.state.shared.check(&set.shared, seen, writer)
+        let seen = at.sees.as_ref().map_or(state.version, |sees| sees.version);
+        state.check(&set.shared, seen, writer)
     }
 
     /// What a task has come to whose attempt is not a call of the driver's.
     pub(crate) fn take_conclusion(&mut self, task: TaskId) -> Option<Conclusion<V>> {
+        let inside = self.check_inside(task);
         let at = self.state.tasks.get_mut(task)?;
         match &mut at.state {
             TaskState::Exhausted { arrivals } => Some(Conclusion::NothingCollected(*arrivals)),
@@ -175,9 +189,18 @@ impl<V> Run<V> {
             }
             TaskState::Inside(items) => match &items.failed {
                 Some((_, failure)) => Some(Conclusion::Failed(failure.clone())),
+                None if let Err(fault) = inside => Some(Conclusion::Unfit(fault)),
                 None => Some(Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect())),
             },
             _ => None,
+        }
+    }
+
+    /// Whether what was written inside a node that is done can be folded into the state around it.
+    fn check_inside(&self, task: TaskId) -> Result<(), Fault> {
+        match self.state.tasks.get(task).map(|at| (&at.state, self.state.state_of(at.scope))) {
+            Some((TaskState::Inside(items), Ok(state))) if items.failed.is_none() => state.check_inside(&items.state),
+            _ => Ok(()),
         }
     }
 
@@ -196,7 +219,8 @@ impl<V> Run<V> {
         self.state.scopes.first().is_none_or(|root| root.as_ref().is_none_or(|root| root.closing.is_some()))
     }
 
-    /// The run's state, as a node that starts now sees it.
+    /// The run's state, as a node of its own graph that starts now sees it.
+    #[cfg(test)]
     pub(crate) fn state(&self) -> &Arc<Map<String, Value>> {
         &self.state.shared.values
     }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use graphweft_graph::{EdgeIx, NodeIx};
-use serde_json::{Map, Value};
 
 use super::event::{Derived, RunEnd};
 use super::frame::turns_of;
@@ -12,8 +11,8 @@ use super::impossible::{Applied, Impossible};
 use super::path::Place;
 use super::program::{Layout, NodeKind, NodeLayout, Program};
 use super::scope::{Scope, Spare};
-use super::state_map::{Snapshot, StateMap};
-use super::task::Tasks;
+use super::state_map::StateMap;
+use super::task::{TaskState, Tasks};
 use super::task_id::TaskId;
 
 /// All that changes while a run goes on: the fold of its events, and of nothing else. What it is folded under does not
@@ -28,6 +27,7 @@ pub(super) struct RunState<V> {
     pub(super) work: VecDeque<Work<V>>,
     /// How many attempts at nodes without a graph inside are under way.
     pub(super) running: usize,
+    /// What the nodes share that are in no graph inside a node.
     pub(super) shared: StateMap,
     /// What the run has come to, once nothing of it can move.
     pub(super) end: Option<RunEnd<V>>,
@@ -75,7 +75,7 @@ pub(super) enum Work<V> {
 }
 
 impl<V> RunState<V> {
-    pub(super) fn new(is_watched: bool, state: Map<String, Value>) -> Self {
+    pub(super) fn new(is_watched: bool, shared: StateMap) -> Self {
         RunState {
             scopes: Vec::new(),
             free_scopes: Vec::new(),
@@ -83,7 +83,7 @@ impl<V> RunState<V> {
             tasks: Tasks::new(),
             work: VecDeque::new(),
             running: 0,
-            shared: StateMap::new(state),
+            shared,
             end: None,
             has_begun: false,
             has_reopened: false,
@@ -139,8 +139,21 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    pub(super) fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+    /// What the nodes of a graph share.
+    pub(super) fn state_of(&self, scope: usize) -> Applied<&StateMap> {
+        let Some((around, _)) = self.scope(scope)?.parent else { return Ok(&self.shared) };
+        match &self.tasks.expect(around)?.state {
+            TaskState::Inside(items) => Ok(&items.state),
+            _ => Err(scope_gone()),
+        }
+    }
+
+    pub(super) fn state_of_mut(&mut self, scope: usize) -> Applied<&mut StateMap> {
+        let Some((around, _)) = self.scope(scope)?.parent else { return Ok(&mut self.shared) };
+        match &mut self.tasks.expect_mut(around)?.state {
+            TaskState::Inside(items) => Ok(&mut items.state),
+            _ => Err(scope_gone()),
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl<V> Run<V> {
 
 fn task_line<V>(task: &Task<V>, with_state: bool) -> String {
     let items = match &task.state {
-        TaskState::Inside(items) => items_line(items),
+        TaskState::Inside(items) => items_line(items, with_state),
         TaskState::Backoff { until } => format!("until {until:?}"),
         TaskState::Exhausted { arrivals } => format!("after {arrivals}"),
         TaskState::Queued | TaskState::Running => String::new(),
@@ -98,15 +98,20 @@ fn task_line<V>(task: &Task<V>, with_state: bool) -> String {
     )
 }
 
-fn items_line<V>(items: &Items<V>) -> String {
+fn items_line<V>(items: &Items<V>, with_state: bool) -> String {
     let children: Vec<bool> = items.children.iter().map(Option::is_some).collect();
     let pending: Vec<usize> = items.pending.iter().map(|(item, _)| *item).collect();
     let ends: Vec<bool> = items.ends.iter().map(Option::is_some).collect();
     let mut places: Vec<_> = items.places.iter().filter(|(_, inside)| **inside > 0).collect();
     places.sort_unstable();
     format!(
-        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}, {:?} idle",
-        items.pace, items.limit, items.open, items.failed, items.idle
+        "{:?} {:?}: {pending:?} wait, {} are under way, {children:?}, {ends:?}, {:?}, {places:?}, {:?} idle, state {:?}",
+        items.pace,
+        items.limit,
+        items.open,
+        items.failed,
+        items.idle,
+        with_state.then_some(&items.state)
     )
 }
 

@@ -1,11 +1,16 @@
 //! The state that the nodes of a run share: writes arrive with the completion of the node that made them, and are folded
 //! in the order of completions.
+//!
+//! A node with a graph inside is no exception. The nodes inside have a state of their own, which begins as that around it
+//! is when the node begins ([`StateMap::inside`]), and which that around it takes over when the node completes
+//! ([`StateMap::take_over`]). Where the node fails, it is dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Number, Value};
 
+use super::write_log::WriteLog;
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 
@@ -35,11 +40,41 @@ pub(crate) struct StateMap {
     written: BTreeMap<String, (u64, String)>,
     /// How many writes there were.
     pub(super) version: u64,
+    /// What others are to be told of it.
+    inside: Option<Box<Inside>>,
+}
+
+/// Of the state of a graph inside a node.
+#[derive(Clone, Debug)]
+struct Inside {
+    /// How many writes there had been around it when it began.
+    began_at: u64,
+    log: WriteLog,
 }
 
 impl StateMap {
     pub(crate) fn new(values: Map<String, Value>) -> Self {
-        StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0 }
+        StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0, inside: None }
+    }
+
+    /// That of a graph which tells in the end what was written.
+    pub(super) fn told_of(values: Map<String, Value>) -> Self {
+        StateMap::new(values).inside()
+    }
+
+    /// That of the graphs inside a node which begins now.
+    pub(super) fn inside(&self) -> Self {
+        StateMap {
+            values: Arc::clone(&self.values),
+            written: BTreeMap::new(),
+            version: 0,
+            inside: Some(Box::new(Inside { began_at: self.version, log: WriteLog::default() })),
+        }
+    }
+
+    /// What was written since it began, of one that is [`inside`](Self::inside).
+    pub(super) fn writes(&self) -> Vec<StateWrite> {
+        self.inside.as_ref().map_or_else(Vec::new, |inside| inside.log.writes())
     }
 
     /// Whether the writes of a node can be folded whose attempt saw the state when it had this version.
@@ -47,13 +82,13 @@ impl StateMap {
     /// # Errors
     /// Where another node has replaced a key since that this one wants to replace as well, and where a write does not fit
     /// what its key holds.
-    pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn() -> String) -> Result<(), Fault> {
+    pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn(&str) -> String) -> Result<(), Fault> {
         for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
             if let Some((version, first)) = self.written.get(&write.key)
                 && *version > seen
             {
                 let (key, first) = (write.key.as_str().into(), first.as_str().into());
-                return Err(Fault::StateConflict { key, first, second: writer().into() });
+                return Err(Fault::StateConflict { key, first, second: writer(&write.key).into() });
             }
         }
         let touched = writes.iter().filter_map(|write| Some((write.key.clone(), self.values.get(&write.key)?.clone())));
@@ -70,6 +105,45 @@ impl StateMap {
         for write in writes {
             self.version += 1;
             self.written.insert(write.key.clone(), (self.version, writer.clone()));
+        }
+        match &mut self.inside {
+            Some(inside) => inside.log.extend(writes),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it can take over what was written inside a node.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn check_inside(&self, state: &StateMap) -> Result<(), Fault> {
+        let Some(inside) = state.inside.as_ref().filter(|_| state.version > 0) else { return Ok(()) };
+        let writer = |key: &str| state.written.get(key).map_or_else(String::new, |(_, writer)| writer.clone());
+        self.check(&inside.log.writes(), inside.began_at, writer)
+    }
+
+    /// Takes over what was written inside a node that is done.
+    pub(super) fn take_over(&mut self, state: StateMap) -> Result<(), Fault> {
+        let Some(inside) = state.inside.filter(|_| state.version > 0) else { return Ok(()) };
+        let is_alone = self.version == inside.began_at;
+        if is_alone {
+            self.values = Arc::clone(&state.values);
+        }
+        for (key, (_, writer)) in state.written {
+            let writes = inside.log.writes_to(&key);
+            let is_touched = self.written.get(&key).is_some_and(|(version, _)| *version > inside.began_at);
+            match state.values.get(&key) {
+                _ if is_alone => {}
+                // What the nodes inside have seen is what it is, to the last digit.
+                Some(value) if !is_touched => _ = Arc::make_mut(&mut self.values).insert(key.clone(), value.clone()),
+                None if !is_touched => _ = Arc::make_mut(&mut self.values).remove(&key),
+                _ => fold_into(Arc::make_mut(&mut self.values), &writes)?,
+            }
+            self.version += 1;
+            self.written.insert(key, (self.version, writer));
+            if let Some(inside) = &mut self.inside {
+                inside.log.extend(&writes)?;
+            }
         }
         Ok(())
     }
@@ -129,7 +203,7 @@ fn apply(values: &mut Map<String, Value>, write: &StateWrite) -> Result<(), Faul
     Ok(())
 }
 
-fn combine(op: &StateOp, old: &Number, more: &Number) -> Option<Number> {
+pub(super) fn combine(op: &StateOp, old: &Number, more: &Number) -> Option<Number> {
     let whole = |number: &Number| number.as_i128();
     let (new, either) = match (whole(old), whole(more)) {
         (Some(a), Some(b)) => match op {

@@ -91,7 +91,6 @@ impl Driver {
 
     /// Applies an event, and records it with what follows from it.
     pub(super) fn commit(&mut self, event: Event<Token>, given: Option<Given>) {
-        self.gather(&event);
         let settled = self.settles(&event);
         let record = match &self.shared.journal {
             Some(_) => encode(&self.run, (&self.executable, &self.definition), &event, given),
@@ -136,15 +135,6 @@ impl Driver {
             self.halt = Some(self.is_impossible(&gone));
         }
         place
-    }
-
-    /// What the nodes inside a child write becomes the child's own.
-    pub(super) fn gather(&self, event: &Event<Token>) {
-        if let (Some(within), Event::Completed { writes, .. } | Event::Collecting { writes, .. }) =
-            (&self.within, event)
-        {
-            within.wrote(writes.0.as_ref().map_or(&[], |set| &set.shared));
-        }
     }
 
     /// A node with a graph inside is admitted: its inputs are made.
@@ -200,6 +190,7 @@ impl Driver {
                 }
                 Err(halt) => self.halt = Some(halt),
             },
+            Conclusion::Unfit(fault) => self.fails(task, &place, fault, false),
             Conclusion::Failed(failure) => {
                 // What was cut short in there may not be repeated, and all of it would be.
                 let retryable = !failure.is_cut_short();

@@ -27,26 +27,11 @@ impl Driver {
         let mut wants_cancel = false;
         for stored in history {
             wants_cancel |= matches!(stored.record.kind, EventKind::CancelRequested);
-            let writes = match &stored.record.kind {
-                EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. }
-                    if values.driver.within.is_some() =>
-                {
-                    state.clone()
-                }
-                _ => Vec::new(),
-            };
             let driver = values.driver;
             match replay.take(stored, &mut values)? {
                 Taken::Request { node, stored, .. } => driver.restore_request(node, *stored)?,
-                Taken::Applied(Some((path, of_requests))) => {
-                    if let Some(within) = &driver.within {
-                        within.wrote(&writes);
-                    }
-                    if let Some(of_requests) = of_requests {
-                        driver.settle_requests(&path, of_requests);
-                    }
-                }
-                Taken::Applied(None) | Taken::Nothing => {}
+                Taken::Applied(Some((path, Some(of_requests)))) => driver.settle_requests(&path, of_requests),
+                Taken::Applied(_) | Taken::Nothing => {}
             }
             while let Some((place, what)) = replay.run.next_derived() {
                 if what == Derived::Cancelled {

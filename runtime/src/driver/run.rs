@@ -466,6 +466,9 @@ impl Driver {
                     Ok(arrived) => arrived,
                     Err(halt) => return Ending::Halted(halt),
                 };
+                if let Some(within) = &self.within {
+                    within.has_written(self.run.writes());
+                }
                 match caught(|| (self.definition.end)(arrived)) {
                     Ok(output) => Ending::Completed(output),
                     Err(fault) => Ending::Failed(failure(&self.definition, fault)),

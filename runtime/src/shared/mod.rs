@@ -188,12 +188,9 @@ impl Within {
         self.moving.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A node inside is done and has written this to the run's state.
-    pub(crate) fn wrote(&self, writes: &[StateWrite]) {
-        if !writes.is_empty() {
-            let mut wrote = self.wrote.lock().unwrap_or_else(PoisonError::into_inner);
-            wrote.extend(writes.iter().cloned());
-        }
+    /// The graph has completed, and this was written to its state.
+    pub(crate) fn has_written(&self, writes: Vec<StateWrite>) {
+        *self.wrote.lock().unwrap_or_else(PoisonError::into_inner) = writes;
     }
 
     pub(crate) fn take_writes(&self) -> Vec<StateWrite> {

@@ -6,15 +6,13 @@ use serde_json::Value;
 
 use super::behaviour::weight;
 
-use super::forks::EARLY;
-use super::ledger::is_retry;
 use super::oracle::{self, Story};
 use super::play::{Ended, Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
-use crate::engine::{Outcome, effective};
+use crate::engine::Outcome;
 use crate::event::{AfterFailure, EventKind};
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 use crate::store::Stored;
 
 /// Plays a scenario and judges it.
@@ -24,15 +22,9 @@ use crate::store::Stored;
 pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let played = play(scenario)?;
     let sites = Sites::of(scenario);
-    let mut gone_on_from = BTreeSet::new();
     for run in &played.runs {
         record(&run.records)?;
-        // What the run that it comes from has gone on from is of no meaning to a fork from before that.
-        if run.id == EARLY {
-            gone_on_from.clear();
-        }
-        gone_on_from.extend(failures_gone_on_from(&sites, &run.records));
-        against_the_oracle(scenario, &sites, run, &gone_on_from)
+        against_the_oracle(scenario, &sites, run)
             .map_err(|why| format!("{why} (run `{}`)\n  {}", run.id, played.log.join("\n  ")))?;
     }
     Ok(played)
@@ -57,8 +49,6 @@ struct Happened {
     out_of_time: BTreeSet<String>,
     /// Those of them that have failed for good because of that.
     timed_out: BTreeSet<String>,
-    /// Jobs that have failed, and that count: the nodes that run them may have gone on from that.
-    failed_jobs: BTreeSet<String>,
     /// Those that have failed for good.
     failed: BTreeSet<String>,
     /// Where the run was retried: those of them that it had gone on from before, by an arm.
@@ -67,8 +57,8 @@ struct Happened {
 }
 
 impl Happened {
-    /// What comes of records, in a run that had gone on from these failures before it was retried.
-    fn of(sites: &Sites, records: &[Stored], gone_on_from: &BTreeSet<String>) -> Happened {
+    /// What comes of the records that count.
+    fn of(sites: &Sites, records: &[Stored]) -> Happened {
         let mut happened = Happened {
             completed: BTreeMap::new(),
             skipped: BTreeSet::new(),
@@ -76,7 +66,6 @@ impl Happened {
             conflicted: BTreeSet::new(),
             out_of_time: BTreeSet::new(),
             timed_out: BTreeSet::new(),
-            failed_jobs: BTreeSet::new(),
             failed: BTreeSet::new(),
             gone_on_from: None,
             cancel_requested: false,
@@ -93,10 +82,7 @@ impl Happened {
             happened.keeps_time(sites, stored);
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
-                EventKind::RunRetried { .. } => happened.is_retried(sites, gone_on_from),
-                EventKind::NodeFailed { then: AfterFailure::Fails, .. } if sites.which_job(path).is_some() => {
-                    happened.failed_jobs.insert(path.clone());
-                }
+                EventKind::RunRetried { .. } => happened.is_retried(),
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {
@@ -107,8 +93,9 @@ impl Happened {
                     if cause.fault.as_ref().is_some_and(Fault::is_cut_short) && !sites.is_scope(path) {
                         happened.interrupted.insert(path.clone());
                     }
-                    if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) {
+                    if is_too_late(sites, path, cause) {
                         happened.conflicted.insert(path.clone());
+                        happened.failed.insert(path.clone());
                     }
                 }
                 EventKind::NodeSkipped => {
@@ -120,10 +107,9 @@ impl Happened {
                 {
                     happened.interrupted.insert(path.clone());
                 }
-                EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. }
-                    if matches!(cause.fault, Some(Fault::StateConflict { .. })) && !sites.is_scope(path) =>
-                {
+                EventKind::NodeFailed { cause, then: AfterFailure::Fails, .. } if is_too_late(sites, path, cause) => {
                     happened.conflicted.insert(path.clone());
+                    happened.failed.insert(path.clone());
                 }
                 _ => {}
             }
@@ -151,26 +137,15 @@ impl Happened {
         }
     }
 
-    /// What had failed is tried again, unless the run has gone on from it.
-    fn is_retried(&mut self, sites: &Sites, gone_on_from: &BTreeSet<String>) {
+    /// The failures that still count are those that the run has gone on from: the records of the others are voided.
+    fn is_retried(&mut self) {
         self.cancel_requested = false;
-        let jobs = &self.failed_jobs;
-        let stays =
-            |path: &String| gone_on_from.contains(path) || sites.around_all(path).iter().any(|at| jobs.contains(at));
-        for failed in [&mut self.interrupted, &mut self.conflicted, &mut self.timed_out, &mut self.failed] {
-            failed.retain(stays);
-        }
         let failed = std::mem::take(&mut self.failed);
         self.gone_on_from.get_or_insert_default().extend(failed);
     }
 
-    fn has_gone_on_from(&self, sites: &Sites, path: &String) -> bool {
-        self.completed.contains_key(path) || sites.around_all(path).iter().any(|at| self.completed.contains_key(at))
-    }
-
     /// A graph begins from its start: what has happened in it before does not count.
     fn begins_anew(&mut self, sites: &Sites, path: &String) {
-        self.failed_jobs.remove(path);
         let stays = |at: &String| !sites.above(at).contains(path);
         self.completed.retain(|at, _| stays(at));
         self.skipped.retain(stays);
@@ -184,25 +159,12 @@ impl Happened {
     }
 }
 
-/// The failures that a run had gone on from, by an arm, whenever it was retried, and at its end.
-fn failures_gone_on_from(sites: &Sites, records: &[Stored]) -> BTreeSet<String> {
-    let retries = records.iter().enumerate().filter(|(_, stored)| is_retry(stored)).map(|(at, _)| at);
-    let mut gone_on_from = BTreeSet::new();
-    for until in retries.chain([records.len()]) {
-        let happened = Happened::of(sites, &effective(records[..until].to_vec()), &gone_on_from);
-        let failed = happened.failed.iter().chain(happened.gone_on_from.iter().flatten());
-        gone_on_from.extend(failed.filter(|path| happened.has_gone_on_from(sites, path)).cloned().collect::<Vec<_>>());
-    }
-    gone_on_from
+fn is_too_late(sites: &Sites, path: &str, cause: &Cause) -> bool {
+    matches!(&cause.fault, Some(Fault::StateConflict { first, .. }) if sites.is_too_late(path, first))
 }
 
-fn against_the_oracle(
-    scenario: &Scenario,
-    sites: &Sites,
-    played: &Ended,
-    gone_on_from: &BTreeSet<String>,
-) -> Result<(), String> {
-    let happened = Happened::of(sites, &played.events, gone_on_from);
+fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Result<(), String> {
+    let happened = Happened::of(sites, &played.events);
     for path in &happened.interrupted {
         if !scenario.find(name_of(path)).is_some_and(|special| special.at_most_once) {
             return Err(format!("`{path}` may be repeated, and was given up as cut short"));

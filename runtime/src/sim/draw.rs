@@ -228,6 +228,10 @@ fn replacing(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
         let may_go_round = may_go_round || (loops && special.err.is_some());
         if let Some(inside) = &mut special.inside {
             replacing(random, inside.flow_mut(), may_go_round);
+            // What is written in there may come too late as well.
+            if inside.flow().sets() && special.attempts == 0 && special.limit.is_none() && random.in_percent(60) {
+                special.attempts = 4;
+            }
         } else if !collects && random.in_percent(40) && !may_go_round {
             special.sets = true;
             if special.attempts == 0 && special.fails == 0 && random.in_percent(80) {

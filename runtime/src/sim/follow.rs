@@ -10,6 +10,7 @@ use super::again::look_at_voids;
 use super::asked::Asked;
 use super::behaviour::{TURNS, latest_turn};
 use super::folds::Folds;
+use super::layers::Layers;
 use super::ledger::millis;
 use super::progress::Progress;
 use super::scenario::Scenario;
@@ -45,10 +46,13 @@ pub(super) struct Follower {
     nodes: BTreeMap<String, Progress>,
     /// What nodes that are not done have asked their contexts for, by path.
     asked: BTreeMap<String, Asked>,
-    state: Map<String, Value>,
+    state: Layers,
     /// What the nodes of each job have written, by the path of the job.
-    wrote: BTreeMap<String, Vec<StateWrite>>,
-    /// Who wrote a key, and with which record: by the job, or the run itself, and the key.
+    wrote: BTreeMap<String, Layers>,
+    /// What each job that is done has told its node that it has written.
+    told: BTreeMap<String, Vec<StateWrite>>,
+    /// Who wrote a key, and with which record: by the node with the graph or the job, empty for the run itself, and the
+    /// key.
     written: BTreeMap<(String, String), Vec<(u64, String)>>,
     /// Which nodes have begun since the last commit.
     begun: Vec<String>,
@@ -72,8 +76,9 @@ impl Follower {
             completed: BTreeSet::new(),
             nodes: BTreeMap::new(),
             asked: BTreeMap::new(),
-            state: Map::new(),
+            state: Layers::new(sites, None, Map::new()),
             wrote: BTreeMap::new(),
+            told: BTreeMap::new(),
             written: BTreeMap::new(),
             begun: Vec::new(),
         }
@@ -88,7 +93,7 @@ impl Follower {
 
     /// The run's state, as the fold of what was recorded.
     pub(super) fn state(&self) -> &Map<String, Value> {
-        &self.state
+        self.state.root()
     }
 
     pub(super) fn records(&self) -> u64 {
@@ -189,8 +194,9 @@ impl Follower {
         self.nodes.clear();
         self.asked.clear();
         self.wrote.clear();
+        self.told.clear();
         self.completed.clear();
-        self.state.clear();
+        self.state = Layers::new(&self.sites, None, Map::new());
         let events = std::mem::take(&mut self.events);
         let held = events.iter().try_for_each(|stored| self.after_a_retry(stored));
         self.events = events;
@@ -210,19 +216,17 @@ impl Follower {
                 return Err("begins in something that is done".to_owned());
             }
             EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
-            EventKind::NodeCompleted { state, .. } if self.sites.is_node(path) => {
+            EventKind::NodeCompleted { .. } if self.sites.is_node(path) => {
                 if !self.completed.insert(path.clone()) {
                     return Err("is completed twice".to_owned());
                 }
-                return self.writes(path, state);
             }
-            EventKind::NodeCollecting { state, .. } => return self.writes(path, state),
             EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } if self.sites.is_node(path) => {
                 self.completed.insert(path.clone());
             }
             _ => {}
         }
-        Ok(())
+        if self.sites.is_node(path) { self.writes(stored).map(drop) } else { Ok(()) }
     }
 
     fn node(&mut self, stored: &Stored) -> Result<(), String> {
@@ -241,19 +245,13 @@ impl Follower {
         let since = node.begun_at();
         match kind {
             EventKind::NodeStarted { .. } => self.begun.push(path.clone()),
-            EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. } => {
-                if let EventKind::NodeCompleted { .. } = kind {
-                    self.completed.insert(path.clone());
-                }
-                self.replaces(path, state, since)?;
-                self.writes(path, state)?;
-            }
+            EventKind::NodeCompleted { .. } => _ = self.completed.insert(path.clone()),
             EventKind::NodeFailed { cause, attempt, then, .. } => {
                 if let AfterFailure::Routed { .. } = then {
                     self.completed.insert(path.clone());
                 }
                 if let Some(Fault::StateConflict { key, first, second }) = &cause.fault
-                    && !self.sites.is_scope(path)
+                    && self.sites.is_too_late(path, first)
                 {
                     self.conflicts(path, key, (first, second), since)?;
                     if !matches!(then, AfterFailure::RetryAt { .. }) && *attempt < special.max_attempts() {
@@ -263,62 +261,69 @@ impl Follower {
             }
             _ => {}
         }
+        let writes = self.writes(stored)?;
+        self.replaces(path, &writes, since)?;
         if let EventKind::NodeFailed { .. } = kind {
             self.asked.iter_mut().filter(|(at, _)| is_below(at, path)).for_each(|(_, asked)| asked.cut_short());
         }
         if lets_go(kind) {
             self.asked.retain(|at, _| !is_below(at, path));
             self.wrote.retain(|at, _| !is_below(at, path));
+            self.told.retain(|at, _| !is_below(at, path));
             let sites = Arc::clone(&self.sites);
             self.nodes.retain(|at, _| sites.job(at).is_none_or(|job| !is_below(job, path)));
         }
         Ok(())
     }
 
-    /// Who has written a key since this record, in the job that a node stands in, or in the run itself.
+    /// Who has written a key since this record, in the graph that a node stands in.
     fn writers(&self, path: &str, key: &str, since: u64) -> impl Iterator<Item = &str> {
-        let of = self.sites.job(path).unwrap_or_default().to_owned();
+        let of = self.sites.graph_around(path).unwrap_or_default();
         let all = self.written.get(&(of, key.to_owned())).into_iter().flatten();
         all.filter(move |(at, _)| *at > since).map(|(_, writer)| writer.as_str())
     }
 
     /// What a node replaces nobody else has written since its attempt began.
-    fn replaces(&mut self, path: &str, writes: &[StateWrite], since: u64) -> Result<(), String> {
-        for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
+    fn replaces(&mut self, path: &str, writes: &[(StateWrite, String)], since: u64) -> Result<(), String> {
+        for (write, _) in writes.iter().filter(|(write, _)| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
             if let Some(first) = self.writers(path, &write.key, since).next() {
                 return Err(format!("replaces what `{first}` has written since it began"));
             }
         }
-        let of = self.sites.job(path).unwrap_or_default().to_owned();
+        let of = self.sites.graph_around(path).unwrap_or_default();
         let at = self.records - 1;
-        for write in writes {
-            self.written.entry((of.clone(), write.key.clone())).or_default().push((at, path.to_owned()));
+        for (write, writer) in writes {
+            self.written.entry((of.clone(), write.key.clone())).or_default().push((at, writer.clone()));
         }
         Ok(())
     }
 
     /// A node is said to have been too late to replace a key: another has written it since its attempt began.
     fn conflicts(&self, path: &str, key: &str, (first, second): (&str, &str), since: u64) -> Result<(), String> {
-        let is_so = second == path && self.writers(path, key, since).any(|writer| writer == first);
+        let is_of_it = second == path || self.sites.above(second).iter().any(|above| above == path);
+        let is_so = is_of_it && self.writers(path, key, since).any(|writer| writer == first);
         if is_so { Ok(()) } else { Err(format!("is said to have come too late for `{key}`, which nobody has written")) }
     }
 
-    /// What the nodes of a job write is the job's, and then its node's.
-    fn writes(&mut self, path: &str, writes: &[StateWrite]) -> Result<(), String> {
-        if let Some((job, _)) = self.wrote.iter().find(|(job, of)| {
-            let is_done = self.asked.get(*job).is_some_and(Asked::is_done);
-            let is_in_there = of.is_empty() || writes.windows(of.len()).any(|some| some == &of[..]);
-            is_below(job, path) && is_done && !is_in_there
-        }) {
-            return Err(format!("has not written what `{job}` has"));
-        }
-        match self.sites.job(path) {
-            Some(job) => self.wrote.entry(job.to_owned()).or_default().extend_from_slice(writes),
-            None => {
-                fold_into(&mut self.state, writes).map_err(|fault| format!("writes what cannot be folded: {fault}"))?
+    /// What the nodes of a job write is the job's, and then its node's. Returns what becomes of the state around the node.
+    fn writes(&mut self, stored: &Stored) -> Result<Vec<(StateWrite, String)>, String> {
+        let path = &stored.record.path;
+        if let EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. } = &stored.record.kind {
+            let is_in_there = |of: &[StateWrite]| of.is_empty() || state.windows(of.len()).any(|some| some == of);
+            let is_done = |job: &String| self.asked.get(job).is_some_and(Asked::is_done);
+            let left = self.told.iter().find(|(job, of)| is_below(job, path) && is_done(job) && !is_in_there(of));
+            if let Some((job, _)) = left {
+                return Err(format!("has not written what `{job}` has"));
             }
         }
-        Ok(())
+        let layers = match self.sites.job(path) {
+            Some(job) => {
+                let empty = || Layers::new(&self.sites, Some(job), Map::new());
+                self.wrote.entry(job.to_owned()).or_insert_with(empty)
+            }
+            None => &mut self.state,
+        };
+        layers.take(stored).map_err(|(_, fault)| format!("writes what cannot be folded: {fault}"))
     }
 
     fn is_under_way(&self, path: &str) -> bool {
@@ -336,7 +341,8 @@ impl Follower {
         self.completed.retain(|at| !is_inside(at));
         self.asked.retain(|at, _| !is_below(at, path));
         self.wrote.retain(|at, _| at != path && !is_below(at, path));
-        self.written.retain(|(of, _), _| of != path && !is_below(of, path));
+        self.told.retain(|at, _| at != path && !is_below(at, path));
+        self.written.retain(|(of, _), _| of != path && !is_below(of, path) && !is_inside(of));
     }
 
     /// Something that a node has asked its context for.
@@ -357,9 +363,17 @@ impl Follower {
                 self.nodes.retain(|at, _| !is_below(at, path));
             }
             EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
-            EventKind::NodeCompleted { state, .. } if self.wrote.get(path).is_some_and(|wrote| wrote != state) => {
-                return Err("has not written what its nodes have".to_owned());
+            EventKind::NodeCompleted { state, .. } => {
+                let mut told = Map::new();
+                fold_into(&mut told, state).map_err(|fault| format!("has written what cannot be folded: {fault}"))?;
+                if self.wrote.get(path).is_some_and(|wrote| *wrote.root() != told) {
+                    return Err("has not written what its nodes have".to_owned());
+                }
+                self.told.insert(path.clone(), state.clone());
             }
+            _ => {}
+        }
+        match &stored.record.kind {
             EventKind::NodeCompleted { .. } | EventKind::NodeFailed { .. } => {
                 let is_left = |(at, node): &(&String, &Progress)| is_below(at, path) && !node.is_done();
                 if let Some((at, _)) = self.nodes.iter().find(is_left) {

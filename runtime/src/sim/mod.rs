@@ -25,6 +25,7 @@ mod folds;
 mod follow;
 mod forks;
 mod jobs;
+mod layers;
 mod leases;
 mod ledger;
 mod oracle;

@@ -240,6 +240,11 @@ impl Flow {
         self.nodes.iter().filter_map(|(name, node)| Some((name.as_str(), node.inside.as_deref()?)))
     }
 
+    /// Whether a node in it replaces a key of the state.
+    pub(super) fn sets(&self) -> bool {
+        self.nodes.values().any(|special| special.sets) || self.insides().any(|(_, inside)| inside.flow().sets())
+    }
+
     fn mend(&mut self) {
         for special in self.nodes.values_mut() {
             special.fails = 0;

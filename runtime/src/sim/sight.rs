@@ -1,8 +1,11 @@
 //! What an attempt has to see of the run's state, by the records alone.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::behaviour;
+use super::layers::Layers;
 use super::ledger::{is_completion, is_start};
 use super::scenario::Doing;
 use super::sites::Sites;
@@ -12,27 +15,26 @@ use crate::fault::Fault;
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 
-/// What an attempt sees that began with this record: all that was written before, and nothing else.
+/// What an attempt sees that began with this record: all that was written before to the state around it.
 pub(super) fn seen(
-    sites: &Sites,
+    sites: &Arc<Sites>,
     path: &str,
     started: usize,
     records: &[Stored],
 ) -> Result<Map<String, Value>, (String, Fault)> {
-    let Some(job) = sites.job(path) else {
-        let mut state = Map::new();
-        fold_writes(&mut state, &records[..started], |at| sites.is_own(at))?;
-        return Ok(state);
+    let layers = match sites.job(path) {
+        None => Layers::new(sites, None, Map::new()).take_all(&records[..started])?,
+        Some(job) => {
+            let begun = last(records, |at| is_start(at) && at.record.path == job);
+            Layers::new(sites, Some(job), job_sees(sites, job, records)?).take_all(&records[begun..started])?
+        }
     };
-    let begun = last(records, |at| is_start(at) && at.record.path == job);
-    let mut state = job_sees(sites, job, records)?;
-    fold_writes(&mut state, &records[begun..started], |at| sites.job(at) == Some(job))?;
-    Ok(state)
+    Ok(layers.seen_by(path).clone())
 }
 
 /// What a job begins with, or goes on with after a crash: what its node has seen when it began last, and has written
 /// before it came to the job.
-fn job_sees(sites: &Sites, job: &str, records: &[Stored]) -> Result<Map<String, Value>, (String, Fault)> {
+fn job_sees(sites: &Arc<Sites>, job: &str, records: &[Stored]) -> Result<Map<String, Value>, (String, Fault)> {
     let (node, at) = job.rsplit_once("/job:").unwrap_or_default();
     let special = sites.special(node).cloned().unwrap_or_default();
     let mut state = seen(sites, node, last(records, |at| is_start(at) && at.record.path == node), records)?;
@@ -61,21 +63,4 @@ fn job_wrote(sites: &Sites, job: &str, records: &[Stored]) -> Vec<StateWrite> {
 /// Where the last record of this kind is.
 fn last(records: &[Stored], is_it: impl Fn(&Stored) -> bool) -> usize {
     records.iter().rposition(is_it).unwrap_or(0)
-}
-
-fn fold_writes(
-    state: &mut Map<String, Value>,
-    records: &[Stored],
-    is_theirs: impl Fn(&str) -> bool,
-) -> Result<(), (String, Fault)> {
-    for stored in records {
-        let path = &stored.record.path;
-        if let EventKind::NodeCompleted { state: writes, .. } | EventKind::NodeCollecting { state: writes, .. } =
-            &stored.record.kind
-            && is_theirs(path)
-        {
-            fold_into(state, writes).map_err(|fault| (path.clone(), fault))?;
-        }
-    }
-    Ok(())
 }

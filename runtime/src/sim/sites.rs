@@ -114,7 +114,18 @@ impl Sites {
         above
     }
 
-    /// The same, with the nodes that run the jobs.
+    /// The node, or the job, with the graph that a node stands in; `None` for one of the run's own graph.
+    pub(super) fn graph_around(&self, path: &str) -> Option<String> {
+        self.above(path).into_iter().next()
+    }
+
+    /// Whether a node has come too late itself for a key that `first` has written: what fails with a graph inside fails
+    /// for a reason that lies in there.
+    pub(super) fn is_too_late(&self, path: &str, first: &str) -> bool {
+        !self.above(first).iter().any(|above| above == path)
+    }
+
+    /// All of them, with the nodes that run the jobs.
     pub(super) fn around_all(&self, path: &str) -> Vec<String> {
         let with_node = |above: String| {
             let node = above.rsplit_once("/job:").map(|(node, _)| node.to_owned());

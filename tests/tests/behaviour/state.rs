@@ -1,10 +1,11 @@
 //! The state that the nodes of a run share: what they read, how writes merge, and when they clash.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use graphweft::prelude::*;
 use graphweft::state::{Append, Max, MergeMap, Min, Sum, Union};
-use graphweft::{EventKind, RunError, Start};
+use graphweft::{ChildError, EventKind, Failure, RunError, Start};
 use graphweft_tests::{failure, records_of};
 use tokio::sync::Barrier;
 
@@ -264,4 +265,71 @@ async fn a_node_does_not_see_what_is_written_while_it_runs() {
     workflow! { late(String) -> Option<String> { START => (looks_late, own => after) => seen; } }
     let engine = Engine::builder().resource(Barrier::new(2)).build().unwrap();
     assert_eq!(ending(engine.start::<late>("ada".to_owned())).await.unwrap(), None);
+}
+
+/// Writes, and what it returns `Err` for is a number that is too large.
+#[node]
+async fn at_most_two(n: u32, ctx: &Context) -> Result<u32, String> {
+    ctx.state().merge(TOTAL, n);
+    if n > 2 { Err(format!("{n} is too large")) } else { Ok(n) }
+}
+
+#[node]
+async fn total_if_any(_why: Failure, #[state] total: Option<u32>) -> Option<u32> {
+    total
+}
+
+#[node]
+async fn total_or_none(_n: u32, #[state] total: Option<u32>) -> Option<u32> {
+    total
+}
+
+workflow! { written_twice(u32) -> u32 { START => write => at_most_two; } }
+
+workflow! {
+    one_or_the_other(u32) -> Option<u32> {
+        START => written_twice => <ok: total_or_none, err: total_if_any>;
+    }
+}
+
+#[tokio::test]
+async fn what_a_nested_workflow_has_written_is_there_behind_it() {
+    assert_eq!(one_or_the_other(2).await.unwrap(), Some(4));
+}
+
+#[tokio::test]
+async fn what_a_nested_workflow_has_written_that_failed_is_not() {
+    assert_eq!(one_or_the_other(3).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_a_child_workflow_has_written_in_a_nested_workflow_that_failed_is_not_there_either() {
+    #[node]
+    async fn calls(n: u32, ctx: &Context) -> Result<(Option<u32>, Option<u32>), ChildError<Failure>> {
+        let child = ctx.call::<one_or_the_other>(n).await?;
+        Ok((child, ctx.state().get(TOTAL).unwrap()))
+    }
+    let flow = workflow! { START => calls };
+    assert_eq!(flow.run(3).await.unwrap(), (None, None));
+    assert_eq!(flow.run(2).await.unwrap(), (Some(4), Some(4)));
+}
+
+#[tokio::test]
+async fn a_nested_workflow_that_is_tried_again_begins_with_the_state_that_it_began_with() {
+    #[node]
+    async fn at_the_second_time(#[state] list: Vec<u32>, #[resource] tries: &AtomicU32) -> Result<Vec<u32>, String> {
+        match tries.fetch_add(1, Ordering::Relaxed) {
+            0 => Err("not yet".to_owned()),
+            _ => Ok(list),
+        }
+    }
+    workflow! { writes_and_fails(u32) -> Vec<u32> { START => write => at_the_second_time; } }
+    workflow! {
+        tried_twice(u32) -> Vec<u32> {
+            START => write => again;
+            let again = writes_and_fails(retry(max_attempts = 2, initial_delay = "1ms"));
+        }
+    }
+    let engine = Engine::builder().resource(AtomicU32::new(0)).build().unwrap();
+    assert_eq!(ending(engine.start::<tried_twice>(7)).await.unwrap(), [7, 7]);
 }

@@ -59,7 +59,7 @@ impl<V> RunState<V> {
             return Err(Box::new(Impossible { event: "", found: "its node has no graph inside".to_owned() }));
         }
         self.take_places(program, task)?;
-        let snapshot = self.snapshot();
+        let snapshot = self.state_of(self.tasks.expect(task)?.scope)?.snapshot();
         let at = self.tasks.expect_mut(task)?;
         at.attempts += 1;
         // An item that began in turn sees what all items see, the first time.
@@ -87,7 +87,16 @@ impl<V> RunState<V> {
     pub(super) fn fold(&mut self, task: TaskId, writes: &Writes) -> Applied {
         let Some(set) = &writes.0 else { return Ok(()) };
         let place = self.place_of(task);
-        self.shared.fold(&set.shared, || place.as_ref().map_or_else(String::new, |place| place.path())).map_err(misfit)
+        let state = self.state_of_mut(self.tasks.expect(task)?.scope)?;
+        state.fold(&set.shared, || place.as_ref().map_or_else(String::new, |place| place.path())).map_err(misfit)
+    }
+
+    /// A node is done: the state around it takes over what was written inside it.
+    pub(super) fn fold_inside(&mut self, task: TaskId) -> Applied {
+        let at = self.tasks.expect_mut(task)?;
+        let TaskState::Inside(items) = &mut at.state else { return Ok(()) };
+        let (scope, inside) = (at.scope, std::mem::take(&mut items.state));
+        self.state_of_mut(scope)?.take_over(inside).map_err(misfit)
     }
 
     /// An attempt at a collecting node has ended without an output.

@@ -88,9 +88,16 @@ impl<V> Run<V> {
         };
         at.node = step.to;
         at.attempts = 1;
-        match &mut at.sees {
-            Some(sees) if sees.version == state.shared.version => {}
-            sees => *sees = Some(state.shared.snapshot()),
+        let of = at.scope;
+        // Nothing was written by the node itself, and so mostly nothing at all since it began.
+        let sees = at.sees.as_ref().map(|sees| sees.version);
+        if let Ok(shared) = state.state_of(of)
+            && sees != Some(shared.version)
+        {
+            let snapshot = shared.snapshot();
+            if let Some(at) = state.tasks.get_mut(task) {
+                at.sees = Some(snapshot);
+            }
         }
         Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value })
     }

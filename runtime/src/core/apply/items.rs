@@ -23,7 +23,8 @@ impl<V> RunState<V> {
         let Entered { inputs, pace, limit } = entered;
         let NodeKind::Scope(kind, layout) = self.node(program, task)?.kind else { return Err(no_items()) };
         let count = inputs.len();
-        let entry_state = (pace == ItemPace::InTurn).then(|| self.snapshot());
+        let state = self.state_of(self.tasks.expect(task)?.scope)?.inside();
+        let entry_state = (pace == ItemPace::InTurn).then(|| state.snapshot());
         self.tasks.expect_mut(task)?.state = TaskState::Inside(Box::new(Items {
             kind,
             layout,
@@ -33,6 +34,7 @@ impl<V> RunState<V> {
             children: vec![None; count],
             ends: std::iter::repeat_with(|| None).take(count).collect(),
             open: 0,
+            state,
             entry_state,
             failed: None,
             places: HashMap::new(),

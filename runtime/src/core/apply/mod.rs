@@ -63,6 +63,7 @@ impl<V> RunState<V> {
             }
             Event::Completed { task, emitted, writes } => {
                 self.fold(task, &writes)?;
+                self.fold_inside(task)?;
                 self.complete(program, task, emitted)
             }
             Event::Collecting { task, writes } => self.collecting(program, task, &writes),

@@ -331,6 +331,7 @@ impl Sim {
                 let emitted = self.emission(place, None, sum);
                 return self.commit_report(Report::Succeeded { task, emitted, writes: Writes::default() });
             }
+            Conclusion::Unfit(fault) => failed(Cause::from(fault), true),
             Conclusion::Failed(failure) => failed(failure.cause, true),
             Conclusion::TimedOut(after) => failed(Cause::from(Fault::Timeout { after }), true),
             Conclusion::NothingCollected(arrivals) => failed(Cause::from(Fault::NothingCollected { arrivals }), false),

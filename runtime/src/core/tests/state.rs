@@ -87,3 +87,82 @@ fn the_writes_of_a_node_are_taken_all_or_none() {
     assert!(run.failure().to_string().contains("state key `k` holds 1, which is not a list"));
     assert!(!run.state().contains_key("other"));
 }
+
+#[test]
+fn nodes_inside_a_node_see_what_others_inside_have_written_and_those_around_it_do_not() {
+    let mut run = workflow("START>n; START>a; a>b; (b,n)>END").nested("n", "START>x; x>y; y>END").start();
+    run.enters("w/n", &[1]);
+    run.done_writing("w/n/x", set("k", 1));
+    run.done_writing("w/a", set("other", 2));
+    let seen = |path: &str| run.seen[path].keys().cloned().collect::<Vec<_>>();
+    assert_eq!((seen("w/n/y"), seen("w/b")), (vec!["k".to_owned()], vec!["other".to_owned()]));
+}
+
+#[test]
+fn what_was_written_inside_a_node_is_there_when_it_is_done() {
+    let mut run = workflow("START>n; n>b; b>END").nested("n", "START>x; x>END").start();
+    run.enters("w/n", &[1]);
+    run.done_writing("w/n/x", set("k", 1));
+    assert_eq!(run.seen["w/b"]["k"], json!(1));
+}
+
+#[test]
+fn what_was_written_inside_an_attempt_that_failed_is_discarded() {
+    let run = workflow("START>n; n>END").nested("n", "START>x; x>y; y>END");
+    let mut run = run.options("n", |of| of.retry.max_attempts = 2).start();
+    run.enters("w/n", &[1]);
+    run.done_writing("w/n/x", set("k", 1));
+    run.fails("w/n/y");
+    run.time_passes();
+    run.enters("w/n", &[1]);
+    assert!(run.seen["w/n/x"].is_empty());
+}
+
+#[test]
+fn what_was_written_inside_a_node_that_failed_is_not_there_behind_its_err_arm() {
+    let mut run = workflow("START>n; n>ok:END; n>err:b; b>END").nested("n", "START>x; x>y; y>END").start();
+    run.routes.insert("n".to_owned(), "err");
+    run.enters("w/n", &[1]);
+    run.done_writing("w/n/x", set("k", 1));
+    run.fails("w/n/y");
+    assert!(run.seen["w/b"].is_empty());
+}
+
+#[test]
+fn a_node_inside_which_a_key_was_replaced_that_another_has_replaced_since_it_began_has_failed() {
+    let mut run = workflow("START>n; START>a; (n,a)>END").nested("n", "START>x; x>END").start();
+    run.enters("w/n", &[1]);
+    run.done_writing("w/a", set("k", 1));
+    run.done_writing("w/n/x", set("k", 2));
+    let (key, first, second) = ("k".into(), "w/a".into(), "w/n/x".into());
+    assert_eq!(run.failure().cause.fault, Some(Fault::StateConflict { key, first, second }));
+}
+
+#[test]
+fn a_sum_is_what_the_nodes_inside_have_seen_to_the_last_digit() {
+    let add = |number: f64| {
+        let number = serde_json::Number::from_f64(number).unwrap();
+        writes(vec![("sum", StateOp::Add(number))])
+    };
+    let mut run = workflow("START>a; a>n; n>b; b>END").nested("n", "START>x; x>y; y>z; z>END").start();
+    run.done_writing("w/a", add(0.1));
+    run.enters("w/n", &[1]);
+    run.done_writing("w/n/x", add(0.2));
+    run.done_writing("w/n/y", add(0.3));
+    run.done("w/n/z", 1);
+    assert_eq!(run.seen["w/n/z"]["sum"], json!(0.1 + 0.2 + 0.3));
+    assert_eq!(run.seen["w/b"]["sum"], run.seen["w/n/z"]["sum"]);
+    assert_ne!(run.seen["w/b"]["sum"], json!(0.1 + (0.2 + 0.3)));
+}
+
+#[test]
+fn what_two_nodes_have_merged_inside_is_all_there() {
+    let add = |number: u32| writes(vec![("sum", StateOp::Add(number.into()))]);
+    let run = workflow("START>n; START>m; (n,m)>b; b>END").nested("n", "START>x; x>END");
+    let mut run = run.nested("m", "START>y; y>END").start();
+    run.enters("w/n", &[1]);
+    run.enters("w/m", &[1]);
+    run.done_writing("w/n/x", add(1));
+    run.done_writing("w/m/y", add(2));
+    assert_eq!(run.seen["w/b"]["sum"], json!(3));
+}
