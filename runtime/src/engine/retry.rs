@@ -202,7 +202,14 @@ impl Retry {
             match engine.0.runs.reserve(&run) {
                 Found::Free(reservation) => break reservation,
                 Found::Reserved(over) => over.cancelled().await,
-                Found::Live(_) => return Err(goes_on(&run)),
+                Found::Live(live) => {
+                    // Another process may have taken it over and ended it since.
+                    live.journal.catch_up_with_others().await;
+                    if live.journal.halted().is_none() {
+                        return Err(goes_on(&run));
+                    }
+                    Engine::until_gone(&live).await;
+                }
             }
         };
         let header = engine.0.store.header(&run).await?;

@@ -115,13 +115,13 @@ impl<T> Run<T> {
     /// # Errors
     /// If the store cannot be read.
     pub async fn questions(&self) -> Result<Vec<Question>, StoreError> {
-        match self.live() {
-            Some(live) => {
-                live.journal.catch_up_with_others().await;
-                Ok(live.journal.desk.open_questions())
+        if let Some(live) = self.live() {
+            live.journal.catch_up_with_others().await;
+            if live.journal.halted().is_none() {
+                return Ok(live.journal.desk.open_questions());
             }
-            None => Ok(self.engine.asked(self.key).await?.open()),
         }
+        Ok(self.engine.asked(self.key).await?.open())
     }
 
     /// Answers a question of the run; see [`Engine::answer`].

@@ -513,3 +513,23 @@ fn a_child_workflow_that_has_not_failed_where_a_retried_run_is_forked_continues_
             "forks":[{"before":4}]}"#,
     );
 }
+
+/// It was said not to have ended, since the node that it had lost was still being executed there.
+#[test]
+fn a_process_from_which_a_run_was_taken_over_that_has_failed_since_can_retry_it() {
+    holds(
+        r#"{"flow":{"graph":"(START) => END; START => n2","nodes":{"n2":{"at_most_once":true}}},"retries":true,
+            "faults":[{"at":1,"carried_out":true,"how":{"TakenOver":{"after":0,"back":false}}},
+                {"at":3,"carried_out":false,"how":{"TakenOver":{"after":0,"back":true}}}]}"#,
+    );
+}
+
+/// The judge had the failure of the node inside undone, which the fork has copied and its child workflow goes by.
+#[test]
+fn a_child_workflow_fails_in_a_fork_by_the_failure_of_a_node_that_was_copied() {
+    holds(
+        r#"{"chance":3320273507653587364,"flow":{"graph":"n2.0 => END; START => n2; (n11) => n2; n2.1 => n11; n2.1 => n3",
+                "nodes":{"n2":{"does":[{"Remind":{"millis":12}},{"Step":{"fails":1}},{"Job":{"which":0}}]}}},
+            "jobs":[{"graph":"(j0n4) => END; START => j0n4","nodes":{"j0n4":{"fails":1}}}],"early":{"at":57,"before":415}}"#,
+    );
+}
