@@ -345,6 +345,13 @@ impl Attempt {
         self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
     }
 
+    /// Whether it waits for answers and timers, and does nothing else, nor do its children. `is_still`: whether nothing at all
+    /// of the run moves.
+    pub(crate) fn only_waits(&self, is_still: bool) -> bool {
+        let waits = self.requests.get().is_some_and(|requests| requests.only_waits());
+        waits && (is_still || self.run.known_desk().is_none_or(|desk| desk.only_waits_below(&self.path())))
+    }
+
     /// Whether it was cancelled. Does not count as listening.
     pub(crate) fn is_stopped(&self) -> bool {
         match (self.token.get(), &self.parent) {

@@ -97,6 +97,12 @@ pub enum EventKind {
         /// Its index.
         item: u64,
     },
+    /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited for an answer
+    /// or a timer.
+    ItemCancelled {
+        /// Its index.
+        item: u64,
+    },
     /// A node is done, and its successors may start.
     NodeCompleted {
         /// The arm that it took, as written, `low | medium`; `None` for an unrouted node.

@@ -17,6 +17,8 @@ pub(crate) enum Event<V> {
     Started { task: TaskId, entered: Option<Box<Entered<V>>> },
     /// The next item of a bounded `[..]` begins.
     ItemStarted { task: TaskId, item: usize },
+    /// An item that only waits is told to stop, since one behind it has failed.
+    ItemCancelled { task: TaskId, item: usize },
     /// A node is done.
     Completed { task: TaskId, emitted: Emitted<V>, writes: Writes },
     /// A collecting node wants another arrival.
@@ -142,6 +144,7 @@ impl<V> Event<V> {
             Event::Begun(_) => "Begun",
             Event::Started { .. } => "Started",
             Event::ItemStarted { .. } => "ItemStarted",
+            Event::ItemCancelled { .. } => "ItemCancelled",
             Event::Completed { .. } => "Completed",
             Event::Collecting { .. } => "Collecting",
             Event::Failed { .. } => "Failed",

@@ -60,6 +60,12 @@ impl<V> Items<V> {
         self.pending.front().map(|(item, _)| *item)
     }
 
+    /// Whether an item is under way, and one behind it has failed.
+    pub(super) fn is_before_failed(&self, item: usize) -> bool {
+        let is_under_way = self.children.get(item).is_some_and(Option::is_some);
+        is_under_way && self.failed.as_ref().is_some_and(|(failed, _)| item < *failed)
+    }
+
     /// Whether nothing of them is under way, and none begins any more.
     pub(super) fn is_over(&self, stopping: Option<StopReason>) -> bool {
         self.open == 0 && (self.pending.is_empty() || stopping.is_some())

@@ -23,6 +23,7 @@ mod dataflow;
 mod decide;
 mod event;
 mod frame;
+mod idle_items;
 mod impossible;
 mod items;
 mod path;

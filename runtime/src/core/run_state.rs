@@ -46,6 +46,8 @@ pub(super) struct News {
     pub(super) queued: Vec<TaskId>,
     /// Places that became free, each once.
     pub(super) freed: Vec<Gate>,
+    /// Nodes an item of which has failed while others were under way.
+    pub(super) with_failed_items: Vec<TaskId>,
     /// What follows and is not recorded, where somebody watches.
     pub(super) derived: Vec<(Place, Derived)>,
     pub(super) is_watched: bool,

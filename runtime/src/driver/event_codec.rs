@@ -43,6 +43,7 @@ pub(super) fn encode<V>(
             (*task, EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None })
         }
         Event::ItemStarted { task, item } => (*task, EventKind::ItemStarted { item: *item as u64 }),
+        Event::ItemCancelled { task, item } => (*task, EventKind::ItemCancelled { item: *item as u64 }),
         Event::Completed { task, emitted, writes } => {
             let label = run.place_of(*task).and_then(|place| executable.label(definition, &place, emitted.choice));
             let output = match given {
@@ -277,6 +278,7 @@ impl<V> Replay<V> {
                 Event::Started { task, entered }
             }
             EventKind::ItemStarted { item } => Event::ItemStarted { task, item: item as usize },
+            EventKind::ItemCancelled { item } => Event::ItemCancelled { task, item: item as usize },
             EventKind::NodeCompleted { label, output, state } => {
                 let choice = self.choice(place, label.as_deref())?;
                 let output = output.ok_or_else(|| no_output(&place.path()))?;

@@ -20,7 +20,7 @@ use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::executable_in;
-use crate::core::{Report, Run, RunEnd, TaskId};
+use crate::core::{Event, Report, Run, RunEnd, TaskId};
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
@@ -136,6 +136,8 @@ enum Occurrence {
     Cancel,
     /// Something was said.
     Said,
+    /// All that is left of an item before one that has failed waits.
+    IdleItem(TaskId, usize),
     /// Nothing moves, in this generation of the pulse.
     Still(u64),
     Broken(Fault),
@@ -453,6 +455,7 @@ impl Driver {
                 }
             }
             Occurrence::Said => {}
+            Occurrence::IdleItem(task, item) => self.commit(Event::ItemCancelled { task, item }, None),
             Occurrence::Still(generation) => self.is_now_still(generation),
             Occurrence::Broken(fault) => return Err(fault),
         }
@@ -543,6 +546,9 @@ impl Driver {
         if let Poll::Ready(ended) = self.poll_ended(waker) {
             return Poll::Ready(ended);
         }
+        if let Some((task, item)) = self.idle_item(waker.waker()) {
+            return Poll::Ready(Occurrence::IdleItem(task, item));
+        }
         // Others may begin in the place of those that wait.
         if self.waiting.as_ref().is_some_and(|waiting| waiting.take_more(waker.waker())) {
             return Poll::Ready(Occurrence::Said);
@@ -593,6 +599,21 @@ impl Driver {
             });
         }
         Poll::Pending
+    }
+
+    /// All that is left of an item waits, and one behind it has failed.
+    fn idle_item(&mut self, waker: &std::task::Waker) -> Option<(TaskId, usize)> {
+        if !self.run.has_failed_items() {
+            return None;
+        }
+        let pulse = &self.shared.pulse;
+        pulse.watch_waits(waker);
+        let is_still = self.shared.records() && pulse.still().is_some();
+        self.run.idle_item(|task| {
+            let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
+            let attempt = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt));
+            attempt.is_some_and(|attempt| attempt.only_waits(is_still))
+        })
     }
 
     fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {

@@ -340,6 +340,7 @@ impl Past {
                     let is_limit = |node: &Node| fact.inside == Some(node.attempts) && node.end == End::Failed;
                     node.is_some_and(is_limit) && counts()
                 }
+                EventKind::ItemCancelled { .. } => self.leads_to_the_end(fact.task.zip(fact.inside)),
                 _ => false,
             };
             if is_void {

@@ -107,6 +107,9 @@ impl BodyWaker {
         if let Some(waiting) = &self.waiting {
             waiting.changes(waits);
         }
+        if waits {
+            self.run.pulse.begins_to_wait();
+        }
         if self.run.records() {
             match waits {
                 true => self.run.pulse.leave(),
@@ -161,6 +164,11 @@ impl BodyWaker {
             self.set_waits(&mut activity, true);
         }
         true
+    }
+
+    /// Whether the body waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.activity().is_waiting
     }
 
     /// The body does not wait for a request any more.

@@ -238,6 +238,11 @@ impl Requests {
         self.own().end();
     }
 
+    /// Whether the body waits, and nothing but a result can wake it.
+    pub(crate) fn only_waits(&self) -> bool {
+        self.waker.waits() && self.is_idle()
+    }
+
     pub(crate) fn take_tasks(&self) -> Vec<RequestTask> {
         std::mem::take(&mut self.inner().tasks)
     }
@@ -373,6 +378,10 @@ impl Requests {
 }
 
 impl Receiver for Requests {
+    fn only_waits(&self) -> bool {
+        self.only_waits()
+    }
+
     fn deliver(&self, path: &str, is_recorded: bool) {
         self.deliver(path, is_recorded);
     }

@@ -34,6 +34,9 @@ pub(crate) trait Receiver: Send + Sync {
     /// A request has got a result. `is_recorded`: a cancelled one leaves none.
     fn deliver(&self, path: &str, is_recorded: bool);
 
+    /// Whether the attempt waits for something that it has asked for, and does nothing else.
+    fn only_waits(&self) -> bool;
+
     /// Whether nothing but results can wake the attempt.
     fn is_idle(&self) -> bool;
 }
@@ -70,6 +73,27 @@ impl Desk {
     /// Folds a record of something below a node that is not done, from before this process.
     pub(crate) fn restore(&self, stored: Stored) {
         self.used().requests.restore(stored);
+    }
+
+    /// Whether the children that a node has under way wait for answers and timers, and do nothing else. Of a child workflow
+    /// that is not known.
+    pub(crate) fn only_waits_below(&self, path: &str) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let inner = self.inner();
+        let below = inner.requests.items.all_below(path);
+        let children: Vec<(&str, bool)> =
+            below.filter(|(_, item)| item.under_way).map(|(path, item)| (path, item.inside)).collect();
+        let mut askers = Vec::new();
+        for (child, is_graph) in children {
+            let is_of_child = |path: &str| path.rsplit_once('/').is_some_and(|(asker, _)| asker == child);
+            let asker = inner.holders.iter().find(|(path, _)| is_of_child(path)).filter(|_| !is_graph);
+            let Some((_, holder)) = asker else { return false };
+            askers.push(Arc::clone(&holder.receiver));
+        }
+        drop(inner);
+        askers.iter().all(|asker| asker.only_waits())
     }
 
     /// Takes over what this process has recorded, or seen recorded, under this number.

@@ -1,6 +1,7 @@
 //! How much of a run moves.
 
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
 
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
@@ -23,6 +24,9 @@ pub(crate) struct Pulse {
     is_watching: AtomicBool,
     /// The driver of the run.
     pub(crate) waker: AtomicWaker,
+    /// Drivers that are to be woken when an attempt begins to wait.
+    watchers: Mutex<Vec<Waker>>,
+    is_watched: AtomicBool,
 }
 
 impl Pulse {
@@ -42,6 +46,20 @@ impl Pulse {
         }
         self.is_watching.store(true, Ordering::SeqCst);
         since == Some(self.generation.load(Ordering::SeqCst))
+    }
+
+    /// Wakes a driver once, with the next attempt that begins to wait: whoever registers looks at them after that.
+    pub(crate) fn watch_waits(&self, driver: &Waker) {
+        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(driver.clone());
+        self.is_watched.store(true, Ordering::SeqCst);
+    }
+
+    /// An attempt has begun to wait.
+    pub(crate) fn begins_to_wait(&self) {
+        if self.is_watched.load(Ordering::SeqCst) && self.is_watched.swap(false, Ordering::SeqCst) {
+            let watchers = std::mem::take(&mut *self.watchers.lock().unwrap_or_else(PoisonError::into_inner));
+            watchers.into_iter().for_each(Waker::wake);
+        }
     }
 
     pub(crate) fn generation(&self) -> u64 {

@@ -45,11 +45,16 @@ impl<T> Tree<T> {
 
     /// What stands below a path, in no order.
     pub(super) fn below<'t>(&'t self, path: &str) -> impl Iterator<Item = &'t T> {
+        self.all_below(path).map(|(_, thing)| thing)
+    }
+
+    /// The same, with the paths.
+    pub(super) fn all_below<'t>(&'t self, path: &str) -> impl Iterator<Item = (&'t str, &'t T)> {
         let mut left: Vec<usize> = self.slots_right_below(path).to_vec();
         std::iter::from_fn(move || {
             let slot = &self.slots[left.pop()?];
             left.extend(&slot.below);
-            Some(slot.thing.as_ref())
+            Some(slot.thing.as_ref().map(|thing| (&*slot.path, thing)))
         })
         .flatten()
     }

@@ -131,6 +131,7 @@ impl Progress {
                 _ => Err("was not waited for".to_owned()),
             },
             EventKind::ItemStarted { .. } => require(self.is_under_way(), "begins an item and is not under way"),
+            EventKind::ItemCancelled { .. } => require(self.is_under_way(), "cancels an item and is not under way"),
             EventKind::Message { .. } => require(self.is_under_way(), "says something and is not under way"),
             _ => Err("is a node, and has no such records".to_owned()),
         }

@@ -49,3 +49,4 @@ mod store_failures;
 mod timeouts;
 mod values;
 mod waiting;
+mod waiting_items;

@@ -88,7 +88,8 @@ impl<V> RunState<V> {
         self.item_over(program, task, item)
     }
 
-    /// Items above the one that failed are stopped; those below go on, and may fail as well: the lowest is reported.
+    /// Items above the one that failed are stopped; those below continue as long as they do something, and may fail as well:
+    /// the lowest is reported.
     pub(super) fn item_failed(&mut self, program: &Program, task: TaskId, item: usize, failure: Failure) -> Applied {
         let items = self.items_mut(task)?;
         if items.failed.as_ref().is_none_or(|(lowest, _)| item < *lowest) {
@@ -96,12 +97,22 @@ impl<V> RunState<V> {
         }
         items.pending.clear();
         items.children[item] = None;
+        self.news.with_failed_items.push(task);
+        let items = self.items_mut(task)?;
         let above: Vec<usize> = items.children[item..].iter().flatten().copied().collect();
         // This item still counts as open, so that the last of these does not end the attempt before this function does.
         for scope in above {
             self.cancel_scope(program, scope)?;
         }
         self.item_over(program, task, item)
+    }
+
+    /// An item that only waits is told to stop.
+    pub(super) fn cancel_item(&mut self, program: &Program, task: TaskId, item: usize) -> Applied {
+        match self.items_mut(task)?.children.get(item).copied().flatten() {
+            Some(scope) => self.cancel_scope(program, scope),
+            None => Err(no_items()),
+        }
     }
 
     /// Nothing of an item is under way any more. When that is so of all, the node's attempt is over.

@@ -27,6 +27,7 @@ fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
         (TaskState::Running, Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. }) => is_free,
         (TaskState::Running, Event::Stopped { .. }) => !is_free,
         (TaskState::Inside(items), Event::ItemStarted { item, .. }) => is_free && items.next_item() == Some(*item),
+        (TaskState::Inside(items), Event::ItemCancelled { item, .. }) => is_free && items.is_before_failed(*item),
         (TaskState::Inside(items), Event::Completed { .. }) => is_free && items.is_over(None) && items.failed.is_none(),
         (TaskState::Inside(items), Event::Failed { .. }) => items.is_over(task.stopping),
         (TaskState::Inside(_), Event::TimerFired { .. }) => is_free,
@@ -61,6 +62,7 @@ impl<V> RunState<V> {
                 self.take_places(program, task)?;
                 self.start_item(program, task)
             }
+            Event::ItemCancelled { task, item } => self.cancel_item(program, task, item),
             Event::Completed { task, emitted, writes } => {
                 self.fold(task, &writes)?;
                 self.fold_inside(task)?;
@@ -88,6 +90,7 @@ impl<V> RunState<V> {
             Event::Begun(_) => return impossible_if(self.has_begun, "the run has begun"),
             Event::Started { task, .. }
             | Event::ItemStarted { task, .. }
+            | Event::ItemCancelled { task, .. }
             | Event::Completed { task, .. }
             | Event::Collecting { task, .. }
             | Event::Failed { task, .. }

@@ -209,6 +209,11 @@ enum Short {
         #[serde(rename = "i")]
         item: u64,
     },
+    #[serde(rename = "Y")]
+    ItemCancelled {
+        #[serde(rename = "i")]
+        item: u64,
+    },
     #[serde(skip)]
     NodeSkipped,
     #[serde(rename = "x")]

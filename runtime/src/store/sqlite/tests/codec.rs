@@ -61,6 +61,7 @@ fn kinds() -> Vec<EventKind> {
         completed(Some(Value::Null)),
         completed(None),
         EventKind::ItemStarted { item: 3 },
+        EventKind::ItemCancelled { item: 2 },
         EventKind::NodeCollecting { state: writes(), local: writes() },
         EventKind::NodeCollecting { state: Vec::new(), local: Vec::new() },
         EventKind::NodeFailed {

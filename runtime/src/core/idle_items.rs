@@ -1,0 +1,53 @@
+//! Items of `[..]` that only wait, before one that has failed.
+//!
+//! An item before the failed one continues, since it may fail as well, and then its failure is the one that is reported. One
+//! that waits for a person, or for a timer, would keep the failure back for as long as that takes: it is cancelled.
+
+use super::run::Run;
+use super::task::{Task, TaskState};
+use super::task_id::TaskId;
+
+impl<V> Run<V> {
+    /// Whether there may be such an item.
+    pub(crate) fn has_failed_items(&mut self) -> bool {
+        let (tasks, news) = (&self.state.tasks, &mut self.state.news);
+        news.with_failed_items.retain(|task| {
+            let at = tasks.get(*task).filter(|at| at.stopping.is_none());
+            at.is_some_and(
+                |at| matches!(&at.state, TaskState::Inside(items) if items.failed.is_some() && items.open > 0),
+            )
+        });
+        !self.state.news.with_failed_items.is_empty()
+    }
+
+    /// Such an item, and its node. `waits`: whether the attempt of a node is under way and waits.
+    pub(crate) fn idle_item(&self, waits: impl Fn(TaskId) -> bool) -> Option<(TaskId, usize)> {
+        self.state.news.with_failed_items.iter().find_map(|task| {
+            let TaskState::Inside(items) = &self.state.tasks.get(*task)?.state else { return None };
+            let is_idle = |(item, scope): &(usize, Option<usize>)| {
+                items.is_before_failed(*item) && scope.is_some_and(|scope| self.only_waits(scope, &waits))
+            };
+            items.children.iter().copied().enumerate().find(is_idle).map(|(item, _)| (*task, item))
+        })
+    }
+
+    fn only_waits(&self, scope: usize, waits: &impl Fn(TaskId) -> bool) -> bool {
+        let Some(at) = self.state.scope(scope).ok().filter(|at| at.closing.is_none()) else { return false };
+        let task_waits = |id: &TaskId| self.state.tasks.get(*id).is_some_and(|task| self.task_waits(*id, task, waits));
+        !at.tasks.is_empty() && at.tasks.iter().all(task_waits)
+    }
+
+    fn task_waits(&self, id: TaskId, task: &Task<V>, waits: &impl Fn(TaskId) -> bool) -> bool {
+        match &task.state {
+            _ if task.stopping.is_some() => false,
+            TaskState::Running => waits(id),
+            TaskState::Inside(items) => {
+                let mut open = items.children.iter().flatten();
+                items.open > 0 && open.all(|scope| self.only_waits(*scope, waits))
+            }
+            TaskState::Backoff { .. } => true,
+            // It begins as soon as it may.
+            TaskState::Queued | TaskState::Exhausted { .. } => false,
+        }
+    }
+}
