@@ -91,6 +91,15 @@ pub(crate) fn fingerprint(root: &Arc<Definition>) -> Arc<Fingerprint> {
 }
 
 fn take_fingerprint(root: &Arc<Definition>) -> Fingerprint {
+    Fingerprint::new(graphs_of(root).1)
+}
+
+/// The definitions of the graphs in the fingerprint of a workflow, by their numbers there.
+pub(crate) fn definitions(root: &Arc<Definition>) -> Vec<Arc<Definition>> {
+    graphs_of(root).0
+}
+
+fn graphs_of(root: &Arc<Definition>) -> (Vec<Arc<Definition>>, Vec<GraphPrint>) {
     let mut found = vec![Arc::clone(root)];
     let mut places = HashMap::from([(Arc::as_ptr(root), 0)]);
     let mut graphs = Vec::new();
@@ -103,7 +112,7 @@ fn take_fingerprint(root: &Arc<Definition>) -> Fingerprint {
         };
         graphs.push(graph_print(&definition, &mut enter));
     }
-    Fingerprint::new(graphs)
+    (found, graphs)
 }
 
 fn graph_print(definition: &Definition, enter: &mut dyn FnMut(&Arc<Definition>) -> usize) -> GraphPrint {

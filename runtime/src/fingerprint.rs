@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-pub(crate) use past::{Change, Past};
+pub(crate) use past::{Change, Past, Retyped, Translation};
 pub(crate) use schema::hash as schema_hash;
 
 /// The fingerprint of a workflow.

@@ -1,5 +1,6 @@
 //! Nodes, and the payloads that edges carry.
 
+use std::any::type_name;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -7,9 +8,10 @@ use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
+use crate::field::Unreadable;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
-use crate::table::Definition;
+use crate::table::{Definition, Reread};
 use crate::value::{self, MaxSize, Unrecordable};
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
@@ -96,6 +98,19 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for 
     fn __schema() -> Schema {
         schemars::schema_for!(T)
     }
+}
+
+/// How a recorded value of a type is read.
+pub(crate) const fn reread<T: Payload>() -> Reread {
+    Reread {
+        type_name: type_name::<T>,
+        rewrite: |json| T::__from_json(json)?.__to_json(MaxSize::NONE).map_err(not_written),
+    }
+}
+
+/// A value that was read from its record, and cannot be written.
+pub(crate) fn not_written(error: Unrecordable) -> Unreadable {
+    Unreadable { field: error.field(), message: error.message().to_owned() }
 }
 
 /// One step of a workflow.

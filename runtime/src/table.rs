@@ -17,7 +17,7 @@ use crate::fingerprint::Fingerprint;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::Env;
-use crate::value::{MaxSize, Unrecordable};
+use crate::value::{self, Against, Loss, MaxSize, Unrecordable};
 
 /// A value whose type only the two ends of its edge know.
 pub type BoxValue = Box<dyn Any + Send>;
@@ -171,6 +171,53 @@ pub struct Entry {
     pub input_schema: fn() -> Schema,
     /// The JSON Schema of its output.
     pub output_schema: fn() -> Schema,
+    /// How its recorded output is read.
+    pub output: Reread,
+}
+
+/// How a recorded value is read by the type of today, which may have changed since it was recorded.
+#[derive(Clone, Copy)]
+pub struct Reread {
+    /// The name of the type.
+    pub type_name: fn() -> &'static str,
+    /// Reads a value, and writes it again.
+    pub rewrite: fn(&serde_json::Value) -> Result<serde_json::Value, Unreadable>,
+}
+
+/// Why a recorded value is not a value of its type any more.
+#[derive(Debug)]
+pub(crate) enum Misread {
+    /// The type cannot read it.
+    Unreadable(Unreadable),
+    /// The type would lose some of it.
+    Loses(Loss),
+}
+
+impl Reread {
+    /// Holds a recorded value against the type.
+    pub(crate) fn check(&self, recorded: &serde_json::Value, against: Against) -> Result<(), Misread> {
+        let now = (self.rewrite)(recorded).map_err(Misread::Unreadable)?;
+        let lost = value::loss(recorded, &now, &|json| (self.rewrite)(json).ok(), against);
+        lost.map_or(Ok(()), |loss| Err(Misread::Loses(loss)))
+    }
+}
+
+impl From<Misread> for Unreadable {
+    fn from(misread: Misread) -> Self {
+        match misread {
+            Misread::Unreadable(error) => error,
+            Misread::Loses(loss) => Unreadable { message: loss.what(), field: loss.field },
+        }
+    }
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Misread::Unreadable(error) => write!(f, "{error}"),
+            Misread::Loses(loss) => write!(f, "{loss}"),
+        }
+    }
 }
 
 /// A compiled workflow: the graph, what was proven of it, and the bodies of its nodes.
@@ -213,6 +260,8 @@ pub struct Door {
     pub input_schema: fn() -> Schema,
     /// The JSON Schema of the output.
     pub output_schema: fn() -> Schema,
+    /// How the recorded input is read.
+    pub input: Reread,
 }
 
 impl Definition {

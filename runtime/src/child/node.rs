@@ -12,7 +12,7 @@ use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
 use crate::fault::Fault;
-use crate::node::{Node, Payload};
+use crate::node::{Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::requests::Held;
@@ -86,7 +86,7 @@ fn recorded<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<Input, Fa
     let json = input
         .__to_json(max)
         .map_err(|error| Fault::Context { message: format!("the input of `{path}` cannot be recorded: {error}") })?;
-    Ok(Input { json, rewrite: |json| T::__from_json(json).ok()?.__to_json(MaxSize::NONE).ok() })
+    Ok(Input { json, reread: reread::<T>() })
 }
 
 struct NodeWork<N: Node> {

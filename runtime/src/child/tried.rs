@@ -14,13 +14,15 @@ use crate::core::{Chance, is_retryable, next_attempt};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
-use crate::node::Payload;
+use crate::field::Unreadable;
+use crate::node::{Payload, reread};
 use crate::options::NodeOptions;
 use crate::requests::Held;
 use crate::shared::{Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
-use crate::value::{self, MaxSize};
+use crate::table::{Misread, Reread};
+use crate::value::{Against, MaxSize, shortened};
 
 /// What is tried: a child or a step.
 pub(super) trait Work: Send {
@@ -137,8 +139,8 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
 /// The input of a child.
 pub(super) struct Input {
     pub(super) json: Json,
-    /// One that was recorded, as the type of today writes it.
-    pub(super) rewrite: fn(&Json) -> Option<Json>,
+    /// How one that was recorded is read.
+    pub(super) reread: Reread,
 }
 
 /// What a node asks its context for.
@@ -166,9 +168,12 @@ impl Asked {
 
     /// An error where the record is of something else.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
-        let (Some(recorded), Some(Input { json, rewrite })) = (&item.input, &self.input) else { return Ok(()) };
-        // A field may have been added to the type since.
-        if recorded == json || (value::keeps(recorded, json) && rewrite(recorded).as_ref() == Some(json)) {
+        let (Some(recorded), Some(Input { json, reread })) = (&item.input, &self.input) else { return Ok(()) };
+        // The type may have changed since.
+        let is_same = || {
+            (reread.rewrite)(recorded).is_ok_and(|now| now == *json) && reread.check(recorded, Against::Values).is_ok()
+        };
+        if recorded == json || is_same() {
             return Ok(());
         }
         let (recorded, json) = (shortened(recorded), shortened(json));
@@ -191,24 +196,39 @@ impl Asked {
     }
 
     fn output_back<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
-        let output = T::__from_json(output).map_err(|error| self.unreadable::<T>("output", &error))?;
+        let recorded = output;
+        let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error.into()))?;
+        self.check_value::<T>("output", recorded)?;
         self.parent.adopt(&self.path, writes);
         Ok(output)
     }
 
     fn error_back<E: Payload>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
-        match (&cause.fault, error.map(E::__from_json)) {
-            (_, Some(Ok(error))) => ChildError::Error(error),
-            (_, Some(Err(error))) => self.unreadable::<E>("error", &error).into(),
+        match (&cause.fault, error.map(|error| (error, E::__from_json(error)))) {
+            (_, Some((recorded, Ok(error)))) => match self.check_value::<E>("error", recorded) {
+                Ok(()) => ChildError::Error(error),
+                Err(fault) => fault.into(),
+            },
+            (_, Some((_, Err(error)))) => self.unreadable::<E>("error", &error.into()).into(),
             (Some(fault), None) => fault.clone().into(),
             (None, None) => self.fault(format!("failed, but the error was not recorded: {cause}")).into(),
         }
     }
 
-    fn unreadable<T>(&self, what: &str, error: &serde_path_to_error::Error<serde_json::Error>) -> Fault {
-        let (field, wanted) = (error.path(), std::any::type_name::<T>());
-        let problem = error.inner();
-        self.fault(format!("has a recorded {what} that is not a `{wanted}`, at `{field}`: {problem}"))
+    /// An error where the type does not read all that was recorded.
+    fn check_value<T: Payload>(&self, what: &str, recorded: &Json) -> Result<(), Fault> {
+        match reread::<T>().check(recorded, Against::Fields) {
+            Ok(()) => Ok(()),
+            Err(Misread::Unreadable(error)) => Err(self.unreadable::<T>(what, &error)),
+            Err(Misread::Loses(loss)) => {
+                let wanted = std::any::type_name::<T>();
+                Err(self.fault(format!("has a recorded {what} that a `{wanted}` would lose some of, {loss}")))
+            }
+        }
+    }
+
+    fn unreadable<T>(&self, what: &str, error: &Unreadable) -> Fault {
+        self.fault(format!("has a recorded {what} that is not a `{}`, {error}", std::any::type_name::<T>()))
     }
 
     /// A step: its closure is a part of the body.
@@ -395,16 +415,6 @@ impl Asked {
         tracing::debug!(path = self.path, attempt, %cause, "failed");
         self.push(EventKind::NodeFailed { attempt, cause, then: AfterFailure::Fails, error });
     }
-}
-
-/// JSON for a message.
-fn shortened(json: &Json) -> String {
-    let mut text = json.to_string();
-    if let Some((at, _)) = text.char_indices().nth(200) {
-        text.truncate(at);
-        text.push_str("..");
-    }
-    text
 }
 
 /// Evenly from `0.0..1.0`.

@@ -15,7 +15,8 @@ use crate::core::{Place, Run, TaskId};
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Token, Tokens};
+use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Misread, Token, Tokens};
+use crate::value::Against;
 
 /// A token from a record.
 enum Recorded {
@@ -137,6 +138,13 @@ impl Driver {
         let entry = self.executable.entry(&self.definition, place);
         let restored = caught(|| {
             let entry = entry?;
+            // The graph of a child workflow is not recorded: nothing shows whether its types have changed.
+            if self.within.is_some()
+                && !is_error
+                && let Err(Misread::Loses(loss)) = entry.output.check(json, Against::Fields)
+            {
+                return Some(Err(Misread::Loses(loss).into()));
+            }
             Some(match (&entry.scope, &entry.node) {
                 (Some(scope), _) if place.is_scope() => restore_scope(scope.as_ref(), json, is_error),
                 (_, Some(node)) if is_error => node.restore_error(json),

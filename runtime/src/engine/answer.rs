@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use serde_json::Value as Json;
 
 use super::answer_queue::{Answer, Asked, Settled};
-use super::history::effective;
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
+use super::voided::effective;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{AnswerError, Question, Questions, State, check_schema};

@@ -1,19 +1,32 @@
 //! Runs that were recorded under another graph than that of today.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::inner::Engine;
+use super::voided::voided;
 use crate::compile;
+use crate::driver::caught;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::Unreadable;
-use crate::fingerprint::{Change, Fingerprint, Past};
+use crate::fingerprint::{Change, Fingerprint, Past, Retyped, Translation};
 use crate::halt::Halt;
 use crate::store::{RunHeader, Stored};
-use crate::table::Definition;
+use crate::table::{Definition, Misread, Reread};
+use crate::value::Against;
+
+/// What is held against the program of today.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Adapt {
+    /// The nodes, by their names. Which of the values count is not known yet.
+    Names,
+    /// Also the values of the records that count.
+    NamesAndValues,
+}
 
 impl Engine {
     /// The graph of a workflow as it is stored with its runs.
@@ -28,6 +41,7 @@ impl Engine {
         header: &RunHeader,
         definition: &Arc<Definition>,
         history: &mut [Stored],
+        what: Adapt,
     ) -> Result<Option<u64>, Halt> {
         let now = compile::fingerprint(definition);
         let change = |stored: &Stored| match stored.record.kind {
@@ -36,6 +50,10 @@ impl Engine {
         };
         let mut graph = history.iter().find_map(change).map_or(header.graph, |(first, _)| first);
         let mut graphs: HashMap<u64, Json> = HashMap::new();
+        let unread = match what {
+            Adapt::Names => history.iter().map(|stored| stored.seq).collect(),
+            Adapt::NamesAndValues => voided(history),
+        };
         let mut at = 0;
         while at < history.len() {
             let behind = history[at..].iter().position(|stored| change(stored).is_some());
@@ -48,7 +66,7 @@ impl Engine {
                         unknown.insert(body.ok_or_else(|| unreadable(header, GONE))?)
                     }
                 };
-                translate(header, old, &now, &mut history[at..end])?;
+                translate(header, old, &now, definition, &unread, &mut history[at..end])?;
             }
             if let Some((_, to)) = history.get(end).and_then(change) {
                 graph = to;
@@ -65,7 +83,14 @@ fn unreadable(header: &RunHeader, message: &str) -> Halt {
     Halt::Unreadable { path: header.workflow.clone(), field: ".".to_owned(), message: message.to_owned() }
 }
 
-fn translate(header: &RunHeader, old: &Json, now: &Fingerprint, records: &mut [Stored]) -> Result<(), Halt> {
+fn translate(
+    header: &RunHeader,
+    old: &Json,
+    now: &Fingerprint,
+    definition: &Arc<Definition>,
+    unread: &BTreeSet<u64>,
+    records: &mut [Stored],
+) -> Result<(), Halt> {
     let of_graph = |error: Unreadable| unreadable(header, &format!("the graph that it was recorded under: {error}"));
     let mut past = Past::read(old).map_err(of_graph)?;
     for Stored { record, .. } in &*records {
@@ -82,10 +107,15 @@ fn translate(header: &RunHeader, old: &Json, now: &Fingerprint, records: &mut [S
             _ => {}
         }
     }
-    let names = past.under(now).map_err(|changes| Halt::GraphChanged {
-        workflow: header.workflow.clone(),
-        changes: changes.iter().map(Change::to_string).collect(),
-    })?;
+    let (names, mut changes) = past.under(now);
+    let values = records.iter().filter(|stored| !unread.contains(&stored.seq));
+    changes.extend(changed_values(&names, definition, values));
+    if !changes.is_empty() {
+        return Err(Halt::GraphChanged {
+            workflow: header.workflow.clone(),
+            changes: changes.iter().map(Change::to_string).collect(),
+        });
+    }
     for Stored { record, .. } in records {
         record.path = names.path(&record.path).into_owned();
         match &mut record.kind {
@@ -99,4 +129,80 @@ fn translate(header: &RunHeader, old: &Json, now: &Fingerprint, records: &mut [S
         }
     }
     Ok(())
+}
+
+/// The recorded values whose types have changed, and which the types of today cannot read, or would lose some of. The first
+/// of each node.
+fn changed_values<'r>(
+    names: &Translation,
+    definition: &Arc<Definition>,
+    records: impl Iterator<Item = &'r Stored>,
+) -> Vec<Change> {
+    // Many workflows have no value of another type.
+    let definitions = OnceCell::new();
+    let mut changes: BTreeMap<String, String> = BTreeMap::new();
+    for Stored { record, .. } in records {
+        let (node, what, value, reread) = match &record.kind {
+            EventKind::RunStarted { input, .. } if names.has_other_input => {
+                (definition.name.clone(), "input", input, definition.door.input)
+            }
+            EventKind::NodeCompleted { output: Some(output), .. } => {
+                let Some(Retyped { node, graph, at }) = names.retyped(&record.path) else { continue };
+                let definitions = definitions.get_or_init(|| compile::definitions(definition));
+                let Some(entry) = definitions.get(graph).and_then(|of| of.entries.get(at)) else { continue };
+                (node, "output", output, entry.output)
+            }
+            _ => continue,
+        };
+        if changes.contains_key(&node) {
+            continue;
+        }
+        if let Err(misread) = checked(reread, value, Against::Values) {
+            changes.insert(node, not_compatible(what, (reread.type_name)(), &misread));
+        }
+    }
+    changes.into_iter().map(|(node, what)| Change { node, what }).collect()
+}
+
+/// Holds a recorded value against its type. That runs code of the user.
+fn checked(reread: Reread, value: &Json, against: Against) -> Result<(), Misread> {
+    caught(|| reread.check(value, against)).unwrap_or_else(|fault| {
+        Err(Misread::Unreadable(Unreadable { field: ".".to_owned(), message: fault.to_string() }))
+    })
+}
+
+fn not_compatible(what: &str, type_name: &str, misread: &Misread) -> String {
+    let help = match misread {
+        Misread::Unreadable(_) => {
+            "a field that was added needs `#[serde(default)]`, or to be an `Option`; what was recorded must still be valid"
+        }
+        Misread::Loses(_) => {
+            "a field that was renamed needs `#[serde(alias = \"..\")]` with its former name, and one that was recorded must \
+             still be read, as the same value"
+        }
+    };
+    format!("its recorded {what} does not fit `{type_name}`, {misread} ({help})")
+}
+
+/// Why an input that was recorded under any graph of a workflow cannot be that of a new run of it.
+pub(super) fn check_input(definition: &Definition, input: &Json) -> Result<(), Halt> {
+    let door = &definition.door;
+    checked(door.input, input, Against::Fields).map_err(|misread| Halt::GraphChanged {
+        workflow: definition.name.clone(),
+        changes: vec![
+            Change { node: definition.name.clone(), what: not_compatible("input", (door.input.type_name)(), &misread) }
+                .to_string(),
+        ],
+    })
+}
+
+/// Whether an input is the one that was recorded, as the type of today writes it.
+pub(super) fn is_same_input(definition: &Definition, recorded: &Json, input: &Json) -> bool {
+    let reread = definition.door.input;
+    recorded == input
+        || caught(|| {
+            let now = (reread.rewrite)(recorded).ok().filter(|now| now == input);
+            now.is_some() && reread.check(recorded, Against::Values).is_ok()
+        })
+        .unwrap_or(false)
 }

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::changed::Adapt;
 use super::inner::Engine;
 use super::requests::{child_workflow_around, is_end, retry_requests};
+use super::voided::effective;
 use crate::compile::executable_in;
 use crate::core::{Place, Run, StopReason, TaskId};
 use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
@@ -15,20 +17,6 @@ use crate::halt::Halt;
 use crate::shared::below;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};
-
-/// The records that count: those that no retry has voided.
-pub(crate) fn effective(history: Vec<Stored>) -> Vec<Stored> {
-    let voided = voided(&history);
-    history.into_iter().filter(|stored| !voided.contains(&stored.seq)).collect()
-}
-
-fn voided(history: &[Stored]) -> BTreeSet<u64> {
-    let voids = history.iter().filter_map(|stored| match &stored.record.kind {
-        EventKind::RunRetried { voids, .. } => Some(voids),
-        _ => None,
-    });
-    voids.flatten().flat_map(Range::clone).collect()
-}
 
 /// The state of a run by its first record, without any values.
 fn begin(executable: &Arc<Executable>, definition: &Arc<Definition>, first: &Stored) -> Result<Replay<()>, Halt> {
@@ -184,7 +172,7 @@ impl Engine {
         (from_nodes, rerun): (&[String], &[String]),
     ) -> Result<Vec<Range<u64>>, Halt> {
         let recorded = history.clone();
-        self.adapt(header, definition, &mut history).await?;
+        self.adapt(header, definition, &mut history, Adapt::Names).await?;
         let now = |path: &String| path_now(&recorded, &history, path);
         let from_nodes: Vec<String> = from_nodes.iter().map(now).collect();
         let rerun: Vec<String> = rerun.iter().map(now).collect();
@@ -206,7 +194,7 @@ impl Engine {
         path: &str,
     ) -> Result<Option<String>, Halt> {
         let mut history = recorded.to_vec();
-        self.adapt(header, definition, &mut history).await?;
+        self.adapt(header, definition, &mut history, Adapt::Names).await?;
         let around = child_workflow_around(&history, &path_now(recorded, &history, path));
         Ok(around.map(|number| recorded[number].record.path.clone()))
     }

@@ -22,6 +22,7 @@ mod runtime;
 mod set_back;
 mod shutdown;
 mod start;
+mod voided;
 
 #[cfg(test)]
 mod tests;
@@ -29,8 +30,6 @@ mod tests;
 pub use build::EngineBuilder;
 pub use error::{BuildError, StartError};
 pub use events::Events;
-#[cfg(test)]
-pub(crate) use history::effective;
 pub use inner::Engine;
 pub use list::{RunFilter, RunInfo};
 pub use recover::Recovery;
@@ -38,3 +37,5 @@ pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use run_to_end::RunToEndError;
 pub use start::Start;
+#[cfg(test)]
+pub(crate) use voided::effective;

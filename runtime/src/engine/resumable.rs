@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
+use super::changed::Adapt;
 use super::inner::Engine;
 use super::live::Beginning;
 use super::set_back::by_the_clock_of;
+use super::voided::effective;
 use crate::compile::check_resources;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -116,13 +118,17 @@ impl Engine {
         };
         let (input, state) = (Arc::new(input.clone()), state.clone());
         by_the_clock_of(self.0.env.clock.now(), &mut history);
-        let before = self.adapt(header, definition, &mut history).await?;
+        let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
-        Ok(Past { input, state, history: super::history::effective(history), new_graph })
+        Ok(Past { input, state, history: effective(history), new_graph })
     }
 }
 
 impl Past {
+    pub(super) fn input(&self) -> &Json {
+        &self.input
+    }
+
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
         let Past { input: recorded, state, history, new_graph } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
+use super::changed::check_input;
 use super::error::{MAX_ID, invalid_length};
 use super::history::Deriver;
 use super::inner::Engine;
@@ -380,6 +381,9 @@ impl Fork {
         let records = history.iter().map(|stored| stored.record.clone()).collect();
         // All that can be refused is refused before the new run is there.
         let past = engine.past(&header, &definition, history).await.map_err(RunError::from)?;
+        if at == 1 {
+            check_input(&definition, past.input()).map_err(RunError::from)?;
+        }
         engine.check_past(&header, &definition, past.clone()).map_err(RunError::from)?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.0.runs.reserve(&id) {

@@ -12,12 +12,13 @@ use super::inner::Engine;
 use super::runs::{End, Live};
 use crate::event::EventKind;
 use crate::fault::Failure;
-use crate::node::Payload;
+use crate::node::{Payload, reread};
 use crate::question::{AnswerError, Question};
 use crate::run_error::RunError;
 use crate::shared::Progress;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
+use crate::value::Against;
 
 /// A handle to a run, whichever process executes it. Cheap to clone. Dropping it does not stop the run.
 pub struct Run<T> {
@@ -290,7 +291,12 @@ fn take<T: 'static>(kept: &mut Option<BoxValue>) -> Option<T> {
 }
 
 fn read<T: Payload>(recorded: &Json) -> Result<T, RunError> {
-    T::__from_json(recorded).map_err(|error| RunError::OutputMismatch { message: error.to_string() })
+    let mismatch = |message| RunError::OutputMismatch { message };
+    let output = T::__from_json(recorded).map_err(|error| mismatch(error.to_string()))?;
+    match reread::<T>().check(recorded, Against::Fields) {
+        Ok(()) => Ok(output),
+        Err(misread) => Err(mismatch(misread.to_string())),
+    }
 }
 
 impl<T> Clone for Run<T> {

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
+use super::changed::is_same_input;
 use super::error::{StartError, invalid_length};
 use super::inner::Engine;
 use super::live::{Beginning, ReadyRun, Undriven};
@@ -175,7 +176,7 @@ impl<T> Start<T> {
         let reservation = loop {
             match engine.0.runs.reserve(&id) {
                 Found::Live(live) => {
-                    same_run(&id, &live.journal.workflow, &definition.name, Some(&live.input), &recorded)?;
+                    same_run(&id, &live.journal.workflow, &definition, Some(&live.input), &recorded)?;
                     return Ok(Prepared::Existing(Run::of_live(&engine, live)));
                 }
                 Found::Reserved(over) => over.cancelled().await,
@@ -211,7 +212,7 @@ impl<T> Start<T> {
                     EventKind::RunStarted { input, .. } => Some(input),
                     _ => None,
                 });
-                same_run(&id, &header.workflow, &definition.name, input, &recorded)?;
+                same_run(&id, &header.workflow, &definition, input, &recorded)?;
                 if header.status.is_over() {
                     return Ok(Prepared::Existing(Run::of_header(&engine, &header)));
                 }
@@ -233,14 +234,19 @@ pub(super) enum Prepared<T> {
 }
 
 /// The run that has the id already, if it is the one that was to be started.
-fn same_run(id: &str, existing: &str, workflow: &str, had: Option<&Json>, input: &Json) -> Result<(), StartError> {
-    let id = id.to_owned();
+fn same_run(
+    id: &str,
+    existing: &str,
+    definition: &Definition,
+    had: Option<&Json>,
+    input: &Json,
+) -> Result<(), StartError> {
+    let (id, workflow) = (id.to_owned(), definition.name.clone());
     if existing != workflow {
-        let (existing, requested) = (existing.to_owned(), workflow.to_owned());
-        return Err(StartError::OtherWorkflow { id, existing, requested });
+        return Err(StartError::OtherWorkflow { id, existing: existing.to_owned(), requested: workflow });
     }
-    if had.is_some_and(|had| had != input) {
-        return Err(StartError::OtherInput { id, workflow: workflow.to_owned() });
+    if had.is_some_and(|had| !is_same_input(definition, had, input)) {
+        return Err(StartError::OtherInput { id, workflow });
     }
     Ok(())
 }

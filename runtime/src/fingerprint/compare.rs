@@ -5,11 +5,9 @@ use std::fmt;
 
 use super::{GraphPrint, KindPrint, NodePrint, SourcePrint, WayKind, WayPrint};
 
-/// What a run has recorded of a node.
+/// What a run has recorded of a node. Its outputs are held against its type by whoever has the types.
 #[derive(Default)]
 pub(super) struct Seen {
-    /// Whether an output of it is on record.
-    pub(super) gave: bool,
     pub(super) labels: BTreeSet<String>,
 }
 
@@ -60,9 +58,6 @@ impl Pair<'_> {
             | (KindPrint::Workflow(..), KindPrint::Workflow(..))
             | (KindPrint::Each(_), KindPrint::Each(_)) => {}
             (then, now) => changes.push(format!("it was {then} and is {now} now")),
-        }
-        if seen.gave && then.output != now.output {
-            changes.push(format!("its output type changed (schema {} then, {} now)", then.output, now.output));
         }
         let known: BTreeSet<String> =
             now.routes.iter().filter_map(|route| route.label.as_deref()).flat_map(alternatives).collect();

@@ -38,15 +38,30 @@ impl fmt::Display for Change {
 #[derive(Debug)]
 pub(crate) struct Translation {
     old: Body,
+    /// Whether the workflow takes another type than it did.
+    pub(crate) has_other_input: bool,
     /// By the graph then and the graph now: for each node then, what it is now.
     today: BTreeMap<(usize, usize), BTreeMap<usize, Today>>,
 }
 
-/// A node of today: its name, and the graph inside.
+/// A node of today: its name, where it stands in its graph, and the graph inside.
 #[derive(Debug)]
 struct Today {
     name: String,
+    at: usize,
     inside: Option<usize>,
+    /// Whether it gives another type than it did.
+    has_other_output: bool,
+}
+
+/// A node of today that gives another type than it did when an output of it was recorded.
+pub(crate) struct Retyped {
+    /// By its path as it was recorded, without turns and items.
+    pub(crate) node: String,
+    /// The number of its graph in the fingerprint of today.
+    pub(crate) graph: usize,
+    /// The number of the node in that graph.
+    pub(crate) at: usize,
 }
 
 impl Past {
@@ -76,7 +91,6 @@ impl Past {
     /// The node gave an output, which went by that label.
     pub(crate) fn completed(&mut self, path: &str, label: Option<&str>) {
         self.see(path, |seen| {
-            seen.gave = true;
             seen.labels.extend(label.map(str::to_owned));
         });
     }
@@ -105,19 +119,13 @@ impl Past {
         }
     }
 
-    /// Whether all of that means the same under the graph of today: how to read the recorded paths there, or what has
-    /// changed. What has not run yet may be different in any way.
-    pub(crate) fn under(self, now: &Fingerprint) -> Result<Translation, Vec<Change>> {
+    /// How to read the recorded paths under the graph of today, and which nodes no longer mean the same there. What has not
+    /// run yet may be different in any way. The recorded values are for the caller to check, who has the types of today.
+    pub(crate) fn under(self, now: &Fingerprint) -> (Translation, Vec<Change>) {
         let (old, new) = (&self.body.graphs, &now.graphs.graphs);
         let gone = "the record names it, but the graph that the run was recorded under has no such node";
         let unknown = self.unknown.iter().map(|path| Change { node: path.clone(), what: gone.to_owned() });
         let mut changes: Vec<Change> = unknown.collect();
-        if old[0].input != new[0].input {
-            changes.push(Change {
-                node: old[0].name.clone(),
-                what: format!("the workflow's input type changed (schema {} then, {} now)", old[0].input, new[0].input),
-            });
-        }
         let mut today = BTreeMap::new();
         let mut reached = BTreeSet::new();
         let mut open = VecDeque::from([Visit { was: 0, is: 0, has_run: true, path: old[0].name.clone() }]);
@@ -140,13 +148,15 @@ impl Past {
                     open.push_back(Visit { was, is, has_run: seen.is_some(), path });
                 }
             }
-            let nodes = counterparts.iter().enumerate().filter_map(|(at, now)| {
-                let now = &pair.is.nodes[(*now)?];
-                Some((at, Today { name: now.name.clone(), inside: now.kind.inside() }))
+            let nodes = pair.was.nodes.iter().zip(&counterparts).enumerate().filter_map(|(was, (then, now))| {
+                let (at, now) = ((*now)?, &pair.is.nodes[(*now)?]);
+                let has_other_output = then.output != now.output;
+                Some((was, Today { name: now.name.clone(), at, inside: now.kind.inside(), has_other_output }))
             });
             today.insert((was, is), nodes.collect());
         }
-        if changes.is_empty() { Ok(Translation { old: self.body, today }) } else { Err(changes) }
+        let has_other_input = old[0].input != new[0].input;
+        (Translation { old: self.body, has_other_input, today }, changes)
     }
 }
 
@@ -158,7 +168,7 @@ impl Translation {
         let (mut written, mut is) = (0, 0);
         for step in steps {
             let nodes = self.today.get(&(step.graph, is));
-            let Some(Today { name, inside }) = nodes.and_then(|nodes| nodes.get(&step.node)) else { break };
+            let Some(Today { name, inside, .. }) = nodes.and_then(|nodes| nodes.get(&step.node)) else { break };
             is = inside.unwrap_or_default();
             if let Some(at) = step.name {
                 text.push_str(&recorded[written..at.start]);
@@ -168,6 +178,27 @@ impl Translation {
         }
         text.push_str(&recorded[written..]);
         if text == recorded { Cow::Borrowed(recorded) } else { Cow::Owned(text) }
+    }
+}
+
+impl Translation {
+    /// The node with this recorded path, if it gives another type now.
+    pub(crate) fn retyped(&self, recorded: &str) -> Option<Retyped> {
+        let Found { steps, is_whole: true } = self.old.find(recorded)? else { return None };
+        let (last, around) = steps.split_last()?;
+        let mut node = self.old.graphs[0].name.clone();
+        let mut graph = 0;
+        for step in around {
+            let today = self.today.get(&(step.graph, graph))?.get(&step.node)?;
+            graph = today.inside?;
+            if step.name.is_some() {
+                node.push('/');
+                node.push_str(&self.old.graphs[step.graph].nodes[step.node].name);
+            }
+        }
+        let today = self.today.get(&(last.graph, graph))?.get(&last.node)?;
+        let name = &self.old.graphs[last.graph].nodes[last.node].name;
+        today.has_other_output.then(|| Retyped { node: format!("{node}/{name}"), graph, at: today.at })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Cause, Failure, Fault};
 use crate::field::Unreadable;
+use crate::node::{Payload, reread};
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
@@ -70,20 +71,21 @@ impl Exits {
     }
 
     fn route(&self, label: &str, error: Value, records: Option<MaxSize>) -> Routed {
-        Routed { emitted: self.emit(Some(label), &error), error: records.map(|_| error) }
+        Routed { emitted: self.emit(Some(label), &error), error: records.map(|max| recorded(&error, max)) }
     }
 
     /// The output of a closure does not say by which label it went; that of a routed node which is to be restored is the
     /// label, or an object with the label as its key. Otherwise it is taken to have gone by the first.
     fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+        let output = Value::__from_json(output)?;
         let names = |label: &&String| output == label.as_str() || output.get(label.as_str()).is_some();
         let label = self.labels.iter().find(names).or(self.labels.first());
-        Ok(self.emit(label.map(String::as_str), output))
+        Ok(self.emit(label.map(String::as_str), &output))
     }
 
     fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
         match self.labels.iter().find(|label| *label == "err") {
-            Some(label) => Ok(self.emit(Some(label), error)),
+            Some(label) => Ok(self.emit(Some(label), &Value::__from_json(error)?)),
             None => Err(Unreadable::whole("there is no arm `err`")),
         }
     }
@@ -111,6 +113,10 @@ pub(crate) fn value(arrived: Arrived) -> Value {
         Arrived::One(token) => open(token),
         Arrived::Join { places, .. } => places.into_iter().map(|place| place.map_or(Value::Null, open)).collect(),
     }
+}
+
+fn recorded(value: &Value, max: MaxSize) -> Value {
+    value.__to_json(max).expect("JSON")
 }
 
 fn panic_if(panics: Option<Panics>, here: Panics) {
@@ -151,11 +157,11 @@ impl AnyNode for MadeNode {
             match step {
                 Ok(Step::Give(value)) => Finished::Emitted {
                     emitted: self.exits.emit(None, &value),
-                    output: records.map(|_| Box::new(value)),
+                    output: records.map(|max| Box::new(recorded(&value, max))),
                 },
                 Ok(Step::Take(label, value)) => {
                     let emitted = self.exits.emit(Some(label), &value);
-                    Finished::Emitted { emitted, output: records.map(|_| Box::new(value)) }
+                    Finished::Emitted { emitted, output: records.map(|max| Box::new(recorded(&value, max))) }
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
@@ -219,7 +225,8 @@ impl AnyScope for MadeScope {
             ScopeKind::Each => values.collect(),
             ScopeKind::Nested => values.next().expect("one output"),
         };
-        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output: records.map(|_| Box::new(value)) })
+        let output = records.map(|max| Box::new(recorded(&value, max)));
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output })
     }
 
     fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
@@ -228,7 +235,7 @@ impl AnyScope for MadeScope {
 
     fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
         // It is left by its first choice, whatever the output is.
-        Ok(self.exits.emit(None, output))
+        Ok(self.exits.emit(None, &Value::__from_json(output)?))
     }
 
     fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
@@ -364,6 +371,7 @@ impl Made {
                 resources: self.resources.get(name).copied().into_iter().collect(),
                 input_schema: || schemars::schema_for!(Value),
                 output_schema: || schemars::schema_for!(Value),
+                output: reread::<Value>(),
             }
         });
         let entries = entries.collect();
@@ -391,11 +399,12 @@ impl Made {
             }),
             door: Door {
                 read_plain_input: |json| Ok(Box::new(json.clone())),
-                read_input: |json| Ok(Box::new(json.clone())),
-                write_input: |input, _| Ok(input.downcast_ref::<Value>().expect("JSON").clone()),
-                write_output: |output, _| Ok(output.downcast_ref::<Value>().expect("JSON").clone()),
+                read_input: |json| Ok(Box::new(Value::__from_json(json)?)),
+                write_input: |input, max| input.downcast_ref::<Value>().expect("JSON").__to_json(max),
+                write_output: |output, max| output.downcast_ref::<Value>().expect("JSON").__to_json(max),
                 input_schema: || schemars::schema_for!(Value),
                 output_schema: || schemars::schema_for!(Value),
+                input: reread::<Value>(),
             },
             graph,
             compiled: Compiled::default(),

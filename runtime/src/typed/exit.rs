@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::node::Node;
 use crate::table::{Emitted, Hand, Routed, Token, Tokens};
-use crate::value::{MaxSize, Unrecordable};
+use crate::value::{Against, MaxSize, Unrecordable};
 
 /// What a node with output `T` and error `E` does with them.
 pub enum Exit<T, E> {
@@ -112,7 +112,13 @@ impl<T: Send + 'static, E> Exit<T, E> {
     /// Where an error went that is on record.
     pub(crate) fn recorded_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
         match self {
-            Exit::Whole(route, ErrorForms { json: Some(json), .. }) => Ok(route(Err((json.read)(error)?))),
+            Exit::Whole(route, ErrorForms { json: Some(json), .. }) => {
+                let read = (json.read)(error)?;
+                match json.reread.check(error, Against::Fields) {
+                    Ok(()) => Ok(route(Err(read))),
+                    Err(misread) => Err(misread.into()),
+                }
+            }
             _ => Err(Unreadable::whole("the error went along the arm `err`, which the node no longer has")),
         }
     }

@@ -17,7 +17,7 @@ use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
-use crate::node::{Collector, Node, Payload};
+use crate::node::{Collector, Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed};
@@ -266,7 +266,12 @@ pub fn collecting_entry<N: Collector>(
 ) -> Entry {
     let options = options.unwrap_or_else(|| node.options());
     let leaf = Leaf::<N, OnceEnough> { node, joins, exit, explain, yields: PhantomData };
-    Entry { collects: true, output_schema: N::Collected::__schema, ..describe::<N>(name, options, Arc::new(leaf)) }
+    Entry {
+        collects: true,
+        output_schema: N::Collected::__schema,
+        output: reread::<N::Collected>(),
+        ..describe::<N>(name, options, Arc::new(leaf))
+    }
 }
 
 fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
@@ -282,5 +287,6 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
         resources: N::resources(),
         input_schema: N::Input::__schema,
         output_schema: N::Output::__schema,
+        output: reread::<N::Output>(),
     }
 }

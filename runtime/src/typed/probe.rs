@@ -10,8 +10,9 @@ use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
 use crate::fault::{Fault, Never};
-use crate::node::Payload;
+use crate::node::{Payload, reread};
 use crate::route::{ResultLabel, Route};
+use crate::table::Reread;
 use crate::value::{MaxSize, Unrecordable};
 
 /// Asks something of `T`.
@@ -82,6 +83,7 @@ impl<T: From<Fault>> FaultProbe<T> {
 pub struct ErrorJson<E> {
     pub(crate) write: fn(&E, MaxSize) -> Result<serde_json::Value, Unrecordable>,
     pub(crate) read: fn(&serde_json::Value) -> Result<E, serde_path_to_error::Error<serde_json::Error>>,
+    pub(crate) reread: Reread,
 }
 
 impl<E> Clone for ErrorJson<E> {
@@ -99,7 +101,8 @@ impl<T> NoWay<T> for ErrorProbe<T> {}
 
 impl<T: Payload> ErrorProbe<T> {
     /// As any value.
-    pub const ERROR_JSON: Option<ErrorJson<T>> = Some(ErrorJson { write: T::__to_json, read: T::__from_json });
+    pub const ERROR_JSON: Option<ErrorJson<T>> =
+        Some(ErrorJson { write: T::__to_json, read: T::__from_json, reread: reread::<T>() });
 }
 
 /// Asks whether an input can be cloned.

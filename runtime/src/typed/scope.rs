@@ -1,6 +1,6 @@
 //! Nodes with a graph inside, behind [`AnyScope`], and the definitions of whole workflows.
 
-use std::any::TypeId;
+use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -14,9 +14,11 @@ use super::shape::Shape;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::graph::Graph;
-use crate::node::{Node, Payload};
+use crate::node::{Node, Payload, not_written, reread};
 use crate::options::NodeOptions;
-use crate::table::{AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Routed, ScopeKind};
+use crate::table::{
+    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Reread, Routed, ScopeKind,
+};
 use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
 
@@ -161,6 +163,13 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
         resources,
         input_schema: <Each<First, Last> as Target>::schema,
         output_schema: <Each<First, Last> as Source>::schema,
+        output: Reread {
+            type_name: type_name::<Vec<Last::Output>>,
+            rewrite: |json| {
+                let output = Each::<First, Last>::from_json(json)?;
+                Each::<First, Last>::json(&output, MaxSize::NONE).map_err(not_written)
+            },
+        },
     }
 }
 
@@ -206,6 +215,7 @@ pub fn define<I: Payload, O: Payload>(
             write_output: write::<O>,
             input_schema: I::__schema,
             output_schema: O::__schema,
+            input: reread::<I>(),
         },
     }
 }

@@ -9,7 +9,7 @@ use serde::ser::{
 };
 use serde_json::{Map, Number, Value as Json};
 
-use super::form::{FLOAT, INTEGER, MAP, MAX_CALLS, MAX_DEPTH, MaxSize, SOME, is_marked, resembles_mark};
+use super::form::{FLOAT, INTEGER, MAP, MAX_CALLS, MAX_DEPTH, MaxSize, Part, SOME, is_marked, resembles_mark, written};
 
 /// Why a value cannot be recorded, and where in it.
 #[derive(Debug)]
@@ -17,12 +17,6 @@ pub struct Unrecordable {
     /// The way to what is wrong, from the inside.
     way: Vec<Part>,
     message: String,
-}
-
-#[derive(Debug)]
-enum Part {
-    Field(String),
-    Item(usize),
 }
 
 impl Unrecordable {
@@ -55,15 +49,7 @@ impl Unrecordable {
 
     /// Where it is, as in `items[0].name`; `.` is the whole.
     pub(crate) fn field(&self) -> String {
-        let mut field = String::new();
-        for part in self.way.iter().rev() {
-            match part {
-                Part::Item(item) => field.push_str(&format!("[{item}]")),
-                Part::Field(name) if field.is_empty() => field.push_str(name),
-                Part::Field(name) => field.push_str(&format!(".{name}")),
-            }
-        }
-        if field.is_empty() { ".".to_owned() } else { field }
+        written(self.way.iter().rev())
     }
 
     /// What is wrong there.

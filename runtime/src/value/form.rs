@@ -41,3 +41,23 @@ pub(super) fn mark_of(map: &Map<String, Json>) -> Option<(&str, &Json)> {
 pub(super) fn resembles_mark(key: &str) -> bool {
     key.starts_with('$') && key.trim_start_matches('$').starts_with(&MARK[1..])
 }
+
+/// A step on the way to a part of a value.
+#[derive(Debug)]
+pub(super) enum Part {
+    Field(String),
+    Item(usize),
+}
+
+/// The way to a part, as in `items[0].name`; `.` is the whole.
+pub(super) fn written<'p>(way: impl Iterator<Item = &'p Part>) -> String {
+    let mut field = String::new();
+    for part in way {
+        match part {
+            Part::Item(item) => field.push_str(&format!("[{item}]")),
+            Part::Field(name) if field.is_empty() => field.push_str(name),
+            Part::Field(name) => field.push_str(&format!(".{name}")),
+        }
+    }
+    if field.is_empty() { ".".to_owned() } else { field }
+}

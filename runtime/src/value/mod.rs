@@ -15,6 +15,7 @@
 mod decode;
 mod encode;
 mod form;
+mod loss;
 #[cfg(test)]
 mod tests;
 
@@ -25,6 +26,7 @@ use serde_json::Value as Json;
 pub(crate) use encode::Unrecordable;
 pub use form::MaxSize;
 pub(crate) use form::is_marked;
+pub(crate) use loss::{Against, Loss, loss, shortened};
 
 use form::MAX_DEPTH;
 
@@ -46,19 +48,6 @@ pub(crate) fn decode<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_t
 /// A value from plain JSON, as it comes from outside.
 pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, serde_path_to_error::Error<serde_json::Error>> {
     serde_path_to_error::deserialize(decode::Decoder::new(json, false))
-}
-
-/// Whether all that is in a recorded value is in another too, which may have more fields.
-pub(crate) fn keeps(recorded: &Json, now: &Json) -> bool {
-    match (recorded, now) {
-        (Json::Object(recorded), Json::Object(now)) => {
-            recorded.iter().all(|(key, value)| now.get(key).is_some_and(|now| keeps(value, now)))
-        }
-        (Json::Array(recorded), Json::Array(now)) => {
-            recorded.len() == now.len() && recorded.iter().zip(now).all(|(recorded, now)| keeps(recorded, now))
-        }
-        _ => recorded == now,
-    }
 }
 
 /// Whether JSON from outside may be looked at by functions that call themselves for each level, and may be recorded.

@@ -8,6 +8,7 @@ mod blocked;
 mod cancellation;
 mod cannot_continue;
 mod changed_graphs;
+mod changed_types;
 mod child_records;
 mod children;
 mod children_after_a_crash;
