@@ -3,13 +3,15 @@
 use graphweft_judge::random_graphs::Random;
 use serde_json::{Value, json};
 
+use super::load::{self, Carried};
 use super::scenario::{Doing, Proven, Scenario, Special};
 use crate::state_write::{StateOp, StateWrite};
 
-/// The keys of the run's state: two that merge, and one that is replaced.
+/// The keys of the run's state: three that merge, and one that is replaced.
 pub(super) const TOTAL: &str = "total";
 pub(super) const SEEN: &str = "seen";
 pub(super) const LAST: &str = "last";
+pub(super) const CARRIED: &str = "carried";
 
 /// The labels of choices, by number.
 const LABELS: [&str; 10] = ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9"];
@@ -37,6 +39,7 @@ pub(super) fn weight(value: &Value) -> u64 {
         Value::Number(number) => number.as_u64().unwrap_or(2),
         Value::String(_) => 3,
         Value::Array(all) => all.iter().fold(5, |sum: u64, one| sum.wrapping_mul(31).wrapping_add(weight(one))),
+        Value::Object(carried) if load::number(carried).is_some() => load::number(carried).unwrap_or_default(),
         Value::Object(labelled) => labelled.values().map(weight).fold(7, u64::wrapping_add),
         Value::Bool(_) => 11,
     }
@@ -45,7 +48,7 @@ pub(super) fn weight(value: &Value) -> u64 {
 /// The items that `[..]` makes of a value.
 pub(super) fn items(value: &Value) -> Vec<Value> {
     let seed = weight(value);
-    (0..seed % 5).map(|item| json!(seed.wrapping_mul(37).wrapping_add(item) >> 8)).collect()
+    (0..seed % 5).map(|item| Carried::recorded(seed.wrapping_mul(37).wrapping_add(item) >> 8)).collect()
 }
 
 /// The choice of a routed START.
@@ -127,7 +130,12 @@ pub(super) fn turns(scenario: &Scenario, path: &str, at: usize, process: u32) ->
 
 /// What a job gets.
 pub(super) fn job_gets(scenario: &Scenario, path: &str) -> Value {
-    json!(step_gives(scenario, path))
+    Carried::recorded(step_gives(scenario, path))
+}
+
+/// What the run gets.
+pub(super) fn run_gets(scenario: &Scenario) -> Value {
+    Carried::recorded(scenario.chance >> 12)
 }
 
 /// What a job is worth to the node that runs it, by what it gives, where it does not fail.
@@ -149,6 +157,9 @@ pub(super) fn writes(special: &Special, path: &str) -> Vec<StateWrite> {
     let write = |key: &str, op| StateWrite { key: key.to_owned(), op };
     let mut writes =
         vec![write(TOTAL, StateOp::Add(adds(path).into())), write(SEEN, StateOp::Append(vec![json!(path)]))];
+    if brings(path) {
+        writes.push(write(CARRIED, StateOp::Append(vec![Carried::recorded(adds(path))])));
+    }
     if special.sets {
         writes.push(write(LAST, StateOp::Set(json!(path))));
     }
@@ -158,6 +169,11 @@ pub(super) fn writes(special: &Special, path: &str) -> Vec<StateWrite> {
 /// What a node adds to the total.
 pub(super) fn adds(path: &str) -> u64 {
     collects(path) >> 20
+}
+
+/// Whether a node brings what it adds into the state with its load: some do, since each reads all of it.
+pub(super) fn brings(path: &str) -> bool {
+    hash(path) % 4 == 0
 }
 
 /// What a collecting node gives, whatever has arrived.

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::behaviour::{self, Routing};
 use super::jobs::Job;
 use super::ledger::{Ledger, UnderWay};
+use super::load::{self, Carried};
 use super::scenario::{Doing, Failing, Flow, Inside, Special};
 use crate::clock::Clock;
 use crate::context::Context;
@@ -33,6 +34,7 @@ const RESTLESS: u32 = 10_000;
 const TOTAL: StateKey<u64, Sum> = StateKey::new(behaviour::TOTAL);
 const SEEN: StateKey<Vec<String>, Append> = StateKey::new(behaviour::SEEN);
 const LAST: StateKey<String> = StateKey::new(behaviour::LAST);
+const CARRIED: StateKey<Vec<Carried>, Append> = StateKey::new(behaviour::CARRIED);
 const ARRIVED: StateKey<u64, Sum> = StateKey::new("arrived");
 
 /// What every body has at hand.
@@ -137,6 +139,7 @@ impl Body {
 
     async fn goes(&self, world: &World, path: &str, input: &Value, context: &Context, begun: &UnderWay) -> Step {
         let scenario = world.ledger.scenario();
+        looks(world, path, input, context);
         let takes = behaviour::takes(scenario, path, context.attempt(), begun.before);
         if takes > 0 {
             tokio::time::sleep(Duration::from_millis(takes)).await;
@@ -146,6 +149,9 @@ impl Body {
         }
         context.state().merge(TOTAL, behaviour::adds(path));
         context.state().push(SEEN, path.to_owned());
+        if behaviour::brings(path) {
+            context.state().push(CARRIED, Carried::of(behaviour::adds(path)));
+        }
         if self.special.sets {
             context.state().set(LAST, path.to_owned());
         }
@@ -172,10 +178,10 @@ impl Body {
             behaviour::gives(path, input, sum)
         };
         match self.routing.choices {
-            1 => Step::Give(output.into()),
+            1 => Step::Give(Carried::recorded(output)),
             _ => {
                 let label = behaviour::label(choice, self.special.err);
-                Step::Take(label, serde_json::json!({ label: output }))
+                Step::Take(label, serde_json::json!({ label: Carried::recorded(output) }))
             }
         }
     }
@@ -191,6 +197,26 @@ impl Body {
     }
 }
 
+/// What a node gets, and sees of the state, has to be as it was made, to the bit.
+fn looks(world: &World, path: &str, input: &Value, context: &Context) {
+    if let Some(damage) = load::damage(input) {
+        world.ledger.breaks(format!("`{path}` gets {input}: {damage}"));
+    }
+    match context.state().get(CARRIED) {
+        Ok(seen) if seen.iter().flatten().all(Carried::is_whole) => {}
+        Ok(seen) => world.ledger.breaks(format!("`{path}` sees {seen:?} in the state")),
+        Err(fault) => world.ledger.breaks(format!("`{path}` cannot read the state: {fault}")),
+    }
+}
+
+/// The number of what a node was given.
+fn whole(world: &World, path: &str, carried: &Carried) -> u64 {
+    if !carried.is_whole() {
+        world.ledger.breaks(format!("`{path}` is given {carried:?}, and not {:?}", Carried::of(carried.number)));
+    }
+    carried.number
+}
+
 /// What a node asks its context for.
 async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Doing) -> u64 {
     let scenario = world.ledger.scenario();
@@ -202,19 +228,21 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                 tokio::time::sleep(Duration::from_millis(3)).await;
                 match failed < fails {
                     true => Err("on purpose".to_owned()),
-                    false => Ok(behaviour::step_gives(scenario, &step)),
+                    false => Ok(Carried::of(behaviour::step_gives(scenario, &step))),
                 }
             };
             // It does not know its attempt, and goes by what is on record, which may be behind.
             let retries =
                 RetryPolicy::with_max_attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
-            context.step("step", body).key(at).retry(retries).await.unwrap_or(0)
+            let gave = context.step("step", body).key(at).retry(retries).await;
+            gave.map_or(0, |gave| whole(world, &step, &gave))
         }
         Doing::Child { fails } => {
             let child = Child { world: world.clone(), of: path.to_owned(), fails };
             let retries =
                 RetryPolicy::with_max_attempts(fails + 1).initial_delay(Duration::from_millis(10)).jitter(0.0);
-            context.call_as("child", child, at as u64).key(at).retry(retries).await.unwrap_or(0)
+            let gave = context.call_as("child", child, Carried::of(at as u64)).key(at).retry(retries).await;
+            gave.map_or(0, |gave| whole(world, &format!("{path}/child:{at}"), &gave))
         }
         Doing::Job { which } => {
             let input = behaviour::job_gets(scenario, &format!("{path}/job:{at}"));
@@ -223,6 +251,9 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                 1 => context.call_as("job", Job::<1>, input).key(at).await,
                 _ => unreachable!("there are two jobs"),
             };
+            if let Some(damage) = gave.as_ref().ok().and_then(load::damage) {
+                world.ledger.breaks(format!("`{path}` is given by its job {at}: {damage}"));
+            }
             behaviour::job_gives(gave.ok().as_ref())
         }
         Doing::Sleep { millis } => {
@@ -234,7 +265,7 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
             let child = Child { world: world.clone(), of: path.to_owned(), fails: 0 };
             let question = context.ask::<u64>("raced", "How much?").key(at).map(|_| "question").boxed();
             let timer = context.sleep(Duration::from_millis(millis)).key(format!("race{at}")).map(|()| "timer").boxed();
-            let child = context.call_as("racer", child, at as u64).key(at).map(|_| "child").boxed();
+            let child = context.call_as("racer", child, Carried::of(at as u64)).key(at).map(|_| "child").boxed();
             // As a `select!`, which polls them in another order each time, but by the scenario.
             let mut racers = [question, timer, child];
             racers.rotate_left(behaviour::turns(scenario, path, at, world.ledger.process()));
@@ -297,12 +328,13 @@ struct Child {
 }
 
 impl Node for Child {
-    type Input = u64;
-    type Output = u64;
+    type Input = Carried;
+    type Output = Carried;
     type Error = String;
 
-    async fn run(&self, _: u64, context: &Context) -> Result<u64, String> {
+    async fn run(&self, input: Carried, context: &Context) -> Result<Carried, String> {
         let path = context.path();
+        whole(&self.world, &path, &input);
         self.world.ledger.begin_step(&path, &self.of);
         if context.attempt() <= self.fails {
             return Err("on purpose".to_owned());
@@ -310,10 +342,10 @@ impl Node for Child {
         let (step, scenario) = (format!("{path}/step"), self.world.ledger.scenario());
         let body = || async {
             self.world.ledger.begin_step(&step, &self.of);
-            Ok::<u64, String>(behaviour::step_gives(scenario, &step))
+            Ok::<Carried, String>(Carried::of(behaviour::step_gives(scenario, &step)))
         };
         let gave = context.step("step", body).await.map_err(|error| error.to_string())?;
         tokio::time::sleep(Duration::from_millis(2)).await;
-        Ok(gave.wrapping_mul(3) >> 2)
+        Ok(Carried::of(whole(&self.world, &step, &gave).wrapping_mul(3) >> 2))
     }
 }

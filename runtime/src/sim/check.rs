@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::behaviour::weight;
+use super::load::{damage, is_recorded};
 
 use super::oracle::{self, Story};
 use super::play::{Ended, Played, play};
@@ -206,6 +207,9 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Res
             if weight(output) != weight(expected) {
                 return Err(format!("it gives {output}, and should give {expected}"));
             }
+            if let Some(damage) = damage(output) {
+                return Err(format!("it gives {output}: {damage}"));
+            }
         }
     }
     all_of_it(&story, &happened)?;
@@ -214,15 +218,11 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Res
         _ => None,
     });
     match (total, &played.outcome) {
-        (Some(recorded), Outcome::Completed(output)) if !same(recorded, output) => {
+        (Some(recorded), Outcome::Completed(output)) if !is_recorded(output, recorded) => {
             Err(format!("it gives {output}, and {recorded} is on record"))
         }
         _ => Ok(()),
     }
-}
-
-fn same(one: &Value, other: &Value) -> bool {
-    one == other
 }
 
 /// A run that completes has done all that it should, and skipped the rest.

@@ -28,6 +28,7 @@ mod jobs;
 mod layers;
 mod leases;
 mod ledger;
+mod load;
 mod oracle;
 mod play;
 mod process;

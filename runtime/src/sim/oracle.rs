@@ -9,6 +9,7 @@ use graphweft_judge::judge::{Verdict, judge};
 use serde_json::{Value, json};
 
 use super::behaviour::{self, Routing};
+use super::load::Carried;
 use super::scenario::{Flow, Inside, Proven, Scenario};
 
 /// The number of the turn in each loop around, the outermost first.
@@ -117,7 +118,7 @@ impl<'a> Play<'a> {
         story: &'a mut Story,
         is_outermost: bool,
     ) -> Ended {
-        let input = json!(scenario.chance >> 12);
+        let input = behaviour::run_gets(scenario);
         Play::with(scenario, given_up, flow, within, story, is_outermost, &input)
     }
 
@@ -428,7 +429,8 @@ impl<'a> Play<'a> {
             };
             let is_routed = routing.choices > 1;
             let label = behaviour::label(choice, special.err);
-            Some((choice, if is_routed { json!({ label: output }) } else { json!(output) }))
+            let output = Carried::recorded(output);
+            Some((choice, if is_routed { json!({ label: output }) } else { output }))
         };
         let Some((choice, output)) = gives else { return self.fail(path, node) };
         let label = (routing.choices > 1).then(|| behaviour::label(choice, special.err).to_owned());

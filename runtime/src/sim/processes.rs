@@ -13,6 +13,7 @@ use super::behaviour;
 use super::bodies::{World, definition};
 use super::disk::Lapse;
 use super::jobs::set_stage;
+use super::load::is_recorded;
 use super::play::{Ended, Life};
 use super::process::Process;
 use super::replays::Moments;
@@ -157,7 +158,7 @@ impl Life<'_> {
 pub(super) fn is_what_came_of(runs: &[Ended], id: &str, outcome: &Outcome<Value>) -> Result<(), String> {
     let run = runs.iter().find(|run| run.id == id).ok_or_else(|| format!("`{id}` was followed, and is no run"))?;
     let is_so = run.records.iter().any(|at| match (&at.record.kind, outcome) {
-        (EventKind::RunCompleted { output }, Outcome::Completed(said)) => output == said,
+        (EventKind::RunCompleted { output }, Outcome::Completed(said)) => is_recorded(said, output),
         (EventKind::RunFailed { failure }, Outcome::Failed(said)) => failure == said,
         (EventKind::RunCancelled, Outcome::Cancelled) => true,
         _ => false,
