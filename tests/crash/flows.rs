@@ -307,7 +307,7 @@ workflow! {
     }
 }
 
-fn careful_gives(history: &[Event]) -> Json {
+pub(crate) fn careful_gives(history: &[Event]) -> Json {
     let mut n = 1;
     for once in ["once_one", "once_two", "once_three", "once_four"] {
         let went_on = history.iter().find_map(|event| match &event.kind {

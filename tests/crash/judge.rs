@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use graphweft::{AfterFailure, Event, EventKind};
+use graphweft::{AfterFailure, Event, EventKind, Fault};
 use serde_json::Value;
 
 use crate::ledger::{Line, What};
@@ -324,9 +324,14 @@ pub(crate) fn one_process_at_a_time(ledger: &[Line]) -> Verdict {
     let mut killed = BTreeSet::new();
     let mut at_work: BTreeMap<&str, u64> = BTreeMap::new();
     for line in ledger {
-        if line.what == What::Kill {
-            killed.insert(line.process);
-            continue;
+        match line.what {
+            What::Kill => {
+                killed.insert(line.process);
+                continue;
+            }
+            // Who answers or cancels need not have the run.
+            What::Answered | What::Cancelled => continue,
+            What::Begin | What::End | What::Given => {}
         }
         let before = at_work.insert(&line.run, line.process).filter(|before| *before != line.process);
         if let Some(before) = before.filter(|before| !killed.contains(before)) {
@@ -334,6 +339,38 @@ pub(crate) fn one_process_at_a_time(ledger: &[Line]) -> Verdict {
                 "{} was at `{}` in process {} while process {before} lived",
                 line.run, line.path, line.process
             ));
+        }
+    }
+    Ok(())
+}
+
+/// What a process was told that it is recorded, is: its answers, each the only one to its question.
+pub(crate) fn answers_are_heard(run: &str, history: &[Event], ledger: &[Line]) -> Verdict {
+    let mut answered = BTreeSet::new();
+    for line in ledger.iter().filter(|line| line.run == run && line.what == What::Answered) {
+        if !answered.insert(&line.path) {
+            return Err(format!("`{}` has taken two answers", line.path));
+        }
+        let is_it = |event: &Event| event.path == line.path && matches!(event.kind, EventKind::Answered { .. });
+        if !history.iter().any(is_it) {
+            return Err(format!("the answer of process {} to `{}` is not on record", line.process, line.path));
+        }
+    }
+    Ok(())
+}
+
+/// What is recorded as interrupted was cut short by the death of its process.
+pub(crate) fn interrupted_by_a_death(run: &str, history: &[Event], ledger: &[Line]) -> Verdict {
+    let killed: BTreeSet<u64> = ledger.iter().filter(|line| line.what == What::Kill).map(|line| line.process).collect();
+    let is_interrupted = |event: &&Event| match &event.kind {
+        EventKind::NodeFailed { cause, .. } => cause.fault == Some(Fault::Interrupted),
+        _ => false,
+    };
+    for event in history.iter().filter(is_interrupted) {
+        let is_begin = |line: &&Line| line.run == run && line.path == event.path && line.what == What::Begin;
+        if let Some(begun) = ledger.iter().rfind(is_begin).filter(|begun| !killed.contains(&begun.process)) {
+            let process = begun.process;
+            return Err(format!("`{}` was interrupted, and process {process} lived, which ran it", event.path));
         }
     }
     Ok(())

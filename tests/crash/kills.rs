@@ -12,7 +12,7 @@ use crate::flows::{Gives, Meddling, Scenario, meddling};
 use crate::judge::{Judge, Scene};
 use crate::ledger;
 use crate::people::People;
-use crate::process::{DONE, LEFT, Orders, Process, output, run_id};
+use crate::process::{DONE, Deed, LEFT, Orders, Process, output, run_id};
 
 /// After so many processes a run is left in peace.
 const MOST: u64 = 12;
@@ -62,6 +62,7 @@ pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) 
             lease: Duration::from_secs(3600),
             stay: life.filter(|_| leaves).unwrap_or_default(),
             room: None,
+            deed: Deed::Nothing,
         };
         let begun = Instant::now();
         let mut process = Process::start(&orders);

@@ -47,6 +47,10 @@ pub(crate) enum What {
     Given,
     /// A process is about to be killed.
     Kill,
+    /// A process has answered the question with this path, and knows that the answer is recorded.
+    Answered,
+    /// A process has cancelled the run, and knows that this is recorded.
+    Cancelled,
 }
 
 impl Ledger {
@@ -91,6 +95,14 @@ impl Ledger {
         self.write(ctx.run_id(), &below(ctx, identity), 0, &format!("given {value}"));
     }
 
+    pub(crate) fn note_answer(&self, run: &str, question: &str) {
+        self.write(run, question, 0, "answered");
+    }
+
+    pub(crate) fn note_cancel(&self, run: &str) {
+        self.write(run, "-", 0, "cancelled");
+    }
+
     fn write(&self, run: &str, path: &str, attempt: u32, what: &str) {
         let line = format!("{run} {path} {attempt} {} {what}\n", self.process);
         (&self.file).write_all(line.as_bytes()).expect("the ledger can be written");
@@ -118,6 +130,8 @@ fn parse(line: &str) -> Option<Line> {
         "end" => What::End,
         "given" => What::Given,
         "kill" => What::Kill,
+        "answered" => What::Answered,
+        "cancelled" => What::Cancelled,
         _ => return None,
     };
     let value = next().map(str::to_owned);

@@ -28,6 +28,8 @@ mod pieces;
 mod process;
 #[cfg(unix)]
 mod room;
+#[cfg(unix)]
+mod taken;
 
 #[cfg(not(unix))]
 fn main() {
@@ -50,10 +52,11 @@ mod crashes {
     use graphweft::json;
 
     use crate::chance::Chance;
-    use crate::flows::{SCENARIOS, questions_give};
+    use crate::flows::{SCENARIOS, careful_gives, questions_give};
     use crate::kills::{self, Mode};
-    use crate::owners::{self, Shared};
+    use crate::owners::{self, By, Shared};
     use crate::room;
+    use crate::taken;
 
     /// As many as take about a minute where nothing is said.
     const CRASHES: u64 = 80;
@@ -69,6 +72,10 @@ mod crashes {
     const OWNERS: &[OfOwners] = &[
         ("shared_chains", |seed, directory| owners::share(&CHAINS, seed, directory)),
         ("shared_questions", |seed, directory| owners::share(&QUESTIONS, seed, directory)),
+        ("answered_by_both", |seed, directory| owners::share(&ANSWERED_BY_BOTH, seed, directory)),
+        ("through_a_link", |seed, directory| owners::share(&THROUGH_A_LINK, seed, directory)),
+        ("cancelled_and_dead", owners::a_run_that_is_cancelled_stays_so_if_its_process_dies_at_once),
+        ("file_taken_away", taken::a_process_whose_file_is_taken_away_stops),
         ("fenced", owners::a_process_that_outlives_its_lease_is_fenced),
         ("no_room", room::a_run_outlives_a_full_disk),
         ("death_and_pause", owners::a_death_is_known_at_once_and_a_pause_is_no_death),
@@ -77,19 +84,50 @@ mod crashes {
     const CHAINS: Shared = Shared {
         workflow: "chain_of_20",
         runs: 8,
-        output: || json!(21),
+        output: |_| json!(21),
         pause: Duration::from_millis(20),
         kills: 8,
         between_kills: Duration::from_millis(250),
+        ..SHARED
     };
 
     const QUESTIONS: Shared = Shared {
         workflow: "questions",
         runs: 3,
-        output: questions_give,
+        output: |_| questions_give(),
         pause: Duration::from_millis(5),
         kills: 8,
         between_kills: Duration::from_millis(600),
+        ..SHARED
+    };
+
+    const ANSWERED_BY_BOTH: Shared = Shared {
+        pause: Duration::from_millis(15),
+        between_kills: Duration::from_millis(120),
+        answers: By::Processes,
+        ..QUESTIONS
+    };
+
+    const THROUGH_A_LINK: Shared = Shared {
+        workflow: "careful",
+        runs: 6,
+        output: careful_gives,
+        pause: Duration::from_millis(40),
+        kills: 6,
+        between_kills: Duration::from_millis(150),
+        through_link: true,
+        ..SHARED
+    };
+
+    const SHARED: Shared = Shared {
+        workflow: "chain_of_20",
+        runs: 1,
+        output: |_| json!(21),
+        pause: Duration::ZERO,
+        kills: 0,
+        between_kills: Duration::ZERO,
+        answers: By::People,
+        through_link: false,
     };
 
     pub(crate) fn main() -> ExitCode {

@@ -8,10 +8,10 @@ use graphweft::store::SqliteStore;
 use graphweft::{Engine, Event, EventKind};
 
 use crate::chance::Chance;
-use crate::judge::{Judge, Scene, one_process_at_a_time};
+use crate::judge::{Judge, Scene, answers_are_heard, interrupted_by_a_death, one_process_at_a_time};
 use crate::ledger::{self, Line, What};
 use crate::people::People;
-use crate::process::{DONE, Orders, Process, output, run_id, wait_for};
+use crate::process::{DONE, Deed, Orders, Process, output, run_id, wait_for};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -20,17 +20,26 @@ pub(crate) fn share(what: &Shared, seed: u64, directory: &Path) -> Result<u64, S
     let mut chance = Chance::of(seed, what.workflow);
     let mut people = People::new(directory, what.runs);
     let mut judges: Vec<Judge> = (0..what.runs).map(|number| Judge::of(run_id(number))).collect();
+    let linked = directory.join("linked");
+    if what.through_link {
+        link(directory, &linked).map_err(|error| error.to_string())?;
+    }
     let mut started = 0;
     let mut start = || {
         started += 1;
+        let directory = if what.through_link && started % 2 == 0 { &linked } else { directory };
         let orders = orders(directory, what.runs, seed, started, Duration::from_secs(3600));
-        Process::start(&Orders { workflow: what.workflow.to_owned(), pause: what.pause, ..orders })
+        let deed = if what.answers == By::Processes { Deed::Answers } else { Deed::Nothing };
+        Process::start(&Orders { workflow: what.workflow.to_owned(), pause: what.pause, deed, ..orders })
     };
     let mut processes = [start(), start()];
     let begun = Instant::now();
     let (mut killed, mut next_kill) = (0, chance.up_to(what.between_kills));
     while processes.iter_mut().any(|process| process.ended().is_none()) {
-        people.answer(&mut chance)?;
+        match what.answers {
+            By::People => people.answer(&mut chance)?,
+            By::Processes => sleep(Duration::from_millis(1)),
+        }
         if begun.elapsed() > PATIENCE {
             return Err(format!("the runs have not ended within {PATIENCE:?}"));
         }
@@ -57,7 +66,9 @@ pub(crate) fn share(what: &Shared, seed: u64, directory: &Path) -> Result<u64, S
     for (number, judge) in (0..).zip(&mut judges) {
         judge.look(people.history(number), &lines, Scene::Moving)?;
         people.are_heard(number, judge.history())?;
-        if output(judge.history()) != Some(&(what.output)()) {
+        answers_are_heard(&run_id(number), judge.history(), &lines)?;
+        interrupted_by_a_death(&run_id(number), judge.history(), &lines)?;
+        if output(judge.history()) != Some(&(what.output)(judge.history())) {
             return Err(format!("{} has the output {:?}", run_id(number), output(judge.history())));
         }
     }
@@ -68,11 +79,79 @@ pub(crate) fn share(what: &Shared, seed: u64, directory: &Path) -> Result<u64, S
 pub(crate) struct Shared {
     pub(crate) workflow: &'static str,
     pub(crate) runs: u64,
-    pub(crate) output: fn() -> serde_json::Value,
+    pub(crate) output: fn(&[Event]) -> serde_json::Value,
     pub(crate) pause: Duration,
     pub(crate) kills: u64,
     /// At most.
     pub(crate) between_kills: Duration,
+    pub(crate) answers: By,
+    /// Whether every other process opens the database through a symbolic link.
+    pub(crate) through_link: bool,
+}
+
+/// Who answers questions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Those who watch.
+    People,
+    /// Each of the two processes, for its own runs and those of the other.
+    Processes,
+}
+
+/// A directory whose database and ledger are symbolic links.
+fn link(directory: &Path, linked: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(linked)?;
+    for name in ["runs.db", "ledger"] {
+        std::os::unix::fs::symlink(Path::new("..").join(name), linked.join(name))?;
+    }
+    std::fs::OpenOptions::new().create(true).append(true).open(directory.join("ledger")).map(drop)
+}
+
+/// `cancel()` has returned, and the process is dead at once: its own one, that has cancelled, or the one that executes the
+/// run while another cancels. The run is cancelled, and nothing more begins in it.
+pub(crate) fn a_run_that_is_cancelled_stays_so_if_its_process_dies_at_once(
+    seed: u64,
+    directory: &Path,
+) -> Result<u64, String> {
+    let mut chance = Chance::of(seed, "cancelled and dead");
+    let watcher = Watcher::new(directory);
+    let by_itself = chance.percent(50);
+    let of_process = |process| Orders {
+        workflow: "cancelled".to_owned(),
+        pause: Duration::from_millis(10),
+        ..orders(directory, 1, seed, process, Duration::from_secs(3600))
+    };
+    let deed = if by_itself { Deed::CancelsAndDies } else { Deed::Nothing };
+    let mut first = Process::start(&Orders { deed, ..of_process(1) });
+    if by_itself {
+        first.end_within(PATIENCE)?;
+    } else {
+        began(directory, 1, "cancelled/chain_of_20/a0")?;
+        sleep(chance.up_to(Duration::from_millis(200)));
+        watcher.cancel(0)?;
+        first.kill();
+    }
+    let (before, begun) = (watcher.history(0), lines_of(directory, 1).len());
+    if before.is_empty() {
+        return Err("the run was cancelled, and is not on record".to_owned());
+    }
+    let was_over = output(&before).is_some();
+    let code = Process::start(&of_process(2)).end_within(PATIENCE)?;
+    if code != DONE {
+        return Err(format!("the second process ended with {code}"));
+    }
+    let history = watcher.history(0);
+    let is_cancelled = matches!(history.last().map(|event| &event.kind), Some(EventKind::RunCancelled));
+    if is_cancelled == was_over {
+        return Err(format!("after `cancel()` the run ended with {:?}", history.last()));
+    }
+    let lines = ledger::read(directory);
+    if lines.iter().filter(|line| line.what == What::Begin).count() > begun {
+        return Err("a node has begun after the run was cancelled and its process was dead".to_owned());
+    }
+    let mut judge = Judge::of(run_id(0));
+    judge.look(history, &lines, Scene::Still)?;
+    Ok(1)
 }
 
 /// A process on another machine is believed to be dead when its lease is over. It may still be alive: what it then tries
@@ -143,7 +222,7 @@ pub(crate) fn a_death_is_known_at_once_and_a_pause_is_no_death(seed: u64, direct
     Ok(1)
 }
 
-fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration) -> Orders {
+pub(crate) fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration) -> Orders {
     Orders {
         directory: directory.display().to_string(),
         workflow: "chain_of_20".to_owned(),
@@ -155,14 +234,15 @@ fn orders(directory: &Path, runs: u64, seed: u64, process: u64, lease: Duration)
         lease,
         stay: Duration::ZERO,
         room: None,
+        deed: Deed::Nothing,
     }
 }
 
-fn lines_of(directory: &Path, process: u64) -> Vec<Line> {
+pub(crate) fn lines_of(directory: &Path, process: u64) -> Vec<Line> {
     ledger::read(directory).into_iter().filter(|line| line.process == process && line.what == What::Begin).collect()
 }
 
-fn began(directory: &Path, process: u64, path: &str) -> Result<(), String> {
+pub(crate) fn began(directory: &Path, process: u64, path: &str) -> Result<(), String> {
     let begun = || lines_of(directory, process).iter().any(|line| line.path == path).then_some(());
     wait_for(PATIENCE, begun).ok_or_else(|| format!("`{path}` has not begun"))
 }
@@ -194,6 +274,10 @@ impl Watcher {
     fn history(&self, run: u64) -> Vec<Event> {
         let history = self.runtime.block_on(self.engine.history(&run_id(run)));
         history.expect("the history can be read").unwrap_or_default()
+    }
+
+    fn cancel(&self, run: u64) -> Result<(), String> {
+        self.runtime.block_on(self.engine.cancel(&run_id(run))).map_err(|error| error.to_string())
     }
 
     fn forget_where_owners_are(&self) {

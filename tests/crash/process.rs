@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use graphweft::store::{Durability, SqliteStore};
-use graphweft::{Outcome, RunError, json};
+use graphweft::{AnswerError, Outcome, Run, RunError, json};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
@@ -34,12 +34,28 @@ pub(crate) struct Orders {
     pub(crate) stay: Duration,
     /// How long its files may get, in KiB, where there is a limit.
     pub(crate) room: Option<u64>,
+    pub(crate) deed: Deed,
 }
+
+/// What a process does besides executing runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Nothing,
+    /// Answers the questions of all runs, also of those that another process has.
+    Answers,
+    /// Cancels its first run at some moment, and dies as soon as it knows that this is recorded.
+    CancelsAndDies,
+    /// Its file is taken away.
+    LosesItsFile,
+}
+
+const DEEDS: [Deed; 4] = [Deed::Nothing, Deed::Answers, Deed::CancelsAndDies, Deed::LosesItsFile];
 
 /// What a process that ends by itself says.
 pub(crate) const DONE: i32 = 0;
 pub(crate) const LEFT: i32 = 41;
 pub(crate) const NO_ROOM: i32 = 44;
+pub(crate) const NO_FILE: i32 = 45;
 const BROKEN: i32 = 43;
 
 pub(crate) fn run_id(number: u64) -> String {
@@ -48,17 +64,18 @@ pub(crate) fn run_id(number: u64) -> String {
 
 impl Orders {
     fn write(&self) -> String {
-        let Orders { directory, workflow, input, runs, seed, process, pause, lease, stay, room } = self;
+        let Orders { directory, workflow, input, runs, seed, process, pause, lease, stay, room, deed } = self;
         let room = room.unwrap_or_default();
+        let deed = DEEDS.iter().position(|known| known == deed).unwrap_or_default();
         let (pause, lease, stay) = (pause.as_micros(), lease.as_millis(), stay.as_micros());
-        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {stay} {room} {directory}")
+        format!("{workflow} {input} {runs} {seed} {process} {pause} {lease} {stay} {room} {deed} {directory}")
     }
 
     fn read(text: &str) -> Option<Orders> {
         fn number<T: FromStr>(word: Option<&str>) -> Option<T> {
             word?.parse().ok()
         }
-        let mut words = text.splitn(10, ' ');
+        let mut words = text.splitn(11, ' ');
         Some(Orders {
             workflow: words.next()?.to_owned(),
             input: number(words.next())?,
@@ -69,6 +86,7 @@ impl Orders {
             lease: Duration::from_millis(number(words.next())?),
             stay: Duration::from_micros(number(words.next())?),
             room: number(words.next()).filter(|room| *room > 0),
+            deed: *DEEDS.get(number::<usize>(words.next())?)?,
             directory: words.next()?.to_owned(),
         })
     }
@@ -103,7 +121,8 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
         Ok(store) => store,
         Err(error) => return broken(orders, &error.to_string()),
     };
-    let engine = flows::engine(store, Ledger::open(directory, orders.process, orders.seed, orders.pause));
+    let ledger = || Ledger::open(directory, orders.process, orders.seed, orders.pause);
+    let engine = flows::engine(store, ledger());
     match engine.recover().await {
         Ok(recovered) if recovered.failed.is_empty() && recovered.unregistered.is_empty() => {}
         recovered => return broken(orders, &format!("{recovered:?}")),
@@ -114,12 +133,31 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
             Ok(run) => run,
             Err(error) => return broken(orders, &error.to_string()),
         };
+        if orders.deed == Deed::CancelsAndDies && number == 0 {
+            let (run, ledger) = (run.clone(), ledger());
+            let moment = Chance::of(orders.seed, ("cancels", orders.process)).up_to(Duration::from_millis(300));
+            tokio::spawn(async move {
+                tokio::time::sleep(moment).await;
+                run.cancel().await.expect("it can be cancelled");
+                ledger.note_cancel(run.id());
+                // As with `kill -9`: nothing more is done here.
+                std::process::abort();
+            });
+        }
         let (engine, meddling) = (engine.clone(), flows::meddling(&orders.workflow));
+        let answers = (orders.deed == Deed::Answers).then(&ledger);
         ends.spawn(async move {
             let mut run = run;
             loop {
                 match run.outcome().await {
-                    Ok(Outcome::Waiting(_)) => tokio::time::sleep(Duration::from_millis(10)).await,
+                    Ok(Outcome::Waiting(open)) => {
+                        if let Some(ledger) = &answers {
+                            for question in &open {
+                                answer(&run, &question.id, ledger).await;
+                            }
+                        }
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
                     Ok(Outcome::Failed(_)) if meddling == Some(Meddling::Retries) => {
                         run = engine.retry(run_id(number)).await.expect("a run that has failed can be retried");
                     }
@@ -140,6 +178,16 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
     DONE
 }
 
+/// Answers a question of a run that this process may have or another one, perhaps at the same moment as that.
+async fn answer(run: &Run<Json>, question: &str, ledger: &Ledger) {
+    match run.answer(question, flows::answer(question)).await {
+        Ok(()) => ledger.note_answer(run.id(), question),
+        // Another process was faster, or the node has gone on meanwhile.
+        Err(AnswerError::AlreadyAnswered { .. }) => {}
+        Err(error) => panic!("`{question}` cannot be answered: {error}"),
+    }
+}
+
 /// How a run went where it should not have.
 #[derive(Debug)]
 enum Failed {
@@ -154,6 +202,11 @@ fn broken(orders: &Orders, what: &str) -> i32 {
     let has_no_room = ["database or disk is full", "disk I/O error"].iter().any(|full| what.contains(full));
     if orders.room.is_some() && has_no_room {
         return NO_ROOM;
+    }
+    if orders.deed == Deed::LosesItsFile
+        && ["was removed", "was replaced", "was emptied"].iter().any(|lost| what.contains(lost))
+    {
+        return NO_FILE;
     }
     eprintln!("process {} of {}: {what}", orders.process, orders.workflow);
     BROKEN

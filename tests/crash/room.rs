@@ -10,7 +10,7 @@ use crate::chance::Chance;
 use crate::judge::{Judge, Scene};
 use crate::kills::{history_as_it_lies, told};
 use crate::ledger;
-use crate::process::{DONE, NO_ROOM, Orders, Process, output, run_id};
+use crate::process::{DONE, Deed, NO_ROOM, Orders, Process, output, run_id};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -33,6 +33,7 @@ pub(crate) fn a_run_outlives_a_full_disk(seed: u64, directory: &Path) -> Result<
             lease: Duration::from_secs(3600),
             stay: Duration::ZERO,
             room: Some(room),
+            deed: Deed::Nothing,
         };
         let code = Process::start(&orders).end_within(PATIENCE)?;
         let looked = judge.look(history_as_it_lies(directory), &ledger::read(directory), Scene::Still);

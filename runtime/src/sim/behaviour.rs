@@ -173,7 +173,7 @@ pub(super) fn adds(path: &str) -> u64 {
 
 /// Whether a node brings what it adds into the state with its load: some do, since each reads all of it.
 pub(super) fn brings(path: &str) -> bool {
-    hash(path) % 4 == 0
+    hash(path).is_multiple_of(4)
 }
 
 /// What a collecting node gives, whatever has arrived.

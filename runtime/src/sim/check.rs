@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use super::behaviour::weight;
 use super::load::{damage, is_recorded};
 

@@ -196,7 +196,7 @@ impl Life<'_> {
                 self.retries(engine).await
             } else if is_first || (self.scenario.starts_again && !driving.is_back) {
                 let flow = Flow::<Value, Value>::new(Arc::clone(definition));
-                match engine.start_flow(&flow, behaviour::run_gets(&self.scenario)).id(self.id()).await {
+                match engine.start_flow(&flow, behaviour::run_gets(self.scenario)).id(self.id()).await {
                     Ok(run) => Ok(Ok(run)),
                     Err(StartError::Store(error)) => Ok(Err(error)),
                     Err(other) => Err(format!("the run cannot be started: {other}")),
