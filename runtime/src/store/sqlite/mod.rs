@@ -375,12 +375,8 @@ impl Store for SqliteStore {
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        let mut lock = self.0.shared.owners.remove(owner);
-        // The lock is held until this is committed, so that nobody finds the owner dead before.
-        let left = self.0.shared.queue.push(move |transaction| {
-            owners::leave(transaction, owner, lock.as_mut())?;
-            Ok(lock)
-        });
+        let lock = self.0.shared.owners.remove(owner);
+        let left = self.0.shared.queue.push_leave(owner, lock);
         self.0.shared.queue.wake();
         left.map(drop).boxed()
     }

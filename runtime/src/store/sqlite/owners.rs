@@ -113,6 +113,11 @@ impl Owners {
 }
 
 impl OwnerLock {
+    /// Gives the lock up, since the owner's row is gone for good.
+    pub(super) fn has_left(mut self) {
+        self.has_left = true;
+    }
+
     /// Where its lock may be trusted: nowhere, if the file system has none.
     fn boot(&self) -> Option<&'static str> {
         self.file.as_ref().and(BOOT.as_deref())
@@ -140,7 +145,7 @@ pub(super) fn join(
 }
 
 /// Removes an owner and frees its runs.
-pub(super) fn leave(transaction: &Connection, owner: Owner, lock: Option<&mut OwnerLock>) -> Result<(), Trouble> {
+pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Trouble> {
     let owner = to_integer(owner.0);
     let mut select = transaction.prepare_cached("SELECT key FROM runs WHERE owner = ?1")?;
     let runs = select.query_map([owner], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
@@ -148,9 +153,6 @@ pub(super) fn leave(transaction: &Connection, owner: Owner, lock: Option<&mut Ow
         RunRow { owner: None, ..RunRow::expect(transaction, key)? }.update(transaction)?;
     }
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([owner])?;
-    if let Some(lock) = lock {
-        lock.has_left = true;
-    }
     Ok(())
 }
 

@@ -8,9 +8,10 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::ends::Ends;
+use super::owners::{self, OwnerLock};
 use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
-use crate::store::{Appended, StoreError};
+use crate::store::{Appended, Owner, StoreError};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A piece of work inside a transaction that others share.
@@ -53,6 +54,30 @@ where
         let result = committed.and_then(|()| outcome.ok_or(StoreError::Closed));
         // Whoever asked may have gone.
         drop(answer.send(result));
+    }
+}
+
+/// An owner that leaves.
+struct Leaving {
+    owner: Owner,
+    /// Held until this is committed, so that nobody finds the owner dead before. If that fails, its file stays and shows that
+    /// the owner is dead: without it, its runs would wait until its lease is over.
+    lock: Option<OwnerLock>,
+    answer: oneshot::Sender<Result<(), StoreError>>,
+}
+
+impl Job for Leaving {
+    fn run(&mut self, transaction: &Connection, _ends: &mut Ends) -> Result<(), Trouble> {
+        owners::leave(transaction, self.owner)
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let Leaving { lock, answer, .. } = *self;
+        if let (Ok(()), Some(lock)) = (&committed, lock) {
+            lock.has_left();
+        }
+        // Whoever asked may have gone.
+        drop(answer.send(committed));
     }
 }
 
@@ -127,6 +152,17 @@ impl Queue {
     pub(super) fn push_append(&self, batch: EncodedAppend) -> oneshot::Receiver<Result<Appended, StoreError>> {
         let (answer, result) = oneshot::channel();
         self.add(Box::new(Appending { batch, outcome: None, answer }));
+        result
+    }
+
+    /// As [`push`](Self::push), for an owner that leaves.
+    pub(super) fn push_leave(
+        &self,
+        owner: Owner,
+        lock: Option<OwnerLock>,
+    ) -> oneshot::Receiver<Result<(), StoreError>> {
+        let (answer, result) = oneshot::channel();
+        self.add(Box::new(Leaving { owner, lock, answer }));
         result
     }
 

@@ -235,3 +235,16 @@ async fn a_run_whose_header_is_damaged_keeps_no_other_from_being_taken() {
     assert_eq!(header(&store, "b").await, damaged, "nothing of it was changed");
     assert_eq!(ids(&store.claim(claim(me)).await.unwrap().runs), ["a", "b", "c"]);
 }
+
+#[tokio::test]
+async fn an_owner_whose_leaving_could_not_be_recorded_is_dead_at_once() {
+    let (_directory, _path, [(one, leaving), (other, _)]) = two_processes().await;
+    let lock = one.0.shared.owners.remove(leaving);
+    let queue = super::super::queue::Queue::default();
+    let left = queue.push_leave(leaving, lock);
+    for job in queue.take(1) {
+        job.answer(Err(StoreError::Closed));
+    }
+    assert_eq!(left.await.unwrap(), Err(StoreError::Closed));
+    assert_eq!(other.is_alive(leaving).await, Ok(false));
+}
