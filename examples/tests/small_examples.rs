@@ -1,14 +1,10 @@
 //! What the small examples print.
 
-use std::path::PathBuf;
+mod built;
+
 use std::process::Command;
 
-/// Examples lie beside the directory of the tests: `target/debug/examples/order`, `target/debug/deps/small_examples-..`.
-fn built(example: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let profile = test.parent().and_then(|deps| deps.parent()).unwrap();
-    profile.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX))
-}
+use built::built;
 
 fn printed_by(example: &str) -> String {
     let program = built(example);

@@ -97,6 +97,9 @@ impl<T> Run<T> {
     }
 
     /// The events of the run from number `seq` on, past and future.
+    ///
+    /// After a lost connection, continue from the number of the last event that was seen, not from the one behind it: several
+    /// events can have one number ([`Event::seq`](crate::Event::seq)). Those that were seen come again.
     pub fn events_from(&self, seq: u64) -> Events {
         Events::new(&self.engine, &self.id, self.key, seq)
     }

@@ -1,0 +1,293 @@
+//! The web service `approvals` as a process, with clients that have their streams of events open when it is stopped.
+#![cfg(unix)]
+
+mod built;
+
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use built::built;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+/// Nothing here takes long. What would never come is a failure after this time.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it comes soon")
+}
+
+struct Service {
+    process: Child,
+    address: String,
+}
+
+impl Service {
+    /// In a directory, where its database is. At a slow bank a payment never ends.
+    async fn start(directory: &Path, bank: Bank) -> Self {
+        let mut command = Command::new(built("approvals"));
+        command.args(["--address", "127.0.0.1:0", "--bank-seconds", bank.seconds()]).current_dir(directory);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        soon(BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut line)).await.unwrap();
+        let address = line.trim_end().strip_prefix("listening on http://").expect("it listens").to_owned();
+        Service { process, address }
+    }
+
+    async fn connect(&self) -> Connection {
+        Connection(BufReader::new(TcpStream::connect(&self.address).await.unwrap()))
+    }
+
+    /// A request on a connection of its own.
+    async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
+        let mut connection = self.connect().await;
+        soon(connection.send(method, path, "Connection: close\r\n", &body.to_string())).await;
+        let status = soon(connection.head()).await;
+        let mut body = String::new();
+        soon(connection.0.read_to_string(&mut body)).await.unwrap();
+        (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+    }
+
+    /// The events of a run from those with the last number that a client has seen.
+    async fn events(&self, run: &str, last: Option<&str>) -> Events {
+        let mut connection = self.connect().await;
+        let seen = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
+        soon(connection.send("GET", &format!("/runs/{run}/events"), &seen, "")).await;
+        assert_eq!(soon(connection.head()).await, 200);
+        Events { connection, text: String::new() }
+    }
+
+    fn terminate(&self) {
+        let kill = std::process::Command::new("kill").arg(self.process.id().unwrap().to_string()).status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// How it has ended, and what it has said of that.
+    async fn end(self) -> (ExitStatus, String) {
+        let output = soon(self.process.wait_with_output()).await.unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Bank {
+    IsQuick,
+    IsSlow,
+}
+
+impl Bank {
+    fn seconds(self) -> &'static str {
+        match self {
+            Bank::IsQuick => "0",
+            Bank::IsSlow => "1000000",
+        }
+    }
+}
+
+struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    async fn send(&mut self, method: &str, path: &str, headers: &str, body: &str) {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n{headers}\r\n{body}",
+            body.len()
+        );
+        self.0.write_all(request.as_bytes()).await.unwrap();
+    }
+
+    /// Reads the head of a response, and returns its status.
+    async fn head(&mut self) -> u16 {
+        let status = self.line().await;
+        while !self.line().await.is_empty() {}
+        status.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.unwrap();
+        line.strip_suffix("\r\n").expect("the connection is open").to_owned()
+    }
+
+    /// The next piece of a body; empty at its end.
+    async fn chunk(&mut self) -> String {
+        let length = usize::from_str_radix(&self.line().await, 16).unwrap();
+        let mut chunk = vec![0; length];
+        self.0.read_exact(&mut chunk).await.unwrap();
+        assert_eq!(self.line().await, "", "a chunk ends with its line");
+        String::from_utf8(chunk).unwrap()
+    }
+}
+
+/// A stream of server-sent events.
+struct Events {
+    connection: Connection,
+    text: String,
+}
+
+impl Events {
+    /// The id and the data of the next one; `None` after the last. A connection that is cut before that is a failure.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            if let Some((event, rest)) = self.text.split_once("\n\n") {
+                let field = |name| event.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+                let found = field("id: ").zip(field("data: "));
+                self.text = rest.to_owned();
+                match found {
+                    Some((id, data)) => return Some((id, serde_json::from_str(&data).unwrap())),
+                    // It only keeps the connection.
+                    None => continue,
+                }
+            }
+            let chunk = soon(self.connection.chunk()).await;
+            if chunk.is_empty() {
+                return None;
+            }
+            self.text += &chunk;
+        }
+    }
+
+    /// All until one of this type, or until the stream ends.
+    async fn until(&mut self, kind: &str) -> Vec<(String, Value)> {
+        let mut seen = Vec::new();
+        while let Some(event) = self.next().await {
+            seen.push(event);
+            if seen.last().is_some_and(|(_, event)| event["type"] == kind) {
+                break;
+            }
+        }
+        seen
+    }
+}
+
+/// What happened where.
+fn told(events: &[(String, Value)]) -> Vec<String> {
+    let told = |(_, event): &(String, Value)| {
+        format!("{} {}", event["path"].as_str().unwrap(), event["type"].as_str().unwrap())
+    };
+    events.iter().map(told).collect()
+}
+
+async fn large_refund(service: &Service) {
+    let started = service.send("POST", "/refunds", &json!({"order": "large", "cents": 25_000})).await;
+    assert_eq!(started, (201, json!({"run": "refund-large"})));
+}
+
+async fn small_refund(service: &Service) {
+    let started = service.send("POST", "/refunds", &json!({"order": "small", "cents": 25})).await;
+    assert_eq!(started, (201, json!({"run": "refund-small"})));
+}
+
+#[tokio::test]
+async fn a_client_that_follows_a_run_that_waits_sees_its_end_over_two_processes() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    large_refund(&service).await;
+    let mut events = service.events("refund-large", None).await;
+    let before = events.until("question_asked").await;
+
+    service.terminate();
+
+    assert_eq!(events.next().await, None, "the stream ends");
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
+
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    let last = before.last().map(|(id, _)| id.as_str());
+    let mut events = service.events("refund-large", last).await;
+    assert_eq!(events.next().await, before.last().cloned(), "what has the last number comes again");
+    let answered = service.send("POST", "/runs/refund-large/questions/approve", &json!(true)).await;
+    assert_eq!(answered, (204, Value::Null));
+    let after = events.until("run_completed").await;
+    assert_eq!(events.next().await, None);
+
+    let all = service.events("refund-large", None).await.until("run_completed").await;
+    assert_eq!([before, after].concat(), all, "none was missed");
+    assert_eq!(all.last().unwrap().1["output"], "paid back 25000 cents for large, as refund-large:refund/pay");
+}
+
+#[tokio::test]
+async fn a_node_at_work_is_stopped_and_starts_again_in_the_next_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsSlow).await;
+    small_refund(&service).await;
+    let mut events = service.events("refund-small", None).await;
+    let mut last = String::new();
+    while let Some((id, event)) = events.next().await {
+        last = id;
+        if (&event["type"], &event["path"]) == (&json!("node_started"), &json!("refund/pay")) {
+            break;
+        }
+    }
+
+    service.terminate();
+
+    assert_eq!(events.next().await, None, "the stream ends");
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
+
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    let after = service.events("refund-small", Some(&last)).await.until("run_completed").await;
+    let expected =
+        ["refund/pay node_started", "refund run_resumed", "refund/pay node_completed", "refund run_completed"];
+    assert_eq!(told(&after), expected);
+}
+
+/// As in a deployment, in which the next process starts before the last one is stopped.
+#[tokio::test]
+async fn a_client_that_follows_the_run_of_another_process_does_not_keep_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Service::start(directory.path(), Bank::IsSlow).await;
+    small_refund(&first).await;
+    let mut of_first = first.events("refund-small", None).await;
+    of_first.until("node_completed").await;
+    let second = Service::start(directory.path(), Bank::IsQuick).await;
+    let mut of_second = second.events("refund-small", None).await;
+    of_second.until("node_completed").await;
+
+    second.terminate();
+
+    assert!(told(&of_second.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
+    assert_eq!(second.end().await, (ExitStatus::default(), String::new()));
+
+    let third = Service::start(directory.path(), Bank::IsQuick).await;
+    let mut of_third = third.events("refund-small", None).await;
+    of_third.until("node_completed").await;
+    first.terminate();
+    assert!(told(&of_first.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
+    assert_eq!(first.end().await, (ExitStatus::default(), String::new()));
+    let after = told(&of_third.until("run_completed").await);
+    assert!(after.ends_with(&["refund run_completed".to_owned()]), "its run goes on: {after:?}");
+}
+
+#[tokio::test]
+async fn connections_without_a_request_do_not_keep_the_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    // A browser opens such ones before it needs them, and keeps those that it has used.
+    let _unused = service.connect().await;
+    let mut used = service.connect().await;
+    used.send("GET", "/runs/none/questions", "", "").await;
+    assert_eq!(soon(used.head()).await, 404);
+
+    service.terminate();
+
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
+}
+
+#[tokio::test]
+async fn a_client_that_never_ends_its_request_keeps_the_process_for_a_bounded_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    let mut connection = service.connect().await;
+    // The service has read the head when it asks for the rest.
+    let head = "POST /refunds HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\
+                Expect: 100-continue\r\n\r\n";
+    connection.0.write_all(head.as_bytes()).await.unwrap();
+    assert_eq!(soon(connection.head()).await, 100);
+
+    service.terminate();
+
+    let expected = "a connection was still open after 5 s\n".to_owned();
+    assert_eq!(service.end().await, (ExitStatus::default(), expected));
+}
