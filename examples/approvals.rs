@@ -179,6 +179,8 @@ impl From<AnswerError> for Problem {
             AnswerError::Ambiguous { .. } | AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. } => {
                 StatusCode::CONFLICT
             }
+            // It is recorded; the events will tell what becomes of it.
+            AnswerError::Unread { .. } => StatusCode::ACCEPTED,
             AnswerError::Run(RunError::ShutDown) => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use crate::child::Lazy;
 use crate::context::Context;
-use crate::event::EventKind;
+use crate::driver::caught;
+use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
 use crate::node::{Node, Payload};
 use crate::requests::Held;
@@ -33,8 +34,7 @@ struct Request<'c, T> {
 impl Context {
     /// Asks a person and waits for the answer, however long that takes. Other branches continue; once none can make
     /// progress, the run is [`Waiting`](crate::Outcome::Waiting). [`Engine::answer`](crate::Engine::answer) or
-    /// [`Run::answer`](crate::Run::answer) answers from any process. An answer that is not a `T` is rejected before it
-    /// is recorded.
+    /// [`Run::answer`](crate::Run::answer) answers from any process. An answer that is not a `T` is refused.
     ///
     /// `name` identifies the question among those of this node in this turn. Several may be open at once.
     ///
@@ -127,31 +127,40 @@ impl<'c, T: Payload> Request<'c, T> {
         }
         loop {
             held.result().await;
-            let Some(answer) = held.item().and_then(|item| item.answer) else {
+            let Some((answer, item)) = held.item().and_then(|mut item| Some((item.answer.take()?, item))) else {
                 return Err(fault(format!("`{path}` was answered, and has no answer; this is a mistake in graphweft")));
             };
             match T::__from_plain(&answer) {
                 Ok(answer) => {
+                    if item.unchecked {
+                        journal.accept(&path);
+                    }
                     if was_answered {
                         journal.show(|| path.clone(), EventKind::ResultReused);
                     }
                     held.take();
                     return Ok(answer);
                 }
-                // It was recorded by a program that asked for something else.
+                // It was recorded unchecked, or by a program that asked for something else.
                 Err(error) => {
                     held.again(Some(fits::<T>));
-                    attempt.requests().push(&path, EventKind::AnswerRejected { message: error.to_string() });
+                    let (field, message) = misfit(&error);
+                    attempt.requests().push(&path, EventKind::AnswerRejected { field, message });
                 }
             }
         }
     }
 }
 
+fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Misfit {
+    (error.path().to_string(), error.inner().to_string())
+}
+
 fn fits<T: Payload>(answer: &Json) -> Result<(), Misfit> {
-    match T::__from_plain(answer) {
-        Ok(_) => Ok(()),
-        Err(error) => Err((error.path().to_string(), error.inner().to_string())),
+    // Not in its node, and not in the task of whoever gives the answer: a panic of the type is no panic of theirs.
+    match caught(|| T::__from_plain(answer).map(drop)) {
+        Ok(read) => read.map_err(|error| misfit(&error)),
+        Err(panic) => Err((whole(), panic.to_string())),
     }
 }
 

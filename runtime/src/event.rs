@@ -169,11 +169,22 @@ pub enum EventKind {
     Answered {
         /// The answer.
         answer: Value,
+        /// Whether it was held against the schema of the question only, and not against its type: it came through an engine
+        /// that did not execute the run, or before the node had asked again after a restart. Then
+        /// [`AnswerAccepted`](Self::AnswerAccepted) or [`AnswerRejected`](Self::AnswerRejected) follows, and
+        /// `answer()` waits for that.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unchecked: bool,
     },
-    /// A recorded answer does not have the type that the node asks for now: the question is open again. The path is the
+    /// An answer that was recorded unchecked has the type that the node asks for. The path is the question's.
+    AnswerAccepted,
+    /// A recorded answer does not have the type that the node asks for: the question is open again. The path is the
     /// question's.
     AnswerRejected {
-        /// The mismatch, and its place in the answer.
+        /// Where in the answer: `lines[2].price`; `.` for the whole.
+        #[serde(default = "whole")]
+        field: String,
+        /// The mismatch.
         message: String,
     },
     /// A timer was set, `ctx.sleep(..)`. The path is the timer's.
@@ -279,6 +290,11 @@ impl EventKind {
     pub fn is_recorded(&self) -> bool {
         !matches!(self, EventKind::Progress { .. } | EventKind::ResultReused | EventKind::NodeSkipped)
     }
+}
+
+/// Where in a value nothing more exact is known.
+pub(crate) fn whole() -> String {
+    ".".to_owned()
 }
 
 /// `null` is a value, and not its absence.

@@ -9,7 +9,7 @@ use crate::core::unescaped;
 use crate::event::{AfterFailure, EventKind};
 use crate::field::{at_field, field_of};
 use crate::run_error::RunError;
-use crate::store::StoreError;
+use crate::store::{Record, StoreError};
 
 /// An open question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Question {
     pub schema: Value,
 }
 
-/// An answer was rejected. Nothing has changed: an open question is still open.
+/// An answer was not accepted. An open question is still open, except after [`Unread`](Self::Unread).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
@@ -87,7 +87,20 @@ pub enum AnswerError {
         /// What is wrong with it.
         message: String,
     },
-    /// This program cannot resume the run, so the answer was not recorded.
+    /// The answer is recorded, and nobody has read it for 10 s: the node that has asked is at something else and has not asked
+    /// again, or its engine lets no node run. Whether the answer has the type that was asked for comes to light when the node
+    /// asks: it is accepted then ([`EventKind::AnswerAccepted`]), or the question is open again
+    /// ([`EventKind::AnswerRejected`]). Until then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered).
+    #[error(
+        "the answer to `{question}` of run `{run}` is recorded, but its node has not read it yet, so it may be rejected"
+    )]
+    Unread {
+        /// The run.
+        run: String,
+        /// The id of the question.
+        question: String,
+    },
+    /// No living engine can resume the run, this one included, and so nobody knows what type the answer must have.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The answer cannot be recorded.
@@ -143,10 +156,7 @@ impl Questions {
                 self.replace(path, State::Answering, State::Withdrawn);
             }
             EventKind::RequestReopened => self.replace(path, State::Withdrawn, State::Open),
-            EventKind::NodeCompleted { .. }
-            | EventKind::NodeCancelled
-            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
-            | EventKind::NodeCollecting { .. } => self.withdraw(Some(path)),
+            kind if closes(kind) => self.withdraw(Some(path)),
             kind if kind.is_terminal() => self.withdraw(None),
             _ => {}
         }
@@ -233,6 +243,36 @@ impl Questions {
             State::Withdrawn | State::Over => Err(AnswerError::Withdrawn { run, question: question.id.clone() }),
         }
     }
+}
+
+/// What a record says of an answer to this question that was recorded unchecked before it; `None` if it says nothing.
+pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Result<(), AnswerError>> {
+    let Record { path, kind } = record;
+    let is_it = path == question;
+    let is_around = || question.strip_prefix(path.as_str()).is_some_and(|below| below.starts_with('/'));
+    match kind {
+        EventKind::AnswerAccepted if is_it => Some(Ok(())),
+        EventKind::AnswerRejected { field, message } if is_it => {
+            let (question, field, message) = (question.to_owned(), field.clone(), message.clone());
+            Some(Err(AnswerError::Invalid { question, field, message }))
+        }
+        kind if kind.is_terminal() || (is_it || is_around()) && closes(kind) => {
+            Some(Err(AnswerError::Withdrawn { run: run.to_owned(), question: question.to_owned() }))
+        }
+        _ => None,
+    }
+}
+
+/// Whether nobody waits any more for an answer to what was asked at the path of this record, or below it.
+fn closes(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::RequestWithdrawn
+            | EventKind::NodeCompleted { .. }
+            | EventKind::NodeCancelled
+            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
+            | EventKind::NodeCollecting { .. }
+    )
 }
 
 /// Holds an answer against the JSON Schema of the question.

@@ -2,31 +2,44 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use serde_json::Value as Json;
+use tokio::time::Instant;
 
-use super::answer_queue::{Answer, Asked, Settled};
+use super::answer_queue::{Answer, Asked, Settled, Unchecked};
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
 use super::voided::effective;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::{AnswerError, Question, Questions, State, check_schema};
+use crate::question::{AnswerError, Question, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
+use crate::shared::Checked;
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
+/// How long it takes at most until it is looked again whether an answer has its type.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How often it is looked meanwhile whether somebody drives the run.
+const CHECK: Duration = Duration::from_millis(250);
+
 impl Engine {
-    /// Answers a question of a run, in this process or in any other with the same store. The answer is validated
-    /// against the question's JSON Schema *before* it is recorded, with the exact range of each integer type, and
-    /// against its type if this engine executes the run: an invalid answer changes nothing.
+    /// Answers a question of a run, in this process or in any other with the same store. `Ok` says that the answer is
+    /// recorded, and that it is a `T` as `ctx.ask::<T>` asks for it: its own `Deserialize` has read it.
     ///
-    /// Only an engine that executes the run knows the type that `ctx.ask::<T>` asks for. What else the type checks while it
-    /// is read, such as a `deserialize_with`, is therefore not checked for a run of another engine, or for one that is not
-    /// in memory. An answer that fails there is rejected when the node reads it:
-    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded, and the question is open again. State
-    /// such a rule in the schema too (`#[schemars(range(..))]`, `#[schemars(regex(..))]`), and it is checked everywhere.
+    /// An answer is first held against the question's JSON Schema, with the exact range of each integer type: what fails
+    /// there is not recorded. The type itself is known where the node that asks is in memory. If that is this engine, an
+    /// answer that is no `T` is not recorded either. If another engine executes the run, or if the run waits outside of the
+    /// memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
+    /// [`EventKind::AnswerAccepted`](crate::EventKind::AnswerAccepted) or
+    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded then. That takes up to 250 ms if another
+    /// engine executes the run, and as long as the node needs to ask again if it begins anew: after a restart, or because
+    /// the run was unloaded. Many answers at once wait together.
+    ///
+    /// An answer that nobody has read for 10 s is [`AnswerError::Unread`].
     ///
     /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
     ///
@@ -34,16 +47,22 @@ impl Engine {
     ///
     /// # Errors
     /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
-    /// answer.
+    /// answer. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot resume the
+    /// run, or this engine is shut down.
     pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
         let answer = value::check_json(answer.into(), self.0.env.max_value_size).map_err(|error| {
             let message = error.message().to_owned();
             AnswerError::Invalid { question: question.to_owned(), field: ".".to_owned(), message }
         })?;
+        let answer = Answer::new(question, &answer);
         loop {
-            if let Some(live) = self.0.runs.get(run) {
-                match answer_live(&live, question, &answer).await {
-                    Ok(answered) => return answered,
+            if answer.is_new()
+                && let Some(live) = self.0.runs.get(run)
+            {
+                match answer_live(&live, &answer).await {
+                    Ok(Some(answered)) => return answered,
+                    // Its node says whether it is one.
+                    Ok(None) => {}
                     Err(halt) => {
                         Engine::until_gone(&live).await;
                         match halt {
@@ -54,45 +73,126 @@ impl Engine {
                     }
                 }
             }
-            let record = |answers, asked| self.not_held().record_answers(run.to_owned(), answers, asked);
-            match self.0.answers.of(run).settle(Answer::new(question, &answer), record).await {
+            let look = |answers, asked| self.not_held().look_after_answers(run.to_owned(), answers, asked);
+            match self.0.answers.of(run).settle(Arc::clone(&answer), look).await {
                 Settled::Answered(answered) => return answered,
                 Settled::IsLive => {}
             }
         }
     }
 
-    /// Records answers to a run that is not driven here, in one append, and settles them. Gives what the run has asked,
-    /// with these answers.
-    async fn record_answers(self, run: String, answers: Vec<Arc<Answer>>, mut asked: Asked) -> Asked {
-        if self.0.runs.get(&run).is_some() {
-            answers.iter().for_each(|answer| answer.settle(Settled::IsLive));
-            return asked;
+    /// Takes answers a step further: those that are new are recorded, in one append, unless the run is driven here; and what
+    /// has become of the others since is looked for. Gives what the run has asked, with these answers.
+    async fn look_after_answers(self, run: String, answers: Vec<Arc<Answer>>, mut asked: Asked) -> Asked {
+        let (mut new, unchecked): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.is_new());
+        if !new.is_empty() {
+            asked.pause = Duration::ZERO;
+        } else {
+            asked.pause = (asked.pause * 2).clamp(Duration::from_millis(1), PAUSE);
+            tokio::time::sleep(asked.pause).await;
         }
-        if let Err(error) = self.try_record_answers(&run, &answers, &mut asked).await {
-            for answer in answers.iter().filter(|answer| !answer.is_settled()) {
-                answer.settle(Settled::Answered(Err(error.clone())));
+        if self.0.runs.get(&run).is_some() {
+            new.drain(..).for_each(|answer| answer.settle(Settled::IsLive));
+        }
+        let mut looked = self.look_at_unchecked(&run, &unchecked, &mut asked).await;
+        if looked.is_ok() && !new.is_empty() {
+            looked = self.record_answers(&run, &new, &mut asked).await;
+        }
+        if let Err(error) = looked {
+            for answer in new.iter().filter(|answer| answer.is_new()).chain(&unchecked) {
+                if !answer.is_settled() {
+                    answer.settle(Settled::Answered(Err(error.clone())));
+                }
             }
             return Asked::default();
         }
         asked
     }
 
-    async fn try_record_answers(
+    /// Settles answers of which the records by now say whether they are of their types.
+    async fn look_at_unchecked(
         &self,
         run: &str,
         answers: &[Arc<Answer>],
         asked: &mut Asked,
     ) -> Result<(), AnswerError> {
+        let unchecked = || answers.iter().filter_map(|answer| Some((answer, answer.unchecked()?)));
+        let Some(from) = unchecked().map(|(_, unchecked)| unchecked.next).min() else { return Ok(()) };
+        if self.0.runs.is_shut_down() {
+            return Err(RunError::ShutDown.into());
+        }
+        let now = Instant::now();
+        if asked.check_at.is_none_or(|at| at <= now) {
+            asked.check_at = Some(now + CHECK);
+            let header = self.header_of(run).await?;
+            self.check_is_driven(&header).await?;
+        }
+        let header = self.header_of(run).await?;
+        if asked.next > from {
+            asked.read_again(header.key);
+        }
+        let news = self.read_questions(header.key, asked).await?;
+        for (answer, mut unchecked) in unchecked() {
+            let from = unchecked.next;
+            for Stored { seq, record, .. } in news.iter().filter(|stored| stored.seq >= from) {
+                let is_own = matches!(record.kind, EventKind::Answered { .. }) && record.path == unchecked.id;
+                if let Some(verdict) = verdict(run, &unchecked.id, record).filter(|_| unchecked.is_seen) {
+                    answer.settle(Settled::Answered(verdict));
+                    break;
+                }
+                unchecked.is_seen |= is_own;
+                unchecked.next = seq + 1;
+            }
+            if answer.is_settled() {
+                continue;
+            }
+            if unchecked.until <= now {
+                let (run, question) = (run.to_owned(), unchecked.id);
+                answer.settle(Settled::Answered(Err(AnswerError::Unread { run, question })));
+            } else {
+                answer.set_unchecked(unchecked);
+            }
+        }
+        Ok(())
+    }
+
+    async fn header_of(&self, run: &str) -> Result<RunHeader, AnswerError> {
         let header = self.0.store.header(run).await?;
-        let header = header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })?;
-        if let Some(halt) = self.obstacle(&header).await? {
+        header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })
+    }
+
+    /// Has a run continue here that has an answer, if no other engine does.
+    async fn check_is_driven(&self, header: &RunHeader) -> Result<(), AnswerError> {
+        self.check_can_continue(header).await?;
+        if !header.status.is_over() && !self.is_live_or_elsewhere(header).await? {
+            self.adopt(header).await;
+        }
+        Ok(())
+    }
+
+    /// Whether there is, or can be, an engine that drives a run: only such a one knows the type of an answer.
+    async fn check_can_continue(&self, header: &RunHeader) -> Result<(), AnswerError> {
+        if let Some(halt) = self.obstacle(header).await? {
             return Err(RunError::from(halt).into());
         }
+        // What is over says by itself that nothing of it can be answered.
+        if self.0.runs.is_closed()
+            && !header.status.is_over()
+            && !self.is_live_or_elsewhere(header).await?
+            && !self.0.store.is_served(&header.workflow).await?
+        {
+            return Err(RunError::ShutDown.into());
+        }
+        Ok(())
+    }
+
+    async fn record_answers(&self, run: &str, answers: &[Arc<Answer>], asked: &mut Asked) -> Result<(), AnswerError> {
+        let header = self.header_of(run).await?;
+        self.check_can_continue(&header).await?;
         loop {
             self.read_questions(header.key, asked).await?;
             let mut taken = Vec::new();
-            for answer in answers.iter().filter(|answer| !answer.is_settled()) {
+            for answer in answers.iter().filter(|answer| answer.is_new()) {
                 let check = |question: &Question| check_schema(question, &answer.value);
                 match asked.questions.take_answer(run, &answer.question, check) {
                     Ok(id) => taken.push((answer, id)),
@@ -104,14 +204,15 @@ impl Engine {
             }
             let record = |(answer, id): &(&Arc<Answer>, String)| Record {
                 path: id.clone(),
-                kind: EventKind::Answered { answer: answer.value.clone() },
+                kind: EventKind::Answered { answer: answer.value.clone(), unchecked: true },
             };
             let records: Vec<Record> = taken.iter().map(record).collect();
             if self.add(&header, asked.next, records).await? {
-                self.adopt(&header).await;
-                for (answer, _) in taken {
-                    answer.settle(Settled::Answered(Ok(())));
+                for (answer, id) in taken {
+                    answer.set_unchecked(Unchecked::new(id, asked.next));
                 }
+                self.adopt(&header).await;
+                asked.check_at = Some(Instant::now() + CHECK);
                 return Ok(());
             }
             // What the others have recorded is read, and what is still open is answered behind that.
@@ -128,23 +229,27 @@ impl Engine {
         Ok(asked.questions)
     }
 
-    /// Takes over what was recorded since.
-    async fn read_questions(&self, run: RunKey, asked: &mut Asked) -> Result<(), StoreError> {
+    /// Takes over what was recorded since, and gives it.
+    async fn read_questions(&self, run: RunKey, asked: &mut Asked) -> Result<Vec<Stored>, StoreError> {
         if asked.run != Some(run) {
-            *asked = Asked { run: Some(run), ..Asked::default() };
+            asked.read_again(run);
         }
         let mut news = self.0.store.read(run, asked.next, usize::MAX).await?;
         let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
-        if asked.next > 0 && news.iter().any(is_retry) {
+        let is_retried = news.iter().any(is_retry);
+        if asked.next > 0 && is_retried {
             // Records from before it may no longer count.
-            *asked = Asked { run: Some(run), ..Asked::default() };
+            asked.read_again(run);
             news = self.0.store.read(run, 0, usize::MAX).await?;
         }
         asked.next = news.last().map_or(asked.next, |last| last.seq + 1);
-        for stored in effective(news) {
-            asked.questions.apply(&stored.record.path, &stored.record.kind);
+        let mut apply = |stored: &Stored| asked.questions.apply(&stored.record.path, &stored.record.kind);
+        if is_retried {
+            effective(news.clone()).iter().for_each(apply);
+        } else {
+            news.iter().for_each(&mut apply);
         }
-        Ok(())
+        Ok(news)
     }
 
     /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
@@ -260,26 +365,33 @@ impl Engine {
     }
 }
 
-/// Answers a question of a run that is driven here.
+/// Answers a question of a run that is driven here. `None` where no attempt holds the question: the answer is recorded
+/// unchecked then.
 ///
 /// # Errors
 /// Where the run leaves this process: why, if that is known already. What its questions are says nothing then.
-async fn answer_live(live: &Live, question: &str, answer: &Json) -> Result<Result<(), AnswerError>, Option<Halt>> {
+async fn answer_live(live: &Live, answer: &Answer) -> Result<Option<Result<(), AnswerError>>, Option<Halt>> {
     let (journal, run) = (&live.journal, live.journal.run_id.as_str());
     let unless_leaving = |error| match journal.halted() {
-        None if !journal.is_stopped() => Ok(Err(error)),
+        None if !journal.is_stopped() => Ok(Some(Err(error))),
         halt => Err(halt),
     };
-    let id = match journal.desk.take_answer(run, question, answer) {
-        Ok(id) => id,
+    let (id, checked) = match journal.desk.take_answer(run, &answer.question, &answer.value) {
+        Ok(taken) => taken,
         Err(error) => return unless_leaving(error),
     };
-    if !journal.push_answer(id.clone(), answer.clone()) {
+    let Some(next) = journal.push_answer(id.clone(), answer.value.clone(), checked) else {
         return unless_leaving(AnswerError::Withdrawn { run: run.to_owned(), question: id });
-    }
+    };
     journal.flush().await.map_err(Some)?;
     if journal.was_late(&id) {
-        return Ok(Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id }));
+        return Ok(Some(Err(AnswerError::AlreadyAnswered { run: run.to_owned(), question: id })));
     }
-    Ok(Ok(()))
+    match checked {
+        Checked::ByType => Ok(Some(Ok(()))),
+        Checked::BySchema => {
+            answer.set_unchecked(Unchecked::new(id, next));
+            Ok(None)
+        }
+    }
 }

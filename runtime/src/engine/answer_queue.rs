@@ -1,12 +1,14 @@
 //! Answers to runs that are not driven here, by run: all that wait for one run go into one append, and what its records say
-//! of its questions is read once for all of them.
+//! of its questions, and of these answers, is read once for all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use serde_json::Value as Json;
+use tokio::time::Instant;
 
 use crate::question::{AnswerError, Questions};
 use crate::store::RunKey;
@@ -21,8 +23,9 @@ pub(super) struct AnswerQueue(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
+    /// Those that are not settled, and that no look at the run is under way for.
     waiting: Vec<Arc<Answer>>,
-    /// Records what was waiting before. Shared: if the caller that began it drops its future, the others continue it.
+    /// A look for what was waiting before. Shared: if the caller that began it drops its future, the others continue it.
     in_flight: Option<Shared<BoxFuture<'static, ()>>>,
     /// What the last append has left.
     asked: Asked,
@@ -32,12 +35,44 @@ struct Inner {
 pub(super) struct Answer {
     pub(super) question: String,
     pub(super) value: Json,
-    settled: Mutex<Option<Settled>>,
+    state: Mutex<State>,
+}
+
+/// How far an answer is.
+#[derive(Default)]
+enum State {
+    #[default]
+    New,
+    Unchecked(Unchecked),
+    Settled(Settled),
+}
+
+/// An answer that was recorded before anybody held it against its type.
+#[derive(Clone)]
+pub(super) struct Unchecked {
+    /// The full id of the question.
+    pub(super) id: String,
+    /// The number of the first record that was not looked at yet.
+    pub(super) next: u64,
+    /// Whether its own record is among those that were.
+    pub(super) is_seen: bool,
+    /// How long it is waited for.
+    pub(super) until: Instant,
+}
+
+/// How long an answer may be unread.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
+impl Unchecked {
+    /// An answer to the question of this id, whose record is not below this number.
+    pub(super) fn new(id: String, next: u64) -> Self {
+        Unchecked { id, next, is_seen: false, until: Instant::now() + READ_WITHIN }
+    }
 }
 
 /// What became of an answer.
 pub(super) enum Settled {
-    /// It is recorded, or refused.
+    /// It is recorded and has its type, or it is refused.
     Answered(Result<(), AnswerError>),
     /// The run is driven here by now, and takes its answers itself.
     IsLive,
@@ -50,23 +85,61 @@ pub(super) struct Asked {
     pub(super) questions: Questions,
     /// The number of the next record.
     pub(super) next: u64,
+    /// How long to wait before the next look, while answers are only waited for.
+    pub(super) pause: Duration,
+    /// When it is looked next whether anybody drives the run.
+    pub(super) check_at: Option<Instant>,
 }
 
 impl Answer {
     pub(super) fn new(question: &str, value: &Json) -> Arc<Self> {
-        Arc::new(Answer { question: question.to_owned(), value: value.clone(), settled: Mutex::default() })
+        Arc::new(Answer { question: question.to_owned(), value: value.clone(), state: Mutex::default() })
     }
 
     pub(super) fn settle(&self, settled: Settled) {
-        *self.settled() = Some(settled);
+        *self.state() = State::Settled(settled);
+    }
+
+    /// It is recorded, and its type is not known here.
+    pub(super) fn set_unchecked(&self, unchecked: Unchecked) {
+        *self.state() = State::Unchecked(unchecked);
+    }
+
+    pub(super) fn unchecked(&self) -> Option<Unchecked> {
+        match &*self.state() {
+            State::Unchecked(unchecked) => Some(unchecked.clone()),
+            State::New | State::Settled(_) => None,
+        }
+    }
+
+    pub(super) fn is_new(&self) -> bool {
+        matches!(*self.state(), State::New)
     }
 
     pub(super) fn is_settled(&self) -> bool {
-        self.settled().is_some()
+        matches!(*self.state(), State::Settled(_))
     }
 
-    fn settled(&self) -> MutexGuard<'_, Option<Settled>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take_settled(&self) -> Option<Settled> {
+        let mut state = self.state();
+        match std::mem::take(&mut *state) {
+            State::Settled(settled) => Some(settled),
+            other => {
+                *state = other;
+                None
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Asked {
+    /// From its first record.
+    pub(super) fn read_again(&mut self, run: RunKey) {
+        (self.run, self.questions, self.next) = (Some(run), Questions::default(), 0);
     }
 }
 
@@ -88,11 +161,11 @@ impl AnswerQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until an answer is settled. `record` settles all that it is passed; only one is under way at a time.
+    /// Waits until an answer is settled. `look` takes all a step further that it is passed; only one is under way at a time.
     pub(super) async fn settle<F>(
         self: Arc<Self>,
         answer: Arc<Answer>,
-        record: impl Fn(Vec<Arc<Answer>>, Asked) -> F,
+        look: impl Fn(Vec<Arc<Answer>>, Asked) -> F,
     ) -> Settled
     where
         F: Future<Output = Asked> + Send + 'static,
@@ -101,12 +174,12 @@ impl AnswerQueue {
         loop {
             let in_flight = {
                 let mut inner = self.inner();
-                if let Some(settled) = answer.settled().take() {
+                if let Some(settled) = answer.take_settled() {
                     return settled;
                 }
                 match &inner.in_flight {
                     Some(in_flight) => in_flight.clone(),
-                    None => self.begin(&mut inner, &record),
+                    None => self.begin(&mut inner, &look),
                 }
             };
             in_flight.await;
@@ -116,17 +189,21 @@ impl AnswerQueue {
     fn begin<F>(
         self: &Arc<Self>,
         inner: &mut Inner,
-        record: impl Fn(Vec<Arc<Answer>>, Asked) -> F,
+        look: impl Fn(Vec<Arc<Answer>>, Asked) -> F,
     ) -> Shared<BoxFuture<'static, ()>>
     where
         F: Future<Output = Asked> + Send + 'static,
     {
-        let recording = record(std::mem::take(&mut inner.waiting), std::mem::take(&mut inner.asked));
+        let mut answers = std::mem::take(&mut inner.waiting);
+        let looking = look(answers.clone(), std::mem::take(&mut inner.asked));
         let queue = Arc::downgrade(self);
         let in_flight = async move {
-            let asked = recording.await;
+            let asked = looking.await;
+            // Nobody waits any more for one that is only known here.
+            answers.retain(|answer| !answer.is_settled() && Arc::strong_count(answer) > 1);
             if let Some(queue) = queue.upgrade() {
                 let mut inner = queue.inner();
+                inner.waiting.append(&mut answers);
                 (inner.asked, inner.in_flight) = (asked, None);
             }
         };

@@ -75,7 +75,8 @@ impl Engine {
         }
     }
 
-    async fn is_live_or_elsewhere(&self, header: &RunHeader) -> Result<bool, StoreError> {
+    /// Whether a living engine drives a run, or will when it is due.
+    pub(super) async fn is_live_or_elsewhere(&self, header: &RunHeader) -> Result<bool, StoreError> {
         Ok(self.0.runs.get(&header.id).is_some() || self.is_elsewhere(header).await?)
     }
 

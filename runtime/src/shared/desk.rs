@@ -51,6 +51,15 @@ struct Holder {
 /// Whether a value can be the answer to a question.
 pub(crate) type Fits = fn(&Value) -> Result<(), Misfit>;
 
+/// What an answer was held against before it is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Checked {
+    /// The type, which the attempt that holds the question knows.
+    ByType,
+    /// The schema: no attempt holds the question here. The first that does knows the type.
+    BySchema,
+}
+
 /// Why an answer does not fit: where, and what.
 pub(crate) type Misfit = (String, String);
 
@@ -96,20 +105,33 @@ impl Desk {
         askers.iter().all(|asker| asker.only_waits())
     }
 
-    /// Takes over what this process has recorded, or seen recorded, under this number.
-    pub(crate) fn recorded(&self, record: &Record, number: u64) {
+    /// Takes over what this process has recorded, or seen recorded, under this number. Returns what is to be recorded of it.
+    pub(crate) fn recorded(&self, record: &Record, number: u64) -> Option<Record> {
         if self.is_empty() {
-            return;
+            return None;
         }
         let mut inner = self.inner();
-        if !inner.requests.recorded(record, number) {
-            return;
+        let Inner { requests, holders, .. } = &mut *inner;
+        if !requests.recorded(record, number) {
+            return None;
         }
-        let receiver = inner.holders.get(record.path.as_str()).map(|holder| Arc::clone(&holder.receiver));
+        let holder = holders.get(record.path.as_str())?;
+        let receiver = Arc::clone(&holder.receiver);
+        // One that does not fit is rejected by its node.
+        let is_open = requests.items.get(&record.path).is_some_and(|item| !item.withdrawn);
+        let fits = |answer| is_open && holder.fits.is_some_and(|fits| fits(answer).is_ok());
+        let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true } if fits(answer));
+        if is_accepted {
+            requests.is_checked(&record.path);
+        }
         drop(inner);
-        if let Some(receiver) = receiver {
-            receiver.deliver(&record.path, true);
-        }
+        receiver.deliver(&record.path, true);
+        is_accepted.then(|| Record { path: record.path.clone(), kind: EventKind::AnswerAccepted })
+    }
+
+    /// The node has read an answer as the type that it asks for.
+    pub(crate) fn is_checked(&self, path: &str) {
+        self.inner().requests.is_checked(path);
     }
 
     /// Takes over what a node is about to record of something that it asked for.
@@ -142,7 +164,8 @@ impl Desk {
                 inner.kept += 1;
                 inner.kept
             };
-            self.recorded(record, number);
+            // Nobody answers in such a run.
+            let _none = self.recorded(record, number);
         }
     }
 
@@ -236,15 +259,27 @@ impl Desk {
         self.inner().requests.questions.is_being_answered(question)
     }
 
-    /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on.
-    pub(crate) fn take_answer(&self, run: &str, question: &str, answer: &Value) -> Result<String, AnswerError> {
+    /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on, and whether it
+    /// was held against its type.
+    pub(crate) fn take_answer(
+        &self,
+        run: &str,
+        question: &str,
+        answer: &Value,
+    ) -> Result<(String, Checked), AnswerError> {
         let Inner { requests, holders, .. } = &mut *self.inner();
-        requests.questions.take_answer(run, question, |question| {
+        let mut checked = Checked::BySchema;
+        let id = requests.questions.take_answer(run, question, |question| {
             check_schema(question, answer)?;
-            let fits = holders.get(question.id.as_str()).and_then(|holder| holder.fits);
-            let fitted = fits.map_or(Ok(()), |fits| fits(answer));
-            fitted.map_err(|(field, message)| AnswerError::Invalid { question: question.id.clone(), field, message })
-        })
+            let Some(fits) = holders.get(question.id.as_str()).and_then(|holder| holder.fits) else { return Ok(()) };
+            checked = Checked::ByType;
+            fits(answer).map_err(|(field, message)| AnswerError::Invalid {
+                question: question.id.clone(),
+                field,
+                message,
+            })
+        })?;
+        Ok((id, checked))
     }
 }
 

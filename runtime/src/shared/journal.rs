@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::closing::is_closing;
-use super::desk::Desk;
+use super::desk::{Checked, Desk};
 use crate::clock::Clock;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
@@ -221,16 +221,17 @@ impl Journal {
         }
     }
 
-    /// Adds an answer that the desk has [taken](Desk::take_answer); `false` where the question was withdrawn since, or the
-    /// run has had its last record.
-    pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value) -> bool {
+    /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below. `None`
+    /// where the question was withdrawn since, or the run has had its last record.
+    pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value, checked: Checked) -> Option<u64> {
         let mut inner = self.inner();
         // Its node may have withdrawn it meanwhile.
         if inner.ended || !self.desk.is_being_answered(&path) {
-            return false;
+            return None;
         }
-        self.push_to(&mut inner, Record { path, kind: EventKind::Answered { answer } });
-        true
+        let unchecked = checked == Checked::BySchema;
+        self.push_to(&mut inner, Record { path, kind: EventKind::Answered { answer, unchecked } });
+        Some(inner.length)
     }
 
     /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver. From here on the run
@@ -476,10 +477,12 @@ impl Journal {
             self.wake_driver();
         }
         let is_halted = inner.halted.is_some();
+        let mut accepted = Vec::new();
         for stored in &told {
             self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
-            self.heed(&stored.record, stored.seq);
+            accepted.extend(self.heed(&stored.record, stored.seq));
         }
+        self.push_accepted(&mut inner, accepted);
         drop(inner);
         if is_halted {
             self.stop_driver();
@@ -516,14 +519,14 @@ impl Journal {
 
     fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {
         let mut inner = self.inner();
-        let mut derived = derived.iter().peekable();
+        let (mut derived, mut accepted) = (derived.iter().peekable(), Vec::new());
         for (at, record) in batch.records.iter().enumerate() {
             let seq = batch.at + at as u64;
             while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
                 self.publish(&mut inner, seq.saturating_sub(1), batch.time, &before.record, true);
             }
             self.publish(&mut inner, seq, batch.time, record, false);
-            self.heed(record, seq);
+            accepted.extend(self.heed(record, seq));
         }
         for last in derived {
             let seq = (batch.at + batch.records.len() as u64).saturating_sub(1);
@@ -532,15 +535,34 @@ impl Journal {
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
+        self.push_accepted(&mut inner, accepted);
     }
 
     /// What is recorded may open a question, or answer one that somebody waits for. Under the lock: a run that comes to
     /// [`rest`](Self::rest) has seen the effect of whatever is recorded.
-    fn heed(&self, record: &Record, seq: u64) {
+    fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
         if let EventKind::Answered { .. } = record.kind {
             self.set_progress(Progress::Running);
         }
-        self.desk.recorded(record, seq);
+        self.desk.recorded(record, seq)
+    }
+
+    /// Adds that answers which were recorded unchecked are of their types. Whoever has given them waits for that.
+    fn push_accepted(&self, inner: &mut Inner, accepted: Vec<Record>) {
+        if accepted.is_empty() {
+            return;
+        }
+        for record in accepted {
+            inner.push(record);
+        }
+        self.wake_driver();
+    }
+
+    /// The same for one that its node has read.
+    pub(crate) fn accept(&self, path: &str) {
+        self.desk.is_checked(path);
+        let record = Record { path: path.to_owned(), kind: EventKind::AnswerAccepted };
+        self.push_accepted(&mut self.inner(), vec![record]);
     }
 
     /// Nothing more is recorded by this process.

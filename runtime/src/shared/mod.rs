@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use desk::{Desk, Fits, Misfit, Receiver, below};
+pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::Item;

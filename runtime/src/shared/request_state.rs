@@ -48,6 +48,8 @@ pub(crate) struct Item {
     pub(crate) retry_at: Option<SystemTime>,
     /// The answer to a question.
     pub(crate) answer: Option<Value>,
+    /// Whether that was recorded before it was held against its type, and nothing is known of that yet.
+    pub(crate) unchecked: bool,
     /// When a timer runs out.
     pub(crate) until: Option<SystemTime>,
     /// When that was set, in a run with a journal.
@@ -134,13 +136,20 @@ impl RequestState {
             self.questions.apply(path, &EventKind::RequestWithdrawn);
         }
         // Its node may be done by now.
-        if let EventKind::Answered { answer } = kind
+        if let EventKind::Answered { answer, unchecked } = kind
             && let Some(item) = self.items.get_mut(path)
         {
-            item.answer = Some(answer.clone());
+            (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
         }
         let is_result = kind.is_result() || *kind == EventKind::RequestReopened;
         is_result && !self.items.is_empty() && self.has_result(path, number)
+    }
+
+    /// An answer is known to have its type.
+    pub(super) fn is_checked(&mut self, path: &str) {
+        if let Some(item) = self.items.get_mut(path) {
+            item.unchecked = false;
+        }
     }
 
     /// A node is done with what it asked for: nobody answers it any more, though the record of that may be on its way.
@@ -219,13 +228,15 @@ impl RequestState {
             }
             // Nodes in the graph of a child: they are done with what they had asked for.
             EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
-            EventKind::Answered { answer } => {
-                self.items.get_or_insert(path).answer = Some(answer.clone());
+            EventKind::Answered { answer, unchecked } => {
+                let item = self.items.get_or_insert(path);
+                (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
             }
+            EventKind::AnswerAccepted => self.is_checked(path),
             EventKind::QuestionAsked { .. } => self.items.get_or_insert(path).asked = true,
             EventKind::AnswerRejected { .. } => {
                 let item = self.items.get_or_insert(path);
-                (item.answer, item.result) = (None, None);
+                (item.answer, item.unchecked, item.result) = (None, false, None);
             }
             EventKind::RequestWithdrawn => {
                 let item = self.items.get_or_insert(path);

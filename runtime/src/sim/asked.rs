@@ -16,6 +16,8 @@ pub(super) struct Asked {
     delayed: Option<SystemTime>,
     is_asked: bool,
     is_answered: bool,
+    /// Whether its answer was recorded before it was held against its type.
+    is_unchecked: bool,
     until: Option<SystemTime>,
     has_fired: bool,
     is_withdrawn: bool,
@@ -97,13 +99,18 @@ impl Asked {
                 self.is_asked = true;
                 Ok(())
             }
-            EventKind::Answered { .. } => {
+            EventKind::Answered { unchecked, .. } => {
+                self.is_unchecked = *unchecked;
                 require(
                     self.is_asked && !self.is_answered && !self.is_withdrawn,
                     "is answered and is no open question",
                 )?;
                 self.is_answered = true;
                 Ok(())
+            }
+            EventKind::AnswerAccepted => {
+                let was_unchecked = std::mem::take(&mut self.is_unchecked);
+                require(was_unchecked, "is accepted, and was not answered, or with an answer that was checked")
             }
             EventKind::TimerSet { until } => {
                 require(self.until.is_none(), "is set twice")?;

@@ -395,13 +395,14 @@ impl Life<'_> {
         }
         let right = json!(behaviour::answer(question));
         match engine.answer(run, question, right.clone()).await {
-            Ok(()) => {}
+            // Its node may be at something else, or wait for its next attempt.
+            Ok(()) | Err(AnswerError::Unread { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
             Err(other) => return Err(format!("the answer to `{question}` was refused: {other}")),
         }
-        let answered =
-            |at: &Stored| at.record.path == question && at.record.kind == EventKind::Answered { answer: right.clone() };
+        let is_right = |kind: &EventKind| matches!(kind, EventKind::Answered { answer, .. } if *answer == right);
+        let answered = |at: &Stored| at.record.path == question && is_right(&at.record.kind);
         if !self.disk.with_records_of(run, |records| records.iter().any(answered)) {
             return Err(format!("the answer to `{question}` was taken, and is not on record"));
         }

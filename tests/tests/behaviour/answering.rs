@@ -1,12 +1,13 @@
 //! Answers from another engine than the one that executes the run.
 
+use std::num::NonZeroU32;
 use std::task::Poll;
 use std::time::Duration;
 
 use futures::future::join_all;
 use graphweft::prelude::*;
 use graphweft::store::{SqliteStore, Store};
-use graphweft::{AnswerError, Engine, Run};
+use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::time::timeout;
 
 #[node]
@@ -171,4 +172,190 @@ async fn an_answer_that_its_integer_type_cannot_hold_is_refused_by_every_engine(
     driver.shutdown().await;
     let refused = other.answer(run.id(), "a", 5.0).await;
     assert!(matches!(refused, Err(AnswerError::Invalid { .. })), "in no process: {refused:?}");
+}
+
+/// By its schema it is any text.
+#[value]
+#[derive(Debug, PartialEq)]
+#[serde(try_from = "String", into = "String")]
+struct Address(String);
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.contains('@') { Ok(Address(text)) } else { Err(format!("`{text}` has no @")) }
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        address.0
+    }
+}
+
+#[value]
+#[serde(deny_unknown_fields)]
+struct Contact {
+    to: Vec<Address>,
+    #[serde(default)]
+    copies: Option<NonZeroU32>,
+}
+
+#[node]
+async fn asks_strictly(ctx: &Context) -> String {
+    let (contact, copies, letter) = futures::join!(
+        ctx.ask::<Contact>("contact", "Who?"),
+        ctx.ask::<NonZeroU32>("copies", "How many?"),
+        ctx.ask::<char>("letter", "Which?"),
+    );
+    format!("{} {} {copies} {letter}", contact.to[0].0, contact.copies.map_or(0, NonZeroU32::get))
+}
+
+workflow! { asking_strictly(()) -> String { START => asks_strictly; } }
+
+/// Where the run is whose questions are answered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Place {
+    /// Executed by the other engine.
+    InMemory,
+    /// Of the other engine, and not in its memory.
+    OutOfMemory,
+    /// Of no living engine.
+    InStore,
+}
+
+struct Strict {
+    directory: tempfile::TempDir,
+    first: Engine,
+    second: Engine,
+}
+
+impl Strict {
+    /// A run that asks, of the first of two engines.
+    async fn at(place: Place) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let resident = if place == Place::OutOfMemory { 0 } else { 100 };
+        let engine = async || {
+            let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+            let builder = Engine::builder().store(store).register::<asking_strictly>();
+            builder.max_resident_waiting(resident).build().unwrap()
+        };
+        let (first, second) = (engine().await, engine().await);
+        let run = first.start::<asking_strictly>(()).id("run").await.unwrap();
+        assert_eq!(open(&run).await.len(), 3);
+        if place == Place::InStore {
+            first.shutdown().await;
+        }
+        Strict { directory, first, second }
+    }
+
+    async fn open_questions(&self) -> usize {
+        self.second.get_run("run").await.unwrap().unwrap().questions().await.unwrap().len()
+    }
+
+    /// Gives answers that are none, and then some that are.
+    async fn answers_through(&self, engine: &Engine) {
+        let invalid = [
+            ("contact", graphweft::json!({"to": ["ada"]}), "to[0]"),
+            ("contact", graphweft::json!({"to": ["ada@home"], "copies": 0}), "copies"),
+            ("contact", graphweft::json!({"to": ["ada@home"], "from": "bob@home"}), ""),
+            ("copies", 0.into(), "."),
+            ("letter", "ab".into(), "."),
+        ];
+        for (question, answer, at) in invalid {
+            let refused = soon(engine.answer("run", question, answer.clone())).await;
+            match refused {
+                Err(AnswerError::Invalid { field, .. }) if at.is_empty() || field == at => {}
+                other => panic!("{answer}: {other:?}"),
+            }
+            assert_eq!(self.open_questions().await, 3, "it is open again");
+        }
+        let contact = graphweft::json!({"to": ["ada@home"], "copies": 2});
+        assert_eq!(soon(engine.answer("run", "contact", contact)).await, Ok(()));
+        let (copies, letter) =
+            tokio::join!(soon(engine.answer("run", "copies", 3)), soon(engine.answer("run", "letter", "a")));
+        assert_eq!((copies, letter), (Ok(()), Ok(())));
+        let run = self.second.get_run("run").await.unwrap().unwrap();
+        assert_eq!(soon(run.result()).await.unwrap(), "ada@home 2 3 a");
+    }
+}
+
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(30), future).await.expect("it is soon done")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_is_held_against_its_type_wherever_its_run_is() {
+    for place in [Place::InMemory, Place::OutOfMemory, Place::InStore] {
+        let strict = Strict::at(place).await;
+        strict.answers_through(&strict.second).await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_held_against_its_type_by_the_engine_that_has_the_run() {
+    for place in [Place::InMemory, Place::OutOfMemory] {
+        let strict = Strict::at(place).await;
+        strict.answers_through(&strict.first).await;
+    }
+}
+
+#[tokio::test]
+async fn an_engine_without_the_workflow_hears_from_another_whether_an_answer_has_its_type() {
+    for place in [Place::InMemory, Place::OutOfMemory] {
+        let strict = Strict::at(place).await;
+        let store = SqliteStore::open(strict.directory.path().join("runs.db")).await.unwrap();
+        strict.answers_through(&Engine::builder().store(store).build().unwrap()).await;
+    }
+}
+
+/// Asks something else at its second attempt, and can be woken by more than its answer.
+#[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+async fn asks_another(ctx: &Context) -> Result<u32, String> {
+    if ctx.attempt() == 1 {
+        let first = timeout(Duration::from_millis(20), ctx.ask::<u32>("first", "?"));
+        return first.await.map_err(|error| error.to_string());
+    }
+    let second = timeout(Duration::from_secs(3600), ctx.ask::<u32>("second", "?"));
+    second.await.map_err(|error| error.to_string())
+}
+
+workflow! { asking_another(()) -> u32 { START => asks_another; } }
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_an_answer_to_be_read_hears_that_the_run_has_ended_without_that() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<asking_another>(()).await.unwrap();
+    let mut events = run.events();
+    let mut until = async |is_it: fn(&EventKind) -> bool| while !is_it(&events.next().await.unwrap().kind) {};
+    until(|kind| matches!(kind, EventKind::NodeFailed { .. })).await;
+    until(|kind| matches!(kind, EventKind::QuestionAsked { .. })).await;
+    let answering = tokio::spawn({
+        let run = run.clone();
+        async move { run.answer("first", 1).await }
+    });
+    until(|kind| matches!(kind, EventKind::Answered { unchecked: true, .. })).await;
+
+    run.cancel().await.unwrap();
+
+    let withdrawn = soon(answering).await.unwrap();
+    assert!(matches!(withdrawn, Err(AnswerError::Withdrawn { .. })), "{withdrawn:?}");
+}
+
+/// Nobody else could hold it against its type.
+#[tokio::test]
+async fn an_engine_that_is_shut_down_refuses_an_answer_to_a_run_that_nobody_has() {
+    let strict = Strict::at(Place::InMemory).await;
+    strict.second.shutdown().await;
+    strict.first.shutdown().await;
+    let records = async || strict.first.history("run").await.unwrap().unwrap().len();
+    let before = records().await;
+
+    for engine in [&strict.first, &strict.second] {
+        let refused = soon(engine.answer("run", "copies", 3)).await;
+        assert_eq!(refused, Err(AnswerError::Run(RunError::ShutDown)));
+    }
+
+    assert_eq!(records().await, before);
 }

@@ -193,7 +193,7 @@ async fn go_on(path: &Path) -> Result<Seen, String> {
         let what = history.iter().filter_map(|event| match &event.kind {
             EventKind::NodeCompleted { output, .. } => Some((&event.path, output.clone())),
             EventKind::QuestionAsked { payload, .. } => Some((&event.path, Some(payload.clone()))),
-            EventKind::Answered { answer } => Some((&event.path, Some(answer.clone()))),
+            EventKind::Answered { answer, .. } => Some((&event.path, Some(answer.clone()))),
             _ => None,
         });
         seen.insert(format!("records of {id}"), format!("{:?}", what.collect::<Vec<_>>()));

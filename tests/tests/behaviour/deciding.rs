@@ -23,7 +23,7 @@ async fn record_answer(remains: &Remains, question: &str, answer: u32) {
         time: SystemTime::now(),
         records: Arc::new(vec![Record {
             path: question.to_owned(),
-            kind: EventKind::Answered { answer: answer.into() },
+            kind: EventKind::Answered { answer: answer.into(), unchecked: true },
         }]),
         header: HeaderChange { nudge: true, ..HeaderChange::default() },
     };

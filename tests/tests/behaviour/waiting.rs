@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus, Store};
-use graphweft::{ChildError, Failure, Never, Question, Run};
+use graphweft::{AnswerError, ChildError, Failure, Never, Question, Run};
 use graphweft_tests::{Gauge, Journal};
 use tokio::sync::Notify;
 
@@ -315,7 +315,7 @@ async fn a_run_that_waits_does_so_after_a_message_of_a_spawned_task() {
     assert!(journal.lines().is_empty(), "{:?}", journal.lines());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_run_waits_on_when_a_question_is_answered_that_no_node_waits_for() {
     #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
     async fn asks_another(ctx: &Context) -> Result<u32, String> {
@@ -334,9 +334,10 @@ async fn a_run_waits_on_when_a_question_is_answered_that_no_node_waits_for() {
     while !open(&run).await.iter().any(|question| question.id.ends_with("second")) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    // It is of the attempt before, and may have been withdrawn.
-    run.answer("first", 1).await.ok();
+    // It is of the attempt before, and nobody reads it.
+    let unread = run.answer("first", 1).await;
 
+    assert!(matches!(unread, Err(AnswerError::Unread { .. })), "{unread:?}");
     assert_eq!(open(&run).await.len(), 1);
 
     run.answer("second", 2).await.unwrap();

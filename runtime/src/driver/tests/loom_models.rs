@@ -162,7 +162,7 @@ fn a_run_does_not_rest_over_an_answer() {
         let answering = thread::spawn({
             let journal = Arc::clone(&journal);
             move || {
-                journal.push("flow/a/ask".to_owned(), EventKind::Answered { answer: json!(1) });
+                journal.push("flow/a/ask".to_owned(), EventKind::Answered { answer: json!(1), unchecked: false });
                 block_on(journal.flush())
             }
         });

@@ -84,7 +84,7 @@ fn said() -> EventKind {
 }
 
 fn answered() -> Record {
-    record(EventKind::Answered { answer: json!(1) })
+    record(EventKind::Answered { answer: json!(1), unchecked: false })
 }
 
 /// A run of its own in a store, and its owner.

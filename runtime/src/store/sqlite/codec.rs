@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::times::{from_millis, to_millis};
-use crate::event::{AfterFailure, Entered, EventKind};
+use crate::event::{AfterFailure, Entered, EventKind, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
@@ -240,9 +240,15 @@ enum Short {
     Answered {
         #[serde(rename = "a")]
         answer: Value,
+        #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
+        unchecked: bool,
     },
+    #[serde(rename = "k")]
+    AnswerAccepted,
     #[serde(rename = "n")]
     AnswerRejected {
+        #[serde(rename = "f", default = "whole", skip_serializing_if = "is_whole")]
+        field: String,
         #[serde(rename = "t")]
         message: String,
     },
@@ -293,6 +299,10 @@ enum ShortThen {
     },
     #[serde(rename = "f")]
     Fails,
+}
+
+fn is_whole(field: &String) -> bool {
+    *field == whole()
 }
 
 fn fails() -> AfterFailure {
