@@ -46,7 +46,7 @@ impl People {
                 if self.accepted.contains(&what) {
                     return Err(format!("`{}` was answered, and is open again", question.id));
                 }
-                if chance.percent(10) && self.give(run, &question.id)? {
+                if chance.percent(10) && self.give(run, &question.id, chance)? {
                     self.accepted.insert(what);
                 }
             }
@@ -73,10 +73,14 @@ impl People {
         open.map_err(|error| error.to_string())
     }
 
-    /// Whether this was the answer.
-    fn give(&self, run: u64, question: &str) -> Result<bool, String> {
+    /// Whether this was the answer, as far as that is known after some time: the process that is to read it may be killed
+    /// before it has.
+    fn give(&self, run: u64, question: &str, chance: &mut Chance) -> Result<bool, String> {
         let answer = json!(flows::answer(question));
-        match self.runtime.block_on(self.engine.answer(&run_id(run), question, answer)) {
+        let (run, patience) = (run_id(run), Duration::from_millis(1 + chance.below(400)));
+        let answering = async { tokio::time::timeout(patience, self.engine.answer(&run, question, answer)).await };
+        let Ok(answered) = self.runtime.block_on(answering) else { return Ok(false) };
+        match answered {
             Ok(()) => Ok(true),
             Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Run(RunError::NotRegistered { .. })) => Ok(false),
             Err(error) => Err(format!("`{question}` cannot be answered: {error}")),

@@ -1,6 +1,7 @@
 //! Answers from another engine than the one that executes the run.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use futures::future::join_all;
 use graphweft::prelude::*;
 use graphweft::store::{SqliteStore, Store};
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 #[node]
@@ -202,8 +204,18 @@ struct Contact {
     copies: Option<NonZeroU32>,
 }
 
+/// Says when the body of a node is dropped.
+struct Dropped(Arc<Notify>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
 #[node]
-async fn asks_strictly(ctx: &Context) -> String {
+async fn asks_strictly(ctx: &Context, #[resource] left: &Arc<Notify>) -> String {
+    let _dropped = Dropped(Arc::clone(left));
     let (contact, copies, letter) = futures::join!(
         ctx.ask::<Contact>("contact", "Who?"),
         ctx.ask::<NonZeroU32>("copies", "How many?"),
@@ -235,17 +247,20 @@ impl Strict {
     /// A run that asks, of the first of two engines.
     async fn at(place: Place) -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let left = Arc::new(Notify::new());
         let resident = if place == Place::OutOfMemory { 0 } else { 100 };
         let engine = async || {
             let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
             let builder = Engine::builder().store(store).register::<asking_strictly>();
-            builder.max_resident_waiting(resident).build().unwrap()
+            builder.resource(Arc::clone(&left)).max_resident_waiting(resident).build().unwrap()
         };
         let (first, second) = (engine().await, engine().await);
         let run = first.start::<asking_strictly>(()).id("run").await.unwrap();
         assert_eq!(open(&run).await.len(), 3);
-        if place == Place::InStore {
-            first.shutdown().await;
+        match place {
+            Place::InMemory => {}
+            Place::OutOfMemory => soon(left.notified()).await,
+            Place::InStore => first.shutdown().await,
         }
         Strict { directory, first, second }
     }
