@@ -328,7 +328,9 @@ impl Past {
                     let is_limit = |node: &Node| fact.inside == Some(node.attempts) && node.end == End::Failed;
                     node.is_some_and(is_limit) && counts()
                 }
-                EventKind::ItemCancelled { .. } => self.leads_to_the_end(fact.task.zip(fact.inside)),
+                EventKind::ItemCancelled { .. } if !fact.is_request => {
+                    fact.task.zip(fact.inside).is_some_and(|attempt| self.leads_to_the_end(Some(attempt)))
+                }
                 _ => false,
             };
             if is_void {

@@ -533,3 +533,13 @@ fn a_child_workflow_fails_in_a_fork_by_the_failure_of_a_node_that_was_copied() {
             "jobs":[{"graph":"(j0n4) => END; START => j0n4","nodes":{"j0n4":{"fails":1}}}],"early":{"at":57,"before":415}}"#,
     );
 }
+
+/// The cancellation of an item in a child workflow was voided, and the failure that it let through was not.
+#[test]
+fn the_retry_of_a_run_keeps_what_items_of_a_child_workflow_have_come_to() {
+    holds(
+        r#"{"flow":{"graph":"START => n2; n2 => n3; n3 => END","nodes":{"n2":{"does":[{"Job":{"which":0}}]},"n3":{"fails":1}}},
+            "jobs":[{"graph":"(k) => END; j => k; (START) => j","nodes":{"k":{"inside":{"Each":{
+                "graph":"(i) => END; (START) => i","nodes":{"i":{"attempts":2,"fails":2}}}}}}}],"retries":true}"#,
+    );
+}
