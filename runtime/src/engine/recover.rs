@@ -127,7 +127,14 @@ impl Engine {
         let definition = definition.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
         loop {
             match self.0.runs.reserve(&header.id) {
-                Found::Live(live) => return Ok(live),
+                Found::Live(live) => {
+                    // It may have been taken over by another engine before this one claimed it.
+                    live.journal.catch_up_with_others().await;
+                    if live.journal.halted().is_none() {
+                        return Ok(live);
+                    }
+                    Engine::until_gone(&live).await;
+                }
                 Found::Reserved(over) => over.cancelled().await,
                 Found::Free(reservation) => return self.go_on(reservation, &header, &definition).await,
             }

@@ -14,7 +14,7 @@ use super::forks::{EARLY, ended, ended_early};
 use super::leases::Leased;
 use super::ledger::{Ledger, is_retry, millis};
 use super::process::{Process, error};
-use super::processes::{Driving, is_what_came_of};
+use super::processes::{Driving, is_end, is_what_came_of};
 use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
 use super::sites::Sites;
 use crate::clock::Clock;
@@ -219,6 +219,12 @@ impl Life<'_> {
                         self.ledger.mend();
                         continue;
                     }
+                    // Another process has retried it since.
+                    Ok(outcome @ (Outcome::Failed(_) | Outcome::Cancelled))
+                        if self.scenario.retries && !self.is_how_it_ends(run.id(), &outcome) =>
+                    {
+                        continue;
+                    }
                     Ok(outcome) => {
                         let stays_over = self.stays_over(&driving, &outcome).await;
                         if !self.is_in_charge(&driving) {
@@ -247,6 +253,10 @@ impl Life<'_> {
                 return Err(format!("the store is mended, and still fails: {failed}"));
             }
         }
+    }
+
+    fn is_how_it_ends(&self, id: &str, outcome: &Outcome<Value>) -> bool {
+        self.disk.with_records_of(id, |records| records.last().is_some_and(|last| is_end(&last.record.kind, outcome)))
     }
 
     /// Whether a run that has ended in vain is to be retried: once.

@@ -157,11 +157,16 @@ impl Life<'_> {
 /// What it says otherwise.
 pub(super) fn is_what_came_of(runs: &[Ended], id: &str, outcome: &Outcome<Value>) -> Result<(), String> {
     let run = runs.iter().find(|run| run.id == id).ok_or_else(|| format!("`{id}` was followed, and is no run"))?;
-    let is_so = run.records.iter().any(|at| match (&at.record.kind, outcome) {
+    let is_so = run.records.iter().any(|at| is_end(&at.record.kind, outcome));
+    if is_so { Ok(()) } else { Err(format!("a process that has lost the run says that it ended with {outcome:?}")) }
+}
+
+/// Whether a record says that the run ended like this.
+pub(super) fn is_end(kind: &EventKind, outcome: &Outcome<Value>) -> bool {
+    match (kind, outcome) {
         (EventKind::RunCompleted { output }, Outcome::Completed(said)) => is_recorded(said, output),
         (EventKind::RunFailed { failure }, Outcome::Failed(said)) => failure == said,
         (EventKind::RunCancelled, Outcome::Cancelled) => true,
         _ => false,
-    });
-    if is_so { Ok(()) } else { Err(format!("a process that has lost the run says that it ended with {outcome:?}")) }
+    }
 }

@@ -543,3 +543,14 @@ fn the_retry_of_a_run_keeps_what_items_of_a_child_workflow_have_come_to() {
                 "graph":"(i) => END; (START) => i","nodes":{"i":{"attempts":2,"fails":2}}}}}}}],"retries":true}"#,
     );
 }
+
+/// The engine believed that it had the run, and what it had was the run as it was before it was taken over.
+#[test]
+fn a_retried_run_that_is_taken_over_and_taken_back_at_once_continues() {
+    holds(
+        r#"{"chance":0,"flow":{"graph":"(n2) => END; (START) => n2"},"commit_takes":2,"cancel_at":82,"retries":true,
+            "faults":[{"at":0,"carried_out":false,"how":"Dies"},
+                {"at":3,"carried_out":true,"how":{"TakenOver":{"after":0,"back":false}}},
+                {"at":0,"carried_out":false,"how":{"TakenOver":{"after":0,"back":true}}}]}"#,
+    );
+}
