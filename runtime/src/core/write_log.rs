@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Map;
 
-use super::state_map::{combine, fold_into};
+use super::fold_writes::{combine, fold_into};
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 

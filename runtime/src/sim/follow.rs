@@ -216,10 +216,8 @@ impl Follower {
                 return Err("begins in something that is done".to_owned());
             }
             EventKind::NodeStarted { inside: Some(_), .. } => self.forget_inside(path),
-            EventKind::NodeCompleted { .. } if self.sites.is_node(path) => {
-                if !self.completed.insert(path.clone()) {
-                    return Err("is completed twice".to_owned());
-                }
+            EventKind::NodeCompleted { .. } if self.sites.is_node(path) && !self.completed.insert(path.clone()) => {
+                return Err("is completed twice".to_owned());
             }
             EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } if self.sites.is_node(path) => {
                 self.completed.insert(path.clone());

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use graphweft_graph::NodeIx;
 use serde_json::{Map, Value};
 
+use crate::core::fold_writes::fold_into;
 use crate::core::frame::{CollectorSlot, Stage};
 use crate::core::impossible::Applied;
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
-use crate::core::state_map::fold_into;
 use crate::core::task::TaskState;
 use crate::core::task_id::{StopReason, TaskId};
 use crate::core::token::Arrived;

@@ -1,0 +1,81 @@
+//! What writes make of the values under their keys.
+
+use serde_json::{Map, Number, Value};
+
+use crate::fault::Fault;
+use crate::state_write::{StateOp, StateWrite};
+
+/// Applies writes one after another.
+pub(crate) fn fold_into(values: &mut Map<String, Value>, writes: &[StateWrite]) -> Result<(), Fault> {
+    for write in writes {
+        apply(values, write)?;
+    }
+    Ok(())
+}
+
+fn apply(values: &mut Map<String, Value>, write: &StateWrite) -> Result<(), Fault> {
+    let mismatch = |found: &Value, wanted: &str| Fault::Context {
+        message: format!("state key `{}` holds {found}, which is not {wanted}", write.key),
+    };
+    match &write.op {
+        StateOp::Set(value) => {
+            values.insert(write.key.clone(), value.clone());
+        }
+        StateOp::Remove => {
+            values.remove(&write.key);
+        }
+        StateOp::Append(more) | StateOp::Union(more) => {
+            let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Array(Vec::new()));
+            let Value::Array(all) = all else { return Err(mismatch(all, "a list")) };
+            for item in more {
+                if matches!(write.op, StateOp::Append(_)) || !all.contains(item) {
+                    all.push(item.clone());
+                }
+            }
+        }
+        StateOp::Add(more) | StateOp::Min(more) | StateOp::Max(more) => {
+            let Some(old) = values.get(&write.key) else {
+                values.insert(write.key.clone(), Value::Number(more.clone()));
+                return Ok(());
+            };
+            let Value::Number(number) = old else { return Err(mismatch(old, "a number")) };
+            let new = combine(&write.op, number, more).ok_or_else(|| Fault::Context {
+                message: format!("state key `{}`: {number} and {more} have no sum that a number can hold", write.key),
+            })?;
+            values.insert(write.key.clone(), Value::Number(new));
+        }
+        StateOp::Merge(more) => {
+            let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(all) = all else { return Err(mismatch(all, "a map")) };
+            for (key, value) in more {
+                all.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn combine(op: &StateOp, old: &Number, more: &Number) -> Option<Number> {
+    let whole = |number: &Number| number.as_i128();
+    let (new, either) = match (whole(old), whole(more)) {
+        (Some(a), Some(b)) => match op {
+            StateOp::Min(_) => (None, Some(a.min(b))),
+            StateOp::Max(_) => (None, Some(a.max(b))),
+            _ => (None, Some(a.checked_add(b)?)),
+        },
+        _ => {
+            let (a, b) = (old.as_f64()?, more.as_f64()?);
+            let new = match op {
+                StateOp::Min(_) => a.min(b),
+                StateOp::Max(_) => a.max(b),
+                _ => a + b,
+            };
+            (Some(new), None)
+        }
+    };
+    match (new, either) {
+        (Some(float), _) => Number::from_f64(float),
+        (None, Some(whole)) => Number::from_i128(whole),
+        (None, None) => None,
+    }
+}
