@@ -207,8 +207,8 @@ impl Attempt {
     }
 
     /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that
-    /// stands in another turn.
-    pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: &Arc<Map<String, Value>>) {
+    /// stands in another turn; `state`: what it sees, where that is something else.
+    pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: Option<Arc<Map<String, Value>>>) {
         if let At::Node(place) = &mut self.place {
             place.node = node;
             if let Some(turns) = turns {
@@ -218,8 +218,8 @@ impl Attempt {
         self.number = 1;
         self.once_only = false;
         *self.timers.get_mut() = 0;
-        if !Arc::ptr_eq(&self.state, state) {
-            self.state = Arc::clone(state);
+        if let Some(state) = state {
+            self.state = state;
         }
     }
 

@@ -151,13 +151,9 @@ impl<V> Run<V> {
 
     /// What an attempt sees of the run's state, and what a collecting node has kept from earlier arrivals.
     pub(crate) fn sees(&self, task: TaskId) -> (Values, Option<Values>) {
-        (Arc::clone(self.seen_by(task)), self.state.collector_state_of(&self.program, task))
-    }
-
-    /// What an attempt sees of the run's state.
-    pub(crate) fn seen_by(&self, task: TaskId) -> &Values {
         let seen = self.state.tasks.get(task).and_then(|at| at.sees.as_ref());
-        seen.map_or(&self.state.shared.values, |sees| &sees.values)
+        let seen = seen.map_or(&self.state.shared.values, |sees| &sees.values);
+        (Arc::clone(seen), self.state.collector_state_of(&self.program, task))
     }
 
     /// What was written to the state of a child.

@@ -28,7 +28,7 @@ impl Driver {
             return Err(Finished::Emitted { emitted, output });
         };
         let next = run.apply_in_place(*task, emitted).map_err(|emitted| Finished::Emitted { emitted, output })?;
-        used.pass_on(next.node, next.turns, run.seen_by(*task));
+        used.pass_on(next.node, next.turns, next.sees);
         let Some(node) = executable.node(definition, next.layout, next.node) else {
             let message =
                 format!("`{}` has no body; the table of its workflow was not made by `workflow!`", used.place);

@@ -18,7 +18,8 @@ use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
 use crate::core::path::{ScopePath, Turns};
 use crate::core::program::{Reach, Role};
-use crate::core::run::Run;
+use crate::core::run::{Run, Values};
+use crate::core::run_state::RunState;
 use crate::core::scope::{Scope, Spare};
 use crate::core::task::{Task, TaskState};
 use crate::core::task_id::TaskId;
@@ -33,6 +34,8 @@ pub(crate) struct StartedInPlace<V> {
     pub(crate) turns: Option<Turns>,
     /// What fires it.
     pub(crate) value: V,
+    /// What it sees of the run's state, where that is not what the attempt before has seen.
+    pub(crate) sees: Option<Values>,
 }
 
 impl<V> Run<V> {
@@ -88,18 +91,24 @@ impl<V> Run<V> {
         };
         at.node = step.to;
         at.attempts = 1;
-        let of = at.scope;
         // Nothing was written by the node itself, and so mostly nothing at all since it began.
-        let sees = at.sees.as_ref().map(|sees| sees.version);
-        if let Ok(shared) = state.state_of(of)
-            && sees != Some(shared.version)
-        {
-            let snapshot = shared.snapshot();
-            if let Some(at) = state.tasks.get_mut(task) {
-                at.sees = Some(snapshot);
-            }
-        }
-        Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value })
+        let is_known =
+            scope.parent.is_none() && at.sees.as_ref().is_some_and(|sees| sees.version == state.shared.version);
+        let sees = if is_known { None } else { state.look_again(task) };
+        Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value, sees })
+    }
+}
+
+impl<V> RunState<V> {
+    /// Has a task see what the state is now. Returns that, where it is not what it has seen before.
+    #[cold]
+    fn look_again(&mut self, task: TaskId) -> Option<Values> {
+        let at = self.tasks.get(task)?;
+        let (state, seen) = (self.state_of(at.scope).ok()?, at.sees.as_ref().map(|sees| sees.version));
+        let snapshot = (seen != Some(state.version)).then(|| state.snapshot())?;
+        let values = Arc::clone(&snapshot.values);
+        self.tasks.get_mut(task)?.sees = Some(snapshot);
+        Some(values)
     }
 }
 
