@@ -163,11 +163,11 @@ impl Events {
 }
 
 /// What happened where.
-fn told(events: &[(String, Value)]) -> Vec<String> {
-    let told = |(_, event): &(String, Value)| {
+fn shown(events: &[(String, Value)]) -> Vec<String> {
+    let shown = |(_, event): &(String, Value)| {
         format!("{} {}", event["path"].as_str().unwrap(), event["type"].as_str().unwrap())
     };
-    events.iter().map(told).collect()
+    events.iter().map(shown).collect()
 }
 
 async fn large_refund(service: &Service) {
@@ -230,7 +230,7 @@ async fn a_node_at_work_is_stopped_and_starts_again_in_the_next_process() {
     let after = service.events("refund-small", Some(&last)).await.until("run_completed").await;
     let expected =
         ["refund/pay node_started", "refund run_resumed", "refund/pay node_completed", "refund run_completed"];
-    assert_eq!(told(&after), expected);
+    assert_eq!(shown(&after), expected);
 }
 
 /// As in a deployment, in which the next process starts before the last one is stopped.
@@ -247,16 +247,16 @@ async fn a_client_that_follows_the_run_of_another_process_does_not_keep_its_own(
 
     second.terminate();
 
-    assert!(told(&of_second.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
+    assert!(shown(&of_second.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
     assert_eq!(second.end().await, (ExitStatus::default(), String::new()));
 
     let third = Service::start(directory.path(), Bank::IsQuick).await;
     let mut of_third = third.events("refund-small", None).await;
     of_third.until("node_completed").await;
     first.terminate();
-    assert!(told(&of_first.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
+    assert!(shown(&of_first.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
     assert_eq!(first.end().await, (ExitStatus::default(), String::new()));
-    let after = told(&of_third.until("run_completed").await);
+    let after = shown(&of_third.until("run_completed").await);
     assert!(after.ends_with(&["refund run_completed".to_owned()]), "its run goes on: {after:?}");
 }
 

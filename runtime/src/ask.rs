@@ -157,7 +157,7 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Misfit {
 }
 
 fn fits<T: Payload>(answer: &Json) -> Result<(), Misfit> {
-    // Not in its node, and not in the task of whoever gives the answer: a panic of the type is no panic of theirs.
+    // This runs in the task that answers: a panic of the type must not end that.
     match caught(|| T::__from_plain(answer).map(drop)) {
         Ok(read) => read.map_err(|error| misfit(&error)),
         Err(panic) => Err((whole(), panic.to_string())),

@@ -207,7 +207,7 @@ impl Attempt {
     }
 
     /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that
-    /// stands in another turn; `state`: what it sees, where that is something else.
+    /// stands in another turn; `state`: what it sees, if that has changed.
     pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: Option<Arc<Map<String, Value>>>) {
         if let At::Node(place) = &mut self.place {
             place.node = node;

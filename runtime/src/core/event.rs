@@ -17,7 +17,7 @@ pub(crate) enum Event<V> {
     Started { task: TaskId, entered: Option<Box<Entered<V>>> },
     /// The next item of a bounded `[..]` begins.
     ItemStarted { task: TaskId, item: usize },
-    /// An item that only waits is told to stop, since one behind it has failed.
+    /// An item that only waits is stopped, since one behind it has failed.
     ItemCancelled { task: TaskId, item: usize },
     /// A node is done.
     Completed { task: TaskId, emitted: Emitted<V>, writes: Writes },

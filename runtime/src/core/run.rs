@@ -40,8 +40,7 @@ impl<V> Run<V> {
         prefix: Option<String>,
     ) -> Self {
         let root = Arc::new(ScopePath { layout: Arc::clone(&program.layouts[0]), around: None, prefix, item: None });
-        // That of a child is told to the node around it.
-        let state = if root.prefix.is_some() { StateMap::told_of(state) } else { StateMap::new(state) };
+        let state = if root.prefix.is_some() { StateMap::of_child(state) } else { StateMap::new(state) };
         let state = RunState::new(is_watched, state);
         Run { program, root, state, admissions: Admissions::new(max_concurrency) }
     }

@@ -58,8 +58,8 @@ impl StateMap {
         StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0, inside: None }
     }
 
-    /// That of a graph which tells in the end what was written.
-    pub(super) fn told_of(values: Map<String, Value>) -> Self {
+    /// That of a child's graph, whose writes become those of the attempt that has called it.
+    pub(super) fn of_child(values: Map<String, Value>) -> Self {
         StateMap::new(values).inside()
     }
 

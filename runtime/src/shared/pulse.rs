@@ -50,7 +50,12 @@ impl Pulse {
 
     /// Wakes a driver once, with the next attempt that begins to wait: whoever registers looks at them after that.
     pub(crate) fn watch_waits(&self, driver: &Waker) {
-        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).push(driver.clone());
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        // A driver registers whenever it is polled.
+        if !watchers.iter().any(|watcher| watcher.will_wake(driver)) {
+            watchers.push(driver.clone());
+        }
+        drop(watchers);
         self.is_watched.store(true, Ordering::SeqCst);
     }
 

@@ -107,7 +107,7 @@ impl<V> RunState<V> {
         self.item_over(program, task, item)
     }
 
-    /// An item that only waits is told to stop.
+    /// Stops an item that only waits.
     pub(super) fn cancel_item(&mut self, program: &Program, task: TaskId, item: usize) -> Applied {
         match self.items_mut(task)?.children.get(item).copied().flatten() {
             Some(scope) => self.cancel_scope(program, scope),
