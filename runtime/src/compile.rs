@@ -64,7 +64,8 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
             specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone() });
         }
         let name = definition.name.clone();
-        layouts.push(Arc::new(Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs)));
+        let layout = Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs);
+        layouts.push(Arc::new(layout.limited_to(definition.limits.max_parallel)));
     }
     let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
     Executable { program: Arc::new(Program { layouts }), inside, needs }

@@ -54,6 +54,9 @@ pub enum EventKind {
         /// The run's initial state.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         state: Map<String, Value>,
+        /// The time limit of the workflow, `#[timeout = ".."]`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Limit>,
     },
     /// A process took the run over: after a restart, or after its owner died. Later writes by a previous owner are
     /// rejected.
@@ -205,6 +208,9 @@ pub enum EventKind {
     CancelRequested,
     /// The cancellation has begun: everything that is under way is stopped.
     RunCancelling,
+    /// The run has taken longer than its workflow may (`#[timeout = ".."]`): everything that is under way is stopped, and the
+    /// run fails.
+    RunTimedOut,
     /// The run has its output.
     RunCompleted {
         /// The output.
@@ -236,7 +242,7 @@ pub struct Entered {
     pub limit: Option<Limit>,
 }
 
-/// The time limit of a node with a graph inside.
+/// The time limit of a node with a graph inside, or of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limit {

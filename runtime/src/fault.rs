@@ -114,10 +114,11 @@ impl Cause {
 
 /// Why a run failed: the node, its number of attempts, and its last error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[error("node `{path}` failed after {attempts} attempt{}: {cause}", if *attempts == 1 { "" } else { "s" })]
+#[error("{}: {cause}", self.what())]
 #[non_exhaustive]
 pub struct Failure {
-    /// The node, as in `checkout/charge` or `checkout/draft#2`.
+    /// The node, as in `checkout/charge` or `checkout/draft#2`; the workflow, `checkout`, if the run itself has failed: it took
+    /// longer than `#[timeout = ".."]` says, or something outside of its nodes panicked.
     pub path: String,
     /// The number of attempts.
     pub attempts: u32,
@@ -129,6 +130,14 @@ impl Failure {
     /// The failure of a node after one attempt, for the mock of a nested workflow.
     pub fn new(path: impl Into<String>, cause: Cause) -> Self {
         Failure { path: path.into(), attempts: 1, cause }
+    }
+
+    fn what(&self) -> String {
+        let Failure { path, attempts, .. } = self;
+        match path.contains('/') {
+            true => format!("node `{path}` failed after {attempts} attempt{}", if *attempts == 1 { "" } else { "s" }),
+            false => format!("workflow `{path}` failed"),
+        }
     }
 
     /// Whether an `at_most_once` attempt was cut short.

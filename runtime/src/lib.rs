@@ -100,6 +100,7 @@ pub mod __ {
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
     pub use crate::node::{Collector, Node};
+    pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
     pub use crate::table::{Definition, Entry};

@@ -10,7 +10,8 @@ pub struct NodeOptions {
     pub retry: RetryPolicy,
     /// How long one attempt may take. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Inside `[..]`: how many items may be in this node at once. `None`: all of them. No effect elsewhere.
+    /// Inside `[..]`: how many items may be in this node at once. For a nested workflow outside of `[..]`: how many of its nodes
+    /// may be under way at once, in place of what `#[max_parallel = ..]` above it says. `None`: no limit. No effect elsewhere.
     pub max_parallel: Option<u32>,
     /// The attempt is recorded before it starts, and an interrupted one is reported, never repeated.
     pub at_most_once: bool,

@@ -4,13 +4,15 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 
+use crate::clock::Clock;
 use crate::context::Context;
-use crate::core::{Place, Program};
+use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Fault};
 pub use crate::field::Unreadable;
 use crate::fingerprint::Fingerprint;
@@ -242,8 +244,26 @@ pub struct Definition {
     pub is_unit: bool,
     /// Input and output as JSON.
     pub door: Door,
+    /// The limits of a run.
+    pub limits: Limits,
     /// What the engine makes of it at its first run: `Compiled::default()`.
     pub compiled: Compiled,
+}
+
+/// The limits of a run of a workflow, as its attributes say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits {
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// How many of its nodes may be under way at once.
+    pub max_parallel: Option<u32>,
+}
+
+impl Limits {
+    /// Until when a run that starts now may take.
+    pub(crate) fn time_limit(&self, clock: &Clock) -> Option<TimeLimit> {
+        self.timeout.map(|limit| TimeLimit { after: limit, until: after(clock.now(), limit) })
+    }
 }
 
 /// The untyped way in and out of a workflow.

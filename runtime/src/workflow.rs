@@ -92,6 +92,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
         cancel: None,
         state: Map::new(),
         part: Part::Whole,
+        limit: definition.limits.time_limit(&env.clock),
         history: Vec::new(),
     };
     match job.run(input).await {
@@ -116,6 +117,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
         cancel: None,
         state: Map::clone(&context.0.state),
         part: Part::Of(context.path()),
+        limit: definition.limits.time_limit(&context.0.run.env.clock),
         history: Vec::new(),
     };
     match Box::pin(job.run(Box::new(input))).await {

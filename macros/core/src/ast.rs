@@ -5,6 +5,7 @@ use syn::Path;
 
 use crate::diagnostics::Blame;
 use crate::ir::{Item, Label, Let, Signature};
+use crate::options::RunLimits;
 
 /// One invocation of `workflow!`.
 pub struct Program {
@@ -14,6 +15,8 @@ pub struct Program {
     pub item: Option<Item>,
     /// The types, where they were written.
     pub signature: Option<Signature>,
+    /// The limits of its runs.
+    pub limits: RunLimits,
     /// The `let`s, wherever they stand.
     pub lets: Vec<Let>,
     /// The other statements.

@@ -9,7 +9,7 @@ use syn::{Attribute, Expr, Path, Type, Visibility};
 
 use crate::diagnostics::Blame;
 use crate::names;
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, RunLimits};
 
 /// The place of a [`Mention`] in [`Flow::mentions`].
 pub type MentionIx = usize;
@@ -25,6 +25,8 @@ pub struct Workflow {
     pub item: Option<Item>,
     /// `(Order) -> String`; `None` where it was left out, which only expression position may do.
     pub signature: Option<Signature>,
+    /// The limits of its runs.
+    pub limits: RunLimits,
     /// The `let`s, in the order in which they were written.
     pub lets: Vec<Let>,
     /// The graph itself.

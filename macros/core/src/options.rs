@@ -4,11 +4,20 @@ mod duration;
 mod parse;
 mod value;
 
-pub use parse::{parse_let_options, parse_node_attribute};
+pub use parse::{is_limit, parse_let_options, parse_limits, parse_node_attribute};
 
 use proc_macro2::Span;
 use std::time::Duration;
 use syn::{Expr, LitStr, Path};
+
+/// The limits of a run that were written above a workflow.
+#[derive(Clone, Copy, Default)]
+pub struct RunLimits {
+    /// `#[timeout = "1h"]`
+    pub timeout: Option<Duration>,
+    /// `#[max_parallel = 8]`, at least 1.
+    pub max_parallel: Option<u32>,
+}
 
 /// Every option that was written; `None` and `false` where it was not.
 #[derive(Default)]

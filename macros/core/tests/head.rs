@@ -37,6 +37,21 @@ fn an_item_has_attributes_a_visibility_and_a_name() {
 }
 
 #[test]
+fn limits_of_a_run_are_no_attributes_of_the_item() {
+    let workflow = whole("/// One.\n#[timeout = \"1m30s\"] #[max_parallel = 8] pub f(A) -> B { START => a }");
+    assert_eq!(workflow.limits.timeout.map(|limit| limit.as_secs()), Some(90));
+    assert_eq!(workflow.limits.max_parallel, Some(8));
+    assert_eq!(workflow.item.unwrap().attributes.len(), 1);
+}
+
+#[test]
+fn bare_statements_have_limits_and_no_other_attributes() {
+    assert_eq!(whole("#[max_parallel = 8] START => a").limits.max_parallel, Some(8));
+    let (_, diagnostics) = read("#[max_parallel = 8] #[inline] START => a");
+    assert_eq!(diagnostics.iter().count(), 1);
+}
+
+#[test]
 fn a_signature_has_types() {
     let signature = whole("f(Order, Vec<(u8, u8)>, [u8; 4],) -> Result<Receipt, E> { START => a }").signature.unwrap();
     assert_eq!(signature.inputs.iter().map(spelled).collect::<Vec<_>>(), ["Order", "Vec<(u8,u8)>", "[u8;4]"]);

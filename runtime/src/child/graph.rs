@@ -48,6 +48,8 @@ where
             cancel: Some(parent.token().child_token()),
             state: Map::clone(&state),
             part: Part::Child(path.to_owned(), Arc::clone(&within)),
+            // That of an attempt at the child.
+            limit: None,
             history,
         };
         let moves = Moves::Graph(Arc::clone(&within));

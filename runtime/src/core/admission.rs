@@ -1,5 +1,5 @@
-//! Which waiting tasks may begin: attempts in a run (`max_concurrency`), items in a node of `[..]` (`max_parallel`), items
-//! of a `[..]` at once. First come, first served.
+//! Which waiting tasks may begin: attempts in a run (`max_concurrency`), nodes of a graph, items in a node of `[..]` and items
+//! of a `[..]` at once (`max_parallel`). First come, first served.
 //!
 //! The only reader of these limits. What is here is an index over the state, made anew where a run is resumed.
 
@@ -250,11 +250,21 @@ fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Optio
     if at.holds_place {
         return None;
     }
+    let gate = full_node(program, state, task).or_else(|| {
+        let scope = state.scope(at.scope).ok()?;
+        let is_full = scope.places.is_some_and(|places| scope.taken >= places);
+        is_full.then_some(Gate::Graph(at.scope))
+    });
+    gate.map(|gate| (gate, Waiting::Task(task)))
+}
+
+/// The node of a task, where there is no place in it for another item of `[..]`.
+fn full_node<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<Gate> {
     let key = state.place_key(program, task)?;
     let places = program.layouts[key.1].nodes[key.2].options.max_parallel?;
     let TaskState::Inside(items) = &state.tasks.get(key.0)?.state else { return None };
     let is_full = items.places.get(&(key.1, key.2)).is_some_and(|taken| *taken >= (places as usize).max(1));
-    is_full.then_some((Gate::Node(key), Waiting::Task(task)))
+    is_full.then_some(Gate::Node(key))
 }
 
 /// The item of a `[..]` that may begin now.

@@ -14,7 +14,7 @@ impl<V> Run<V> {
     /// The event that a report comes to; `None` where it comes too late to matter.
     pub(crate) fn decide(&self, report: Report<V>, chance: impl FnOnce() -> Chance) -> Option<Event<V>> {
         match report {
-            Report::Begin(emitted) => Some(Event::Begun(emitted)),
+            Report::Begin { emitted, limit } => Some(Event::Begun { emitted, limit }),
             Report::Entered { task, entered } => self.is_live(task).then_some(Event::Started { task, entered }),
             Report::Succeeded { task, emitted, writes } => match self.live(task)? {
                 None => Some(Event::Completed { task, emitted, writes }),
@@ -51,6 +51,7 @@ impl<V> Run<V> {
                 let is_under_way = self.state.scopes.first().is_some_and(Option::is_some);
                 is_under_way.then_some(Event::Cancelling)
             }
+            Report::TimeIsUp => self.limit().map(|_| Event::TimedOut),
         }
     }
 

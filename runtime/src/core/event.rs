@@ -11,8 +11,8 @@ use crate::fault::{Cause, Failure, Fault};
 /// A fact: exactly what is recorded. The state of a run is the fold of its events, live and at resume.
 #[derive(Clone, Debug)]
 pub(crate) enum Event<V> {
-    /// The run begins; START has emitted this.
-    Begun(Emitted<V>),
+    /// The run begins; START has emitted this. `limit`: how long it may take.
+    Begun { emitted: Emitted<V>, limit: Option<TimeLimit> },
     /// An attempt begins. `entered`: for a node with a graph inside, unless entering it failed.
     Started { task: TaskId, entered: Option<Box<Entered<V>>> },
     /// The next item of a bounded `[..]` begins.
@@ -31,6 +31,8 @@ pub(crate) enum Event<V> {
     Stopped { task: TaskId },
     /// The run is being cancelled: all that is under way is told to stop.
     Cancelling,
+    /// The run has taken too long: all that is under way is told to stop, and then it has failed.
+    TimedOut,
     /// Time limits begin anew: the run is retried.
     Retried { at: SystemTime },
 }
@@ -59,7 +61,10 @@ pub(crate) struct Entered<V> {
 #[derive(Debug)]
 pub(crate) enum Report<V> {
     /// START has emitted.
-    Begin(Emitted<V>),
+    Begin {
+        emitted: Emitted<V>,
+        limit: Option<TimeLimit>,
+    },
     /// The inputs of the graphs inside a node were made. `None`: entering it failed, and the failure is reported next.
     Entered {
         task: TaskId,
@@ -90,6 +95,8 @@ pub(crate) enum Report<V> {
         task: TaskId,
     },
     Cancel,
+    /// The time limit of the run is over.
+    TimeIsUp,
 }
 
 /// The clock and the dice, for what is decided.
@@ -141,7 +148,7 @@ pub(crate) enum Derived {
 impl<V> Event<V> {
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Event::Begun(_) => "Begun",
+            Event::Begun { .. } => "Begun",
             Event::Started { .. } => "Started",
             Event::ItemStarted { .. } => "ItemStarted",
             Event::ItemCancelled { .. } => "ItemCancelled",
@@ -151,6 +158,7 @@ impl<V> Event<V> {
             Event::TimerFired { .. } => "TimerFired",
             Event::Stopped { .. } => "Stopped",
             Event::Cancelling => "Cancelling",
+            Event::TimedOut => "TimedOut",
             Event::Retried { .. } => "Retried",
         }
     }

@@ -1,6 +1,7 @@
 //! A run as its driver sees it.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
@@ -207,6 +208,20 @@ impl<V> Run<V> {
     /// What stands before the paths of all its nodes: the name of the workflow, or the path of the child that it is.
     pub(crate) fn path(&self) -> String {
         self.root.to_string()
+    }
+
+    /// When the run has taken too long; `None` if it may take as long as it likes, or is ending.
+    pub(crate) fn limit(&self) -> Option<SystemTime> {
+        self.state.open_limit().map(|limit| limit.until)
+    }
+
+    /// When something of it, or all of it, will have taken too long.
+    pub(crate) fn next_limit(&self) -> Option<SystemTime> {
+        let limit_of = |task: TaskId| match self.wanted(task) {
+            Wanted::Inside(until) => until,
+            _ => None,
+        };
+        self.tasks().into_iter().filter_map(limit_of).chain(self.limit()).min()
     }
 
     /// Whether it is to end, or has.

@@ -8,6 +8,7 @@ use graphweft_graph::{EdgeIx, NodeIx};
 use super::event::{Derived, RunEnd};
 use super::frame::turns_of;
 use super::impossible::{Applied, Impossible};
+use super::items::TimeLimit;
 use super::path::Place;
 use super::program::{Layout, NodeKind, NodeLayout, Program};
 use super::scope::{Scope, Spare};
@@ -32,6 +33,8 @@ pub(super) struct RunState<V> {
     /// What the run has come to, once nothing of it can move.
     pub(super) end: Option<RunEnd<V>>,
     pub(super) has_begun: bool,
+    /// How long the run may take.
+    pub(super) limit: Option<TimeLimit>,
     /// Whether a retry has taken places away, so that some may be without that have begun.
     pub(super) has_reopened: bool,
     pub(super) news: News,
@@ -63,6 +66,8 @@ pub(super) type PlaceKey = (TaskId, usize, NodeIx);
 pub(super) enum Gate {
     /// A node in the items of a `[..]`.
     Node(PlaceKey),
+    /// A graph, for its nodes.
+    Graph(usize),
     /// A `[..]`, for its items. Only idle ones wait there; those that have not begun are pending.
     Items(TaskId),
 }
@@ -88,6 +93,7 @@ impl<V> RunState<V> {
             shared,
             end: None,
             has_begun: false,
+            limit: None,
             has_reopened: false,
             news: News { is_watched, ..News::default() },
         }
@@ -125,6 +131,24 @@ impl<V> RunState<V> {
         self.place(task.scope, task.frame, task.node).ok()
     }
 
+    /// How many nodes of a graph that opens inside this node, or of the run's own, may be under way at once.
+    pub(super) fn places_in(&self, program: &Program, layout: usize, around: Option<TaskId>) -> Applied<Option<usize>> {
+        let around = match around {
+            Some(task) => {
+                let is_in_each = self.scope(self.tasks.expect(task)?.scope)?.each.is_some();
+                Some((self.node(program, task)?, is_in_each))
+            }
+            None => None,
+        };
+        Ok(program.places_in(layout, around))
+    }
+
+    /// Whether an attempt at this node takes a place, of any kind.
+    pub(super) fn needs_place(&self, program: &Program, task: TaskId) -> bool {
+        let scope = self.tasks.get(task).and_then(|at| self.scope(at.scope).ok());
+        scope.is_some_and(|scope| scope.places.is_some()) || self.place_key(program, task).is_some()
+    }
+
     /// Whose places an attempt at this node takes one of, where it has any.
     pub(super) fn place_key(&self, program: &Program, task: TaskId) -> Option<PlaceKey> {
         let at = self.tasks.get(task)?;
@@ -139,6 +163,12 @@ impl<V> RunState<V> {
             self.news.derived.push((place, what));
         }
         Ok(())
+    }
+
+    /// The time limit of the run, while that is not ending.
+    pub(super) fn open_limit(&self) -> Option<TimeLimit> {
+        let root = self.scopes.first()?.as_ref()?;
+        self.limit.filter(|_| root.closing.is_none() && self.end.is_none())
     }
 
     /// What the nodes of a graph share.

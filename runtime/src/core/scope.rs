@@ -23,6 +23,9 @@ pub(super) struct Scope<V> {
     pub(super) free_frames: Vec<usize>,
     /// Its nodes that are not done.
     pub(super) tasks: Vec<TaskId>,
+    /// How many of its nodes may be under way at once, and how many have a place.
+    pub(super) places: Option<usize>,
+    pub(super) taken: usize,
     pub(super) closing: Option<ScopeExit>,
     pub(super) output: Option<Arrived<V>>,
     /// What the nodes see that START fires, where the items of a `[..]` begin in turn; only while it fires them.

@@ -21,7 +21,7 @@ impl<V> Run<V> {
         let state = &self.state;
         let mut lines = vec![
             if with_state { format!("state {:?}", state.shared) } else { String::new() },
-            format!("{} attempts run", state.running),
+            format!("{} attempts run, until {:?}", state.running, state.limit),
         ];
         for scope in state.scopes.iter().flatten() {
             lines.push(scope_line(scope));
@@ -40,7 +40,7 @@ impl<V> Run<V> {
         parent.is_some_and(|(task, item)| {
             let around = self.state.tasks.get(task).expect("a graph is over before the node around it");
             let is_idle = matches!(&around.state, TaskState::Inside(items) if items.idle.contains(&item));
-            let is_at_gate = self.state.place_key(&self.program, task).is_some() && !around.holds_place;
+            let is_at_gate = self.state.needs_place(&self.program, task) && !around.holds_place;
             is_idle || is_at_gate || self.waits_around(around.scope)
         })
     }
@@ -62,7 +62,10 @@ impl<V> Run<V> {
                 let may_wait = match &task.state {
                     TaskState::Running => true,
                     TaskState::Inside(items) => !items.is_over(task.stopping),
-                    TaskState::Queued => is_full || layout.nodes[task.node].has_places || self.waits_around(task.scope),
+                    TaskState::Queued => {
+                        let has_places = layout.nodes[task.node].has_places || scope.places.is_some();
+                        is_full || has_places || self.waits_around(task.scope)
+                    }
                     TaskState::Backoff { .. } | TaskState::Exhausted { .. } => false,
                 };
                 if !may_wait {
@@ -145,7 +148,8 @@ fn scope_line<V>(scope: &Scope<V>) -> String {
         Some(ScopeExit::Cancelled) => "is cancelled".to_owned(),
         None => String::new(),
     };
-    format!("{} {} {closing}", scope.path, scope.output.is_some())
+    let places = (scope.places, scope.taken);
+    format!("{} {} {places:?} {closing}", scope.path, scope.output.is_some())
 }
 
 fn frame_line<V>(scope: &Scope<V>, frame: &Frame<V>) -> String {

@@ -61,10 +61,12 @@ impl Driver {
     fn see_to(&mut self, task: TaskId) {
         let wanted = self.run.wanted(task);
         match wanted {
-            Wanted::Timer(until) | Wanted::Inside(Some(until)) => {
-                self.timers.set_at(Timer::Task(task), until, &self.shared.env.clock);
+            Wanted::Timer(until) => self.timers.set_at(Timer::Delay(task), until, &self.shared.env.clock),
+            Wanted::Inside(Some(until)) => self.timers.set_at(Timer::Limit(task), until, &self.shared.env.clock),
+            _ => {
+                self.timers.unset(Timer::Delay(task));
+                self.timers.unset(Timer::Limit(task));
             }
-            _ => self.timers.unset(Timer::Task(task)),
         }
         match wanted {
             Wanted::Attempt => self.begin_attempt(task),

@@ -31,10 +31,11 @@ pub(super) fn encode<V>(
     given: Option<Given>,
 ) -> Option<Record> {
     let (task, kind) = match event {
-        Event::Begun(_) | Event::Retried { .. } => return None,
+        Event::Begun { .. } | Event::Retried { .. } => return None,
         Event::Cancelling => {
             return Some(Record { path: run.path(), kind: EventKind::RunCancelling });
         }
+        Event::TimedOut => return Some(Record { path: run.path(), kind: EventKind::RunTimedOut }),
         Event::Started { task, entered } => {
             let inside = entered.as_ref().map(|entered| {
                 let labels = run.place_of(*task).map(|place| executable.labels_inside(definition, &place));
@@ -98,7 +99,19 @@ fn entered_of<V>(entered: &Entered<V>, labels: &[&'static str]) -> event::Entere
         items: entered.inputs.len() as u64,
         labels: entered.inputs.iter().filter_map(label).collect(),
         bounded: entered.pace == ItemPace::Bounded,
-        limit: entered.limit.map(|TimeLimit { after, until }| Limit { after, until }),
+        limit: entered.limit.map(Limit::from),
+    }
+}
+
+impl From<TimeLimit> for Limit {
+    fn from(TimeLimit { after, until }: TimeLimit) -> Self {
+        Limit { after, until }
+    }
+}
+
+impl From<&Limit> for TimeLimit {
+    fn from(Limit { after, until }: &Limit) -> Self {
+        TimeLimit { after: *after, until: *until }
     }
 }
 
@@ -191,7 +204,7 @@ pub(crate) enum Taken {
 }
 
 impl<V> Replay<V> {
-    /// From the beginning: START has emitted this.
+    /// From the beginning: START has emitted this. `limit`: how long the run may take, according to its first record.
     ///
     /// # Errors
     /// Where the run has begun.
@@ -200,11 +213,12 @@ impl<V> Replay<V> {
         executable: &Arc<Executable>,
         definition: &Arc<Definition>,
         started: Emitted<V>,
+        limit: Option<TimeLimit>,
     ) -> Result<Self, Halt> {
         run.index_fired();
         let (executable, owned) = (Arc::clone(executable), Arc::clone(definition));
         let mut replay = Replay { run, executable, definition: owned, tasks: HashMap::default() };
-        replay.apply(&definition.name, Event::Begun(started))?;
+        replay.apply(&definition.name, Event::Begun { emitted: started, limit })?;
         Ok(replay)
     }
 
@@ -232,6 +246,7 @@ impl<V> Replay<V> {
             | EventKind::RunFailed { .. }
             | EventKind::RunCancelled => return Ok(Taken::Nothing),
             EventKind::RunCancelling if path == self.run.path() => Some(Event::Cancelling),
+            EventKind::RunTimedOut => Some(Event::TimedOut),
             EventKind::RunRetried { .. } => Some(Event::Retried { at: time }),
             _ => None,
         };
@@ -345,7 +360,7 @@ impl<V> Replay<V> {
         };
         let inputs = values.entered(&mut self.run, task, place, choices)?;
         let pace = if inside.bounded { ItemPace::Bounded } else { ItemPace::AtOnce };
-        let limit = inside.limit.as_ref().map(|Limit { after, until }| TimeLimit { after: *after, until: *until });
+        let limit = inside.limit.as_ref().map(TimeLimit::from);
         Ok(Entered { inputs, pace, limit })
     }
 

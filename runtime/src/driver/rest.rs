@@ -25,7 +25,7 @@ impl Driver {
         let pulse = &self.shared.pulse;
         let generation = pulse.still()?;
         let is_news = self.still_at != Some(generation) || pulse.is_unwanted() || !journal.is_at_rest();
-        let may_rest = !journal.cancel_is_recorded() && journal.halted().is_none() && self.timers.is_empty();
+        let may_rest = !journal.cancel_is_recorded() && journal.halted().is_none() && self.timers.are_limits();
         (is_news && may_rest).then_some(generation)
     }
 
@@ -37,7 +37,8 @@ impl Driver {
         // What could be woken by something else would be cut off in the middle of that.
         let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all() && journal.desk.are_idle());
         let leaves = is_unwanted && may_leave;
-        let wake_at = journal.desk.next_timer(self.shared.env.clock.now());
+        let next_timer = journal.desk.next_timer(self.shared.env.clock.now());
+        let wake_at = next_timer.into_iter().chain(self.run.next_limit()).min();
         if !journal.rest(wake_at, || pulse.generation() == generation) {
             return;
         }

@@ -8,7 +8,7 @@ use super::event_codec::{OfRequests, Replay, Taken, no_output};
 use super::inputs::RetainedInput;
 use super::lazy_value::{DriverValues, RecordedValues};
 use super::run::Driver;
-use crate::core::{Derived, Event, Run};
+use crate::core::{Derived, Event, Run, TimeLimit};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::halt::Halt;
@@ -17,12 +17,17 @@ use crate::table::Emitted;
 
 impl Driver {
     /// Folds the records of the run, from what START has emitted on. No code of a node runs.
-    pub(super) fn replay(&mut self, started: Emitted, history: Vec<Stored>) -> Result<RecordedValues, Halt> {
+    pub(super) fn replay(
+        &mut self,
+        started: Emitted,
+        limit: Option<TimeLimit>,
+        history: Vec<Stored>,
+    ) -> Result<RecordedValues, Halt> {
         self.has_recorded_values = true;
         let (executable, definition) = (self.executable.clone(), self.definition.clone());
         let nothing = Run::new(Arc::clone(&executable.program), 0, false, Map::new(), None);
         let run = std::mem::replace(&mut self.run, nothing);
-        let mut replay = Replay::new(run, &executable, &definition, started)?;
+        let mut replay = Replay::new(run, &executable, &definition, started, limit)?;
         let mut values = DriverValues { driver: self, values: RecordedValues::default() };
         let mut wants_cancel = false;
         for stored in history {

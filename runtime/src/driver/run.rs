@@ -20,7 +20,7 @@ use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::executable_in;
-use crate::core::{Event, Report, Run, RunEnd, TaskId};
+use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
@@ -38,6 +38,8 @@ pub(crate) struct Job {
     pub(crate) state: Map<String, Value>,
     /// Whether it is a run of its own, or a part of a node.
     pub(crate) part: Part,
+    /// How long it may take.
+    pub(crate) limit: Option<TimeLimit>,
     /// What is on record of it.
     pub(crate) history: Vec<Stored>,
 }
@@ -163,10 +165,10 @@ impl Job {
             let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
             return Ending::Failed(failure(&self.definition, Fault::Context { message }));
         }
-        let history = std::mem::take(&mut self.history);
+        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
         // Boxed: the future is moved before it begins, and has room for one driver and not for two.
         let mut driver = Box::new(self.driver());
-        if let Err(halt) = driver.begin_run(input, history) {
+        if let Err(halt) = driver.begin_run(input, limit, history) {
             driver.halt = Some(halt);
         }
         Prepared(driver).run().await
@@ -177,9 +179,9 @@ impl Job {
     /// # Errors
     /// Why the run cannot be resumed by this program.
     pub(crate) fn prepare(mut self, input: BoxValue) -> Result<Prepared, Halt> {
-        let history = std::mem::take(&mut self.history);
+        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
         let mut driver = Box::new(self.driver());
-        match driver.begin_run(input, history) {
+        match driver.begin_run(input, limit, history) {
             Ok(()) => Ok(Prepared(driver)),
             Err(halt) => {
                 // The values of the user may panic when they are dropped.
@@ -280,7 +282,7 @@ fn failure(definition: &Definition, fault: Fault) -> Failure {
 
 impl Driver {
     /// Begins the run, or folds what is recorded of it.
-    fn begin_run(&mut self, input: BoxValue, history: Vec<Stored>) -> Result<(), Halt> {
+    fn begin_run(&mut self, input: BoxValue, limit: Option<TimeLimit>, history: Vec<Stored>) -> Result<(), Halt> {
         let started = match caught(|| (self.definition.start)(input)) {
             Ok(started) => started,
             Err(fault) => {
@@ -289,15 +291,24 @@ impl Driver {
             }
         };
         if history.is_empty() {
-            self.report(Report::Begin(started), None);
+            self.report(Report::Begin { emitted: started, limit }, None);
+            self.watch_the_time();
             return Ok(());
         }
         let resumed = caught(|| {
-            let values = self.replay(started, history)?;
+            let values = self.replay(started, limit, history)?;
             self.resume(values);
+            self.watch_the_time();
             self.read_values()
         });
         resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)))
+    }
+
+    /// Has the run end when its time is up.
+    fn watch_the_time(&mut self) {
+        if let Some(until) = self.run.limit() {
+            self.timers.set_at(Timer::Run, until, &self.shared.env.clock);
+        }
     }
 
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
@@ -442,7 +453,10 @@ impl Driver {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
             Occurrence::Stopped(task) => self.report(Report::Stopped { task }, None),
             Occurrence::ShutDown => self.halt = Some(Halt::ShutDown),
-            Occurrence::Timer(Timer::Task(task)) => self.report(Report::TimerFired { task }, None),
+            Occurrence::Timer(Timer::Run) => self.report(Report::TimeIsUp, None),
+            Occurrence::Timer(Timer::Delay(task) | Timer::Limit(task)) => {
+                self.report(Report::TimerFired { task }, None)
+            }
             Occurrence::Timer(Timer::Grace(task)) => self.drop_attempt(task),
             Occurrence::Cancel => {
                 if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole)

@@ -14,10 +14,20 @@ use crate::core::TaskId;
 /// What is to happen at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Timer {
-    /// A task waits for it: the delay before another attempt, or the time limit of the graphs inside.
-    Task(TaskId),
+    /// The delay before another attempt.
+    Delay(TaskId),
+    /// The time limit of the graphs inside a node.
+    Limit(TaskId),
+    /// The time limit of the run.
+    Run,
     /// A cancelled attempt has had its time to clean up.
     Grace(TaskId),
+}
+
+impl Timer {
+    fn is_limit(self) -> bool {
+        matches!(self, Timer::Limit(_) | Timer::Run)
+    }
 }
 
 #[derive(Default)]
@@ -26,6 +36,8 @@ pub(super) struct Timers {
     due: BTreeMap<(Instant, u64), Timer>,
     by_timer: HashMap<Timer, (Instant, u64)>,
     count: u64,
+    /// How many of them are no time limits.
+    others: usize,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
@@ -37,6 +49,7 @@ impl Timers {
         self.count += 1;
         self.due.insert((at, self.count), timer);
         self.by_timer.insert(timer, (at, self.count));
+        self.others += usize::from(!timer.is_limit());
     }
 
     /// The same by the clock on the wall; at once where that time has passed.
@@ -44,9 +57,13 @@ impl Timers {
         self.set(timer, clock.until(at));
     }
 
-    /// Whether anything is to happen at a time that does not depend on whether nodes are under way.
     pub(super) fn is_empty(&self) -> bool {
         self.due.is_empty()
+    }
+
+    /// Whether nothing is to happen but that something takes too long.
+    pub(super) fn are_limits(&self) -> bool {
+        self.others == 0
     }
 
     pub(super) fn unset(&mut self, timer: Timer) {
@@ -55,6 +72,7 @@ impl Timers {
         }
         if let Some(at) = self.by_timer.remove(&timer) {
             self.due.remove(&at);
+            self.others -= usize::from(!timer.is_limit());
         }
     }
 
@@ -69,6 +87,7 @@ impl Timers {
         }
         self.due.remove(&(at, count));
         self.by_timer.remove(&timer);
+        self.others -= usize::from(!timer.is_limit());
         Poll::Ready(timer)
     }
 }

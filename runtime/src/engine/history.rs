@@ -9,7 +9,7 @@ use super::inner::Engine;
 use super::requests::{child_workflow_around, is_end, retry_requests};
 use super::voided::effective;
 use crate::compile::executable_in;
-use crate::core::{Place, Run, StopReason, TaskId};
+use crate::core::{Place, Run, StopReason, TaskId, TimeLimit};
 use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::Fault;
@@ -20,7 +20,7 @@ use crate::table::{Definition, Executable};
 
 /// The state of a run by its first record, without any values.
 fn begin(executable: &Arc<Executable>, definition: &Arc<Definition>, first: &Stored) -> Result<Replay<()>, Halt> {
-    let EventKind::RunStarted { input, state, .. } = &first.record.kind else {
+    let EventKind::RunStarted { input, state, limit, .. } = &first.record.kind else {
         return Err(unreadable(definition, ".", "its first record is not that of its start"));
     };
     let input = (definition.door.read_input)(input)
@@ -28,7 +28,8 @@ fn begin(executable: &Arc<Executable>, definition: &Arc<Definition>, first: &Sto
     let started = caught(|| (definition.start)(input)).map_err(|fault| Halt::broken(&definition.name, &fault))?;
     let run = Run::new(Arc::clone(&executable.program), 0, true, state.clone(), None);
     let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
-    Replay::new(run, executable, definition, empty(started.choice, edges))
+    let limit = limit.as_ref().map(TimeLimit::from);
+    Replay::new(run, executable, definition, empty(started.choice, edges), limit)
 }
 
 fn unreadable(definition: &Definition, field: &str, message: &str) -> Halt {
@@ -318,7 +319,7 @@ impl Past {
             };
             let is_void = match kind {
                 kind if kind.is_terminal() => true,
-                EventKind::CancelRequested | EventKind::RunCancelling => !fact.is_request,
+                EventKind::CancelRequested | EventKind::RunCancelling | EventKind::RunTimedOut => !fact.is_request,
                 EventKind::NodeFailed { then: AfterFailure::Fails, .. } if !fact.is_request => counts(),
                 EventKind::NodeCancelled if !fact.is_request => {
                     fact.stopping != Some(StopReason::OutputUnneeded) && counts()

@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
 use super::runtime;
+use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared};
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -44,6 +45,7 @@ impl Engine {
             cancel: Some(journal.cancel.clone()),
             state: start.state,
             part: Part::Whole,
+            limit: start.limit,
             history: start.history,
         };
         let drive =
@@ -152,6 +154,8 @@ pub(crate) struct Beginning {
     pub(crate) input: BoxValue,
     pub(crate) recorded: Arc<Json>,
     pub(crate) state: serde_json::Map<String, Json>,
+    /// How long it may take.
+    pub(crate) limit: Option<TimeLimit>,
     pub(crate) history: Vec<Stored>,
     /// The hash of the graph before, and the graph, where its records were made under another.
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,

@@ -11,6 +11,7 @@ use super::live::Beginning;
 use super::set_back::by_the_clock_of;
 use super::voided::effective;
 use crate::compile::check_resources;
+use crate::core::TimeLimit;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
@@ -21,6 +22,7 @@ use crate::table::Definition;
 pub(super) struct Past {
     input: Arc<Json>,
     state: Map<String, Json>,
+    limit: Option<TimeLimit>,
     history: Vec<Stored>,
     /// The hash of the graph before, and the graph, if the last records were made under another.
     new_graph: Option<(u64, Arc<(u64, Json)>)>,
@@ -119,9 +121,13 @@ impl Engine {
         };
         let (input, state) = (Arc::new(input.clone()), state.clone());
         by_the_clock_of(self.0.env.clock.now(), &mut history);
+        let limit = match history.first().map(|stored| &stored.record.kind) {
+            Some(EventKind::RunStarted { limit, .. }) => limit.as_ref().map(TimeLimit::from),
+            _ => None,
+        };
         let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
-        Ok(Past { input, state, history: effective(history), new_graph })
+        Ok(Past { input, state, limit, history: effective(history), new_graph })
     }
 }
 
@@ -131,13 +137,13 @@ impl Past {
     }
 
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
-        let Past { input: recorded, state, history, new_graph } = self;
+        let Past { input: recorded, state, limit, history, new_graph } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
             path: definition.name.clone(),
             field: error.path().to_string(),
             message: error.inner().to_string(),
         })?;
-        Ok(Beginning { input, recorded, state, history, new_graph })
+        Ok(Beginning { input, recorded, state, limit, history, new_graph })
     }
 }
 

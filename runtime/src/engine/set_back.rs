@@ -39,6 +39,7 @@ fn end_of_delay(kind: &mut EventKind) -> Option<&mut SystemTime> {
     match kind {
         EventKind::TimerSet { until } => Some(until),
         EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => Some(time),
+        EventKind::RunStarted { limit, .. } => limit.as_mut().map(|limit| &mut limit.until),
         EventKind::NodeStarted { inside: Some(entered), .. } => entered.limit.as_mut().map(|limit| &mut limit.until),
         _ => None,
     }
@@ -110,7 +111,14 @@ mod tests {
             let inside = Some(Entered { items: 1, labels: Vec::new(), bounded: false, limit });
             EventKind::NodeStarted { attempt: 1, inside, input: None }
         };
-        let history = vec![record(at(1000), fails(1003)), record(at(1000), enters(1002))];
-        assert_eq!(read_at(400, history), [record(at(400), fails(403)), record(at(400), enters(402))]);
+        let begins = |until| EventKind::RunStarted {
+            workflow: "w".to_owned(),
+            input: serde_json::Value::Null,
+            state: serde_json::Map::new(),
+            limit: Some(Limit { after: Duration::from_secs(4), until: at(until) }),
+        };
+        let history = [(begins(1004)), fails(1003), enters(1002)].map(|kind| record(at(1000), kind)).to_vec();
+        let expected = [begins(404), fails(403), enters(402)].map(|kind| record(at(400), kind));
+        assert_eq!(read_at(400, history), expected);
     }
 }

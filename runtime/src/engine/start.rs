@@ -17,7 +17,7 @@ use super::runs::{Found, Reservation};
 use super::runtime;
 use crate::compile::check_resources;
 use crate::driver::caught;
-use crate::event::EventKind;
+use crate::event::{EventKind, Limit};
 use crate::halt::Halt;
 use crate::node::Payload;
 use crate::state::StateKey;
@@ -185,8 +185,13 @@ impl<T> Start<T> {
         };
         let owner = engine.owner().await?;
         let graph = engine.graph_of(&definition);
-        let begins =
-            EventKind::RunStarted { workflow: definition.name.clone(), input: recorded.clone(), state: state.clone() };
+        let limit = definition.limits.time_limit(&engine.0.env.clock);
+        let begins = EventKind::RunStarted {
+            workflow: definition.name.clone(),
+            input: recorded.clone(),
+            state: state.clone(),
+            limit: limit.map(Limit::from),
+        };
         let new = NewRun {
             id: id.clone(),
             workflow: definition.name.clone(),
@@ -202,8 +207,14 @@ impl<T> Start<T> {
         undriven.done();
         match created? {
             Created::New(header) => {
-                let start =
-                    Beginning { input, recorded: Arc::new(recorded), state, history: Vec::new(), new_graph: None };
+                let start = Beginning {
+                    input,
+                    recorded: Arc::new(recorded),
+                    state,
+                    limit,
+                    history: Vec::new(),
+                    new_graph: None,
+                };
                 Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))
             }
             Created::Existing(header) => {

@@ -281,7 +281,12 @@ async fn a_failed_attempt_is_on_record_with_its_delay() {
 fn an_event_is_read_back_as_it_was_written() {
     let failure = Failure { path: "w/a".to_owned(), attempts: 2, cause: Cause::from(Fault::Interrupted) };
     let kinds = [
-        EventKind::RunStarted { workflow: "w".to_owned(), input: json!({"a": 1}), state: serde_json::Map::new() },
+        EventKind::RunStarted {
+            workflow: "w".to_owned(),
+            input: json!({"a": 1}),
+            state: serde_json::Map::new(),
+            limit: None,
+        },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None },
         EventKind::NodeCompleted { label: None, output: Some(json!(null)), state: Vec::new() },
         EventKind::NodeFailed {
@@ -468,7 +473,8 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
     let flow = made("START>n; n>END").inside("n", ScopeKind::Nested, made("START>x; x>END").named("inner")).build();
     let store = MemoryStore::new();
     let engine = Engine::builder().store(store.clone()).knows(&flow).build().unwrap();
-    let begins = EventKind::RunStarted { workflow: "w".to_owned(), input: json!(1), state: serde_json::Map::new() };
+    let begins =
+        EventKind::RunStarted { workflow: "w".to_owned(), input: json!(1), state: serde_json::Map::new(), limit: None };
     let enters = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let new = NewRun {

@@ -16,13 +16,13 @@ use super::behaviour::{self, Routing};
 use super::jobs::Job;
 use super::ledger::{Ledger, UnderWay};
 use super::load::{self, Carried};
-use super::scenario::{Doing, Failing, Flow, Inside, Special};
+use super::scenario::{Doing, Failing, Flow, Inside, Scenario, Special};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::node::Node;
 use crate::options::RetryPolicy;
 use crate::state::{Append, StateKey, Sum};
-use crate::table::{Definition, ScopeKind};
+use crate::table::{Definition, Limits, ScopeKind};
 use crate::testing::{Made, Net, Step, made_of};
 
 /// How long an attempt may take that is not to end by itself; all others take much less.
@@ -45,17 +45,23 @@ pub(super) struct World {
 }
 
 pub(super) fn definition(flow: &Flow) -> Arc<Definition> {
-    made(flow).build()
+    made(flow, None).build()
 }
 
-fn made(flow: &Flow) -> Made {
+/// The workflow of the run.
+pub(super) fn root(scenario: &Scenario) -> Arc<Definition> {
+    made(&scenario.flow, scenario.time_limit).build()
+}
+
+fn made(flow: &Flow, time_limit: Option<u64>) -> Made {
     let proven = flow.prove().expect("a proven graph");
     let nodes = 0..proven.graph.nodes.len();
     let err = |node: usize| flow.special(&proven.graph.nodes[node].id).err;
     let labels =
         nodes.clone().map(|node| behaviour::labels(proven.graph.nodes[node].choices.len(), err(node))).collect();
     let net = Net { graph: proven.graph.clone(), plan: proven.plan.clone(), labels };
-    let mut made = made_of(net).starts_by(behaviour::start_by);
+    let limits = Limits { timeout: time_limit.map(Duration::from_millis), max_parallel: flow.max_parallel };
+    let mut made = made_of(net).starts_by(behaviour::start_by).limits(limits);
     for node in nodes.filter(|node| *node > START + 1) {
         let data = &proven.graph.nodes[node];
         let special = flow.special(&data.id);
@@ -74,9 +80,9 @@ fn made(flow: &Flow) -> Made {
         }
         let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
         made = match special.inside.as_deref() {
-            Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside)),
+            Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside, None)),
             Some(Inside::Each(inside)) => {
-                let inside = self::made(inside);
+                let inside = self::made(inside, None);
                 made.inside(&data.id, ScopeKind::Each, inside).items(&data.id, behaviour::items)
             }
             None => {

@@ -1,6 +1,7 @@
 //! Holds what is on record of a run that is over against what is promised, and against the oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use super::behaviour::weight;
 use super::load::{damage, is_recorded};
@@ -11,7 +12,7 @@ use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
 use crate::engine::Outcome;
 use crate::event::{AfterFailure, EventKind};
-use crate::fault::{Cause, Fault};
+use crate::fault::{Cause, Failure, Fault};
 use crate::store::Stored;
 
 /// Plays a scenario and judges it.
@@ -53,6 +54,8 @@ struct Happened {
     /// Where the run was retried: those of them that it had gone on from before, by an arm.
     gone_on_from: Option<BTreeSet<String>>,
     cancel_requested: bool,
+    /// Whether the run has taken too long.
+    is_timed_out: bool,
 }
 
 impl Happened {
@@ -68,6 +71,7 @@ impl Happened {
             failed: BTreeSet::new(),
             gone_on_from: None,
             cancel_requested: false,
+            is_timed_out: false,
         };
         for stored in records {
             let path = &stored.record.path;
@@ -81,6 +85,7 @@ impl Happened {
             happened.keeps_time(sites, stored);
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
+                EventKind::RunTimedOut => happened.is_timed_out = true,
                 EventKind::RunRetried { .. } => happened.is_retried(),
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
@@ -139,6 +144,7 @@ impl Happened {
     /// The failures that still count are those that the run has gone on from: the records of the others are voided.
     fn is_retried(&mut self) {
         self.cancel_requested = false;
+        self.is_timed_out = false;
         let failed = std::mem::take(&mut self.failed);
         self.gone_on_from.get_or_insert_default().extend(failed);
     }
@@ -188,6 +194,7 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Res
     match &played.outcome {
         Outcome::Cancelled if happened.cancel_requested => return Ok(()),
         Outcome::Cancelled => return Err("it was cancelled by nobody".to_owned()),
+        Outcome::Failed(failure) if happened.is_timed_out && is_out_of_time(scenario, failure) => return Ok(()),
         Outcome::Failed(failure) if story.fails.contains(&failure.path) => return Ok(()),
         Outcome::Failed(failure) => return Err(format!("it fails, and should not: {failure:?}")),
         Outcome::Waiting(_) => return Err("it waits".to_owned()),
@@ -221,6 +228,12 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Res
         }
         _ => Ok(()),
     }
+}
+
+fn is_out_of_time(scenario: &Scenario, failure: &Failure) -> bool {
+    let after = scenario.time_limit.map(Duration::from_millis);
+    matches!(failure.cause.fault, Some(Fault::Timeout { after: said }) if Some(said) == after)
+        && !failure.path.contains('/')
 }
 
 /// A run that completes has done all that it should, and skipped the rest.

@@ -26,6 +26,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         store: if random.in_percent(4) { Kept::OnDisk } else { Kept::InMemory },
         commit_takes: if random.in_percent(70) { 0 } else { 1 + random.below(4) as u64 },
         faults: (0..faults).map(|_| fault(&mut random)).collect(),
+        time_limit: None,
         cancel_at: random.in_percent(8).then(|| random.below(150) as u64),
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
@@ -38,6 +39,13 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         replacing(&mut random, &mut drawn.flow, false);
         drawn.jobs.iter_mut().for_each(|job| replacing(&mut random, job, false));
     }
+    if random.in_percent(8) {
+        drawn.time_limit = Some(1 + random.below(300) as u64);
+    }
+    if random.in_percent(25) {
+        limiting_graphs(&mut random, &mut drawn.flow);
+        drawn.jobs.iter_mut().for_each(|job| limiting_graphs(&mut random, job));
+    }
     drawn
 }
 
@@ -47,7 +55,7 @@ pub(super) fn child_workflows(seed: u64) -> Scenario {
     let jobs = (0..JOBS).map(|at| job(&mut random, at)).collect();
     let does = vec![Doing::Job { which: 0 }, doing(&mut random), Doing::Job { which: 1 }];
     let nodes = [("n2".to_owned(), Special { does, ..Special::default() })].into();
-    let flow = Flow { graph: "START => n2; n2 => END".to_owned(), nodes };
+    let flow = Flow { graph: "START => n2; n2 => END".to_owned(), nodes, ..Flow::default() };
     Scenario { flow, jobs, cancel_at: None, max_concurrency: 0, ..scenario(seed) }
 }
 
@@ -102,10 +110,20 @@ pub(super) fn reopened_items(seed: u64) -> Scenario {
     let each = Special { inside: Some(Box::new(Inside::Each(inside))), max_parallel, ..Special::default() };
     let fails = Special { fails: 1, ..Special::default() };
     let nodes = [("n2".to_owned(), each), ("n3".to_owned(), fails)].into();
-    let flow = Flow { graph: "START => n2; n2 => n3; n3 => END".to_owned(), nodes };
+    let flow = Flow { graph: "START => n2; n2 => n3; n3 => END".to_owned(), nodes, ..Flow::default() };
     let cancel_at = random.in_percent(30).then(|| random.below(200) as u64);
     let again = (0..2 + random.below(7)).map(|_| runs_again(&mut random)).collect();
     Scenario { flow, jobs: Vec::new(), cancel_at, retries: true, again, ..scenario(seed) }
+}
+
+/// Graphs few nodes of which may be under way at once.
+fn limiting_graphs(random: &mut Random, flow: &mut Flow) {
+    flow.max_parallel = random.in_percent(60).then(|| 1 + random.below(2) as u32);
+    for special in flow.nodes.values_mut() {
+        if let Some(inside) = &mut special.inside {
+            limiting_graphs(random, inside.flow_mut());
+        }
+    }
 }
 
 fn limiting(random: &mut Random, flow: &mut Flow) {
@@ -172,7 +190,8 @@ pub(super) fn forked_early(seed: u64) -> Scenario {
         }
         at += random.below(250) as u64;
     }
-    Scenario { early: Some(EarlyFork { at, before }), ..drawn }
+    // Its time would begin anew with the fork, and what has failed for good before that would not.
+    Scenario { early: Some(EarlyFork { at, before }), time_limit: None, ..drawn }
 }
 
 /// A scenario in which graphs have time limits.
@@ -445,7 +464,7 @@ fn no_node_replaces_a_key_where_the_failure_of_that_leads_round_a_loop() {
     let inside = Some(Box::new(each("START => x; x => END")));
     let special = Special { err: Some(1), inside, ..Special::default() };
     let graph = "n2.0 => END; (n2.1) => n2; (START) => n2".to_owned();
-    let drawn = Flow { graph, nodes: [("n2".to_owned(), special)].into() };
+    let drawn = Flow { graph, nodes: [("n2".to_owned(), special)].into(), ..Flow::default() };
     for seed in 0..20 {
         let mut flow = drawn.clone();
         replacing(&mut Random::new(seed), &mut flow, false);

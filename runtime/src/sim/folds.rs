@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::behaviour;
-use super::bodies::definition;
+use super::bodies::{definition, root};
 use super::scenario::Scenario;
 use super::sites::Sites;
 use crate::compile;
-use crate::core::{Derived, Run};
+use crate::core::{Derived, Run, TimeLimit};
 use crate::driver::{NoValues, Replay, Taken, derived_record, empty};
 use crate::engine::effective;
 use crate::event::EventKind;
@@ -37,7 +37,7 @@ impl Folds {
         Folds {
             scenario: scenario.clone(),
             sites: Arc::clone(sites),
-            root: definition(&scenario.flow),
+            root: root(scenario),
             jobs: scenario.jobs.iter().map(definition).collect(),
             history: Vec::new(),
             folds: BTreeMap::new(),
@@ -91,9 +91,10 @@ impl Folds {
     fn fold(&mut self, stored: &Stored) -> Result<Vec<Record>, String> {
         self.fold_requests(stored)?;
         let (path, kind) = (&stored.record.path, &stored.record.kind);
-        if let EventKind::RunStarted { input, state, .. } = kind {
+        if let EventKind::RunStarted { input, state, limit, .. } = kind {
             let root = Arc::clone(&self.root);
-            return self.begin(String::new(), &root, Box::new(input.clone()), state.clone(), None);
+            let limit = limit.as_ref().map(TimeLimit::from);
+            return self.begin(String::new(), &root, Box::new(input.clone()), state.clone(), None, limit);
         }
         let is_node = self.sites.is_node(path);
         if let (EventKind::RunCancelling, Some(_)) = (kind, self.sites.which_job(path)) {
@@ -110,15 +111,16 @@ impl Folds {
         {
             let job = Arc::clone(&self.jobs[which]);
             let input = behaviour::job_gets(&self.scenario, path);
-            derived.extend(self.begin(path.clone(), &job, Box::new(input), Map::new(), Some(path.clone()))?);
+            derived.extend(self.begin(path.clone(), &job, Box::new(input), Map::new(), Some(path.clone()), None)?);
         }
         Ok(derived)
     }
 
     /// As the driver does it where it resumes a run.
     fn fold_requests(&mut self, stored: &Stored) -> Result<(), String> {
-        if let EventKind::RunStarted { input, state, .. } = &stored.record.kind {
-            let mut replay = started(&self.root, Box::new(input.clone()), state.clone(), None)?;
+        if let EventKind::RunStarted { input, state, limit, .. } = &stored.record.kind {
+            let mut replay =
+                started(&self.root, Box::new(input.clone()), state.clone(), None, limit.as_ref().map(TimeLimit::from))?;
             replay.run.take_derived();
             self.whole = Some((replay, Desk::default()));
             return Ok(());
@@ -147,8 +149,9 @@ impl Folds {
         input: BoxValue,
         state: Map<String, serde_json::Value>,
         prefix: Option<String>,
+        limit: Option<TimeLimit>,
     ) -> Result<Vec<Record>, String> {
-        let mut replay = started(definition, input, state, prefix)?;
+        let mut replay = started(definition, input, state, prefix, limit)?;
         let derived = take_derived(&mut replay);
         self.folds.insert(at, replay);
         Ok(derived)
@@ -169,12 +172,13 @@ fn started(
     input: BoxValue,
     state: Map<String, serde_json::Value>,
     prefix: Option<String>,
+    limit: Option<TimeLimit>,
 ) -> Result<Replay<()>, String> {
     let executable = compile::executable(definition);
     let started = (definition.start)(input);
     let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
     let run = Run::new(Arc::clone(&executable.program), 0, true, state, prefix);
-    let replay = Replay::new(run, &executable, definition, empty(started.choice, edges));
+    let replay = Replay::new(run, &executable, definition, empty(started.choice, edges), limit);
     replay.map_err(|halt| format!("cannot begin: {halt:?}"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
@@ -35,6 +35,8 @@ pub(super) struct Follower {
     /// How often a process has taken the run over.
     resumed: u32,
     cancel_requested: bool,
+    /// When the time of the run began to count.
+    counts_from: SystemTime,
     is_over: bool,
     /// Where the run was forked from another, and that from yet another: the numbers of the first records of their own.
     forked: BTreeSet<u64>,
@@ -70,6 +72,7 @@ impl Follower {
             time: SystemTime::UNIX_EPOCH,
             resumed: 0,
             cancel_requested: false,
+            counts_from: UNIX_EPOCH,
             is_over: false,
             forked: BTreeSet::new(),
             is_retried: false,
@@ -174,9 +177,13 @@ impl Follower {
         self.records += 1;
         self.time = stored.time;
         match &stored.record.kind {
-            EventKind::RunStarted { .. } => {}
+            EventKind::RunStarted { .. } => self.counts_from = stored.time,
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
+            // All records that a fork copies have its time.
+            EventKind::RunTimedOut if self.forked.iter().any(|fork| *fork > stored.seq) => {}
+            EventKind::RunTimedOut if self.is_over_time(stored.time) => {}
+            EventKind::RunTimedOut => return Err("comes before the time is up".to_owned()),
             EventKind::RunCancelling if self.sites.which_job(&stored.record.path).is_none() => {}
             EventKind::RunRetried { .. } => return self.retries(),
             kind if kind.is_terminal() && self.is_retried => self.is_over = true,
@@ -188,9 +195,15 @@ impl Follower {
         Ok(())
     }
 
+    fn is_over_time(&self, now: SystemTime) -> bool {
+        let limit = self.sites.time_limit.map(Duration::from_millis);
+        limit.is_some_and(|limit| now >= self.counts_from + limit)
+    }
+
     /// What is done, and what the state is, are a matter of the records that still count.
     fn retries(&mut self) -> Result<(), String> {
         (self.is_over, self.is_retried, self.cancel_requested) = (false, true, false);
+        self.counts_from = self.time;
         self.nodes.clear();
         self.asked.clear();
         self.wrote.clear();
@@ -407,7 +420,8 @@ impl Follower {
         if most > 0 && count > most {
             return Err(format!("begins as one of {count} nodes, of at most {most}"));
         }
-        if let Some(crowded) = self.sites.crowded(path, under_way()) {
+        if let Some(crowded) = self.sites.crowded(path, under_way()).or_else(|| self.sites.overfull(path, under_way()))
+        {
             return Err(format!("begins, and {crowded}"));
         }
         match self.sites.items(path, under_way()) {

@@ -335,7 +335,8 @@ impl Ledger {
     fn look_at_limits(&self, path: &str, book: &mut Book) {
         self.look_at_concurrency(book);
         let sites = &self.shared.sites;
-        if let Some(crowded) = sites.crowded(path, self.under_way(book)) {
+        let overfull = || sites.overfull(path, self.under_way(book));
+        if let Some(crowded) = sites.crowded(path, self.under_way(book)).or_else(overfull) {
             book.broken.push(crowded);
         }
         if let Some((of, count, most)) = sites.items(path, self.under_way(book))

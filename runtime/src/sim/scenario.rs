@@ -32,6 +32,9 @@ pub(super) struct Scenario {
     pub(super) faults: Vec<StoreFault>,
     /// When the run is to be cancelled, in milliseconds.
     pub(super) cancel_at: Option<u64>,
+    /// After how many milliseconds the run has taken too long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) time_limit: Option<u64>,
     pub(super) answers: Answers,
     /// Whether a process that comes after another starts the run again under its id, in place of `recover`.
     pub(super) starts_again: bool,
@@ -131,6 +134,9 @@ pub(super) struct Flow {
     pub(super) graph: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) nodes: BTreeMap<String, Special>,
+    /// How many of its nodes may be under way at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_parallel: Option<u32>,
 }
 
 /// What is special about a node.

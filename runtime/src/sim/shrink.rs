@@ -44,6 +44,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     }
     with(&|to| to.store = Kept::InMemory);
     with(&|to| to.cancel_at = None);
+    with(&|to| to.time_limit = None);
     with(&|to| to.unloads = false);
     with(&|to| to.starts_again = false);
     with(&|to| to.retries = false);

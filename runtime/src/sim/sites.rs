@@ -10,6 +10,8 @@ use super::scenario::{Doing, Flow, Inside, Scenario, Special};
 #[derive(Debug)]
 pub(super) struct Sites {
     scenario: Scenario,
+    /// After how many milliseconds the run has taken too long.
+    pub(super) time_limit: Option<u64>,
     around: BTreeMap<String, Around>,
 }
 
@@ -18,6 +20,10 @@ pub(super) struct Around {
     pub(super) name: String,
     pub(super) is_each: bool,
     pub(super) max_parallel: Option<u32>,
+    /// How many of its nodes may be under way at once.
+    most_nodes: Option<u32>,
+    /// Whether it stands in a `[..]`, however deep.
+    is_in_each: bool,
     /// Whether it is that of a job.
     is_job: bool,
     /// Whether it is that of a job, or inside it.
@@ -27,13 +33,13 @@ pub(super) struct Around {
 impl Sites {
     pub(super) fn of(scenario: &Scenario) -> Sites {
         let mut around = BTreeMap::new();
-        let outermost = Around::default();
+        let outermost = Around { most_nodes: scenario.flow.max_parallel, ..Around::default() };
         stand_in(&scenario.flow, &outermost, &mut around);
-        let of_job = Around { is_job: true, is_in_job: true, ..outermost };
         for job in &scenario.jobs {
+            let of_job = Around { is_job: true, is_in_job: true, most_nodes: job.max_parallel, ..Around::default() };
             stand_in(job, &of_job, &mut around);
         }
-        Sites { scenario: scenario.clone(), around }
+        Sites { scenario: scenario.clone(), time_limit: scenario.time_limit, around }
     }
 
     /// The graph that a node stands in; `None` for what is no node of a graph.
@@ -161,6 +167,31 @@ impl Sites {
         Some((format!("{before}/{}#{turns}", inside.name), item))
     }
 
+    /// A graph around a node, and the node itself is in it, that more nodes are under way in than may be.
+    pub(super) fn overfull<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
+        let under_way: BTreeSet<String> = under_way.flat_map(|at| self.with_above(at)).collect();
+        self.with_above(path).into_iter().find_map(|node| {
+            let most = self.around(&node)?.most_nodes?;
+            let graph = self.graph_at(&node);
+            let count = under_way.iter().filter(|at| self.graph_at(at) == graph).count();
+            (count > most as usize).then(|| format!("{count} nodes of `{graph}` are under way, of at most {most}"))
+        })
+    }
+
+    fn with_above(&self, path: &str) -> Vec<String> {
+        [path.to_owned()].into_iter().chain(self.above(path)).filter(|at| self.is_node(at)).collect()
+    }
+
+    /// Which graph a node stands in: that of the run or of a job, or inside which node and which of its items.
+    fn graph_at(&self, path: &str) -> String {
+        let outermost = self.job(path).unwrap_or("w");
+        let around = self.above(path).into_iter().next().unwrap_or_else(|| outermost.to_owned());
+        match self.item(path).filter(|_| self.around(path).is_some_and(|around| around.is_each)) {
+            Some((_, item)) => format!("{around}[{item}]"),
+            None => around,
+        }
+    }
+
     /// A node in items of one node of `[..]` that more of these are at, or inside of, than may be: the node at `path`, or a
     /// nested workflow around it.
     pub(super) fn crowded<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
@@ -190,7 +221,11 @@ fn stand_in(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
         let is_each = matches!(into, Inside::Each(_));
         let max_parallel = flow.special(name).max_parallel;
         let is_in_job = of.is_in_job;
-        let of = Around { name: name.to_owned(), is_each, max_parallel, is_job: false, is_in_job };
+        // What a nested workflow is limited to where it stands, unless that limits the items in it.
+        let most_nodes = max_parallel.filter(|_| !is_each && !of.is_in_each).or(into.flow().max_parallel);
+        let is_in_each = is_each || of.is_in_each;
+        let name = name.to_owned();
+        let of = Around { name, is_each, max_parallel, most_nodes, is_in_each, is_job: false, is_in_job };
         stand_in(into.flow(), &of, around);
     }
 }

@@ -20,7 +20,7 @@ use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::table::{
-    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Routed,
+    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Limits, Routed,
     ScopeKind, Token, Tokens,
 };
 use crate::value::MaxSize;
@@ -256,6 +256,7 @@ pub(crate) struct Made {
     faults_by: BTreeMap<String, &'static str>,
     resources: BTreeMap<String, ResourceNeed>,
     types: BTreeMap<String, TypeId>,
+    limits: Limits,
 }
 
 /// A workflow named `w`. Nodes that are not given a body pass on what they get.
@@ -277,6 +278,7 @@ pub(crate) fn made_of(net: Net) -> Made {
         faults_by: BTreeMap::new(),
         resources: BTreeMap::new(),
         types: BTreeMap::new(),
+        limits: Limits::default(),
     }
 }
 
@@ -310,6 +312,12 @@ impl Made {
     }
 
     /// Which of its choices a routed START takes, of so many.
+    /// The limits of its runs.
+    pub(crate) fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     pub(crate) fn starts_by(mut self, choose: fn(&Value, usize) -> usize) -> Self {
         self.starts_by = Some(choose);
         self
@@ -408,6 +416,7 @@ impl Made {
             },
             graph,
             compiled: Compiled::default(),
+            limits: self.limits,
         })
     }
 
@@ -423,6 +432,7 @@ impl Made {
             cancel: None,
             state: Map::new(),
             part: Part::Whole,
+            limit: None,
             history: Vec::new(),
         };
         match job.run(Box::new(input)).await {

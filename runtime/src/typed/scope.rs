@@ -3,6 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::arrival::{JoinTable, cast, take};
 use super::edge::Gives;
@@ -17,7 +18,7 @@ use crate::graph::Graph;
 use crate::node::{Node, Payload, not_written, reread};
 use crate::options::NodeOptions;
 use crate::table::{
-    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Reread, Routed, ScopeKind,
+    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Limits, Reread, Routed, ScopeKind,
 };
 use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
@@ -173,6 +174,26 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
     }
 }
 
+/// "`max_parallel` has something to limit": the nodes of a nested workflow.
+#[diagnostic::on_unimplemented(
+    message = "`max_parallel` has no effect on `{Self}`, which is outside of `[..]`",
+    label = "`{Self}` runs once, and has no nodes inside",
+    note = "in `[..]` it limits how many items are in a node at once, and at a nested workflow how many of its nodes run at \
+            once; `#[max_parallel = 8]` above a workflow limits all of its own nodes"
+)]
+pub trait HasNodes {}
+
+#[diagnostic::do_not_recommend]
+impl<W: Workflow> HasNodes for W {}
+
+/// `let nested = nested(max_parallel = 4)`, outside of `[..]`.
+pub fn limits_nodes_of<W: HasNodes>() {}
+
+/// With the limits of its runs.
+pub fn with_limits(definition: Definition, timeout: Option<Duration>, max_parallel: Option<u32>) -> Definition {
+    Definition { limits: Limits { timeout, max_parallel }, ..definition }
+}
+
 /// Puts a definition together.
 pub fn define<I: Payload, O: Payload>(
     name: &'static str,
@@ -202,6 +223,7 @@ pub fn define<I: Payload, O: Payload>(
             Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
         }),
         compiled: Default::default(),
+        limits: Limits::default(),
         door: Door {
             read_plain_input: |json| {
                 let input = I::__from_plain(json)?;

@@ -116,7 +116,8 @@ async fn the_first_event_holds_the_workflow_and_its_input() {
         EventKind::RunStarted {
             workflow: "doubled".to_owned(),
             input: serde_json::json!(5),
-            state: serde_json::Map::new()
+            state: serde_json::Map::new(),
+            limit: None,
         }
     );
 }

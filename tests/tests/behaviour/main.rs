@@ -38,6 +38,7 @@ mod resuming;
 mod retried_from;
 mod retries;
 mod routing;
+mod run_limits;
 mod run_to_end;
 mod runtimes;
 mod shutting_down;

@@ -1,5 +1,4 @@
-//! `max_parallel` counts items, and there are none outside of `[..]`.
-#![allow(unused)]
+//! `max_parallel` limits items, and nodes of a nested workflow: a node outside of `[..]` has neither.
 
 use graphweft::prelude::*;
 

@@ -11,7 +11,7 @@ use graphweft_graph::{Problem, analyse};
 use proc_macro2::Span;
 
 use crate::diagnostics::Diagnostics;
-use crate::ir::{Flow, FlowNode, Let, LetValue, NodeKind, Workflow};
+use crate::ir::{Flow, FlowNode, NodeKind, Workflow};
 use ends::Inside;
 use spell::Spell;
 
@@ -39,21 +39,6 @@ fn is_proven(flow: &Flow) -> bool {
 fn prove(workflow: &mut Workflow, nowhere: Span, diagnostics: &mut Diagnostics) {
     let begins = ends::begins(&Spell::new(&workflow.flow), nowhere, diagnostics);
     flow(&mut workflow.flow, Inside::Workflow, begins, diagnostics);
-    without_items(workflow, diagnostics);
-}
-
-/// `max_parallel` counts the items in a node, and a node outside of `[..]` has none.
-fn without_items(workflow: &Workflow, diagnostics: &mut Diagnostics) {
-    for node in &workflow.flow.nodes {
-        if let NodeKind::Let(at) = node.kind
-            && let Some(Let { value: LetValue::Configured { options, .. }, .. }) = workflow.lets.get(at)
-            && let Some((_, word)) = options.max_parallel
-        {
-            diagnostics
-                .error(word, format!("`max_parallel` has no effect on `{}`, which is outside of `[..]`", node.name))
-                .help("it limits how many items of `[..]` are in a node at once; `EngineBuilder::max_concurrency` limits all nodes");
-        }
-    }
 }
 
 fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnostics) {

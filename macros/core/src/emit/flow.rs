@@ -2,11 +2,11 @@
 
 use graphweft_graph::{END, START};
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 
 use super::mention::{Emission, as_type, out};
 use super::shape::shape;
-use crate::ir::{Let, LetValue};
+use crate::ir::{FlowNode, Let, LetValue, NodeKind, Workflow};
 
 /// What is known of a workflow's output where its graph is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,18 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
 
 fn label_checks(emission: &Emission<'_>) -> TokenStream {
     (START..emission.flow.nodes.len()).map(|node| emission.label_checks(node)).collect()
+}
+
+/// `max_parallel` outside of `[..]` limits how many nodes of a nested workflow are under way at once: it stands at one.
+pub fn limits_of_nested(workflow: &Workflow) -> TokenStream {
+    let of = |node: &FlowNode| {
+        let NodeKind::Let(at) = node.kind else { return None };
+        let Let { value: LetValue::Configured { path, options }, .. } = workflow.lets.get(at)? else { return None };
+        let (_, word) = options.max_parallel?;
+        let ty = as_type(path);
+        Some(quote_spanned!(word=> __gw::limits_nodes_of::<#ty>();))
+    };
+    workflow.flow.nodes.iter().filter_map(of).collect()
 }
 
 /// The `let`s of a workflow, as lets.

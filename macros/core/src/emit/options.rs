@@ -5,7 +5,7 @@ use quote::quote;
 use std::time::Duration;
 use syn::{Path, parse_quote};
 
-use crate::options::{NodeOptions, RetryOptions};
+use crate::options::{NodeOptions, RetryOptions, RunLimits};
 
 /// The path by which an expansion names the runtime where nothing else was said.
 pub fn default_crate() -> Path {
@@ -26,6 +26,26 @@ pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> 
     let max_parallel = option(options.max_parallel.map(|(most, _)| quote!(#most)));
     let at_most_once = options.at_most_once.is_some();
     Some(quote!(#krate::__::node_options(#retry, #timeout, #max_parallel, #at_most_once)))
+}
+
+/// The expression that gives a definition the limits of its runs, where there are any.
+pub fn with_limits(limits: RunLimits, definition: TokenStream) -> TokenStream {
+    if limits.timeout.is_none() && limits.max_parallel.is_none() {
+        return definition;
+    }
+    let timeout = option(limits.timeout.map(duration));
+    let max_parallel = option(limits.max_parallel.map(|most| quote!(#most)));
+    quote!(__gw::with_limits({ #definition }, #timeout, #max_parallel))
+}
+
+/// The options of a workflow as a node of another: the time limit of its runs is that of an attempt.
+pub fn options_of_workflow(limits: RunLimits) -> Option<TokenStream> {
+    let timeout = option(Some(duration(limits.timeout?)));
+    Some(quote! {
+        fn options(&self) -> __gw::NodeOptions {
+            __gw::node_options(::core::option::Option::None, #timeout, ::core::option::Option::None, false)
+        }
+    })
 }
 
 /// The expression that puts what was written over the options of a node.

@@ -5,8 +5,9 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 
-use super::flow::{OutputType, checks, definition, lets};
+use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
+use super::options::{options_of_workflow, with_limits};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
@@ -66,16 +67,17 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     };
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
     let out = out();
-    let (imports, lets) = (imports(workflow), lets(&workflow.lets));
+    let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
     let text = name.to_string();
     let text = crate::names::plain(&text);
     let default = default_impl(name);
     let errors = diagnostics.into_compile_errors();
+    let options = options_of_workflow(workflow.limits);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
         quote!(#checks __gw::refused())
     } else {
-        definition(&emission, &quote!(#text), &doc, OutputType::Named)
+        with_limits(workflow.limits, definition(&emission, &quote!(#text), &doc, OutputType::Named))
     };
     let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
@@ -141,6 +143,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                     ::std::vec![::std::string::ToString::to_string(error)]
                 }
 
+                #options
+
                 fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
                     __gw::CloneProbe::<__Input>::CLONE.map(|clone| clone(input))
                 }
@@ -164,6 +168,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                 #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
                 let #out = __gw::gives::<__Output>();
                 #lets
+                #nested
                 #body
             }
         };
@@ -173,7 +178,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
 fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
     let out = out();
-    let (imports, lets) = (imports(workflow), lets(&workflow.lets));
+    let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
     let input = input_type(workflow).unwrap_or_else(|| inferred_input(&emission));
     let output = output_type(workflow).unwrap_or_else(|| quote!(_));
     let errors = diagnostics.into_compile_errors();
@@ -186,6 +191,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
         }
     } else {
         let definition = definition(&emission, &quote!("flow"), "", OutputType::Inferred);
+        let definition = with_limits(workflow.limits, definition);
         quote!(__gw::flow::<__Input, _>(#out, { #definition }))
     };
     quote! {
@@ -197,6 +203,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
             #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
             let #out = __gw::gives::<#output>();
             #lets
+            #nested
             #body
         }
     }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser as _};
-use syn::{Expr, Token, token};
+use syn::{Attribute, Expr, Meta, Token, token};
 
-use super::{NodeOptions, RetryOptions};
+use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
@@ -23,6 +23,44 @@ pub fn parse_node_attribute(args: TokenStream) -> (NodeOptions, Diagnostics) {
 /// Reads what stands in `let name = node(..)`: a node's options, without those that shape its function.
 pub fn parse_let_options(args: TokenStream) -> (NodeOptions, Diagnostics) {
     read(args, true)
+}
+
+const OF_A_RUN: [&str; 2] = ["timeout", "max_parallel"];
+
+/// Whether an attribute of a workflow is a limit of its runs.
+pub fn is_limit(attribute: &Attribute) -> bool {
+    OF_A_RUN.iter().any(|name| attribute.path().is_ident(name))
+}
+
+/// Reads `#[timeout = "1h"]` and `#[max_parallel = 8]` above a workflow.
+pub fn parse_limits(attributes: &[Attribute]) -> (RunLimits, Diagnostics) {
+    let mut reader = Reader::default();
+    let mut limits = RunLimits::default();
+    let mut seen = Vec::new();
+    for attribute in attributes {
+        let Some(name) = attribute.path().get_ident().cloned() else { continue };
+        if seen.contains(&name) {
+            reader.diagnostics.error(&name, format!("`{name}` is set twice"));
+            continue;
+        }
+        seen.push(name.clone());
+        let value = match &attribute.meta {
+            Meta::Path(_) => Value::None,
+            Meta::List(list) => Value::List(list.tokens.clone()),
+            Meta::NameValue(pair) => Value::Is(pair.value.clone()),
+        };
+        let option = Written { text: name.to_string(), name, value };
+        match option.text.as_str() {
+            "timeout" => {
+                limits.timeout = reader.duration(&option, "1h").filter(|timeout| {
+                    let mend = "every run would fail at once: leave `timeout` out for none";
+                    reader.longer_than_zero(&option, timeout.is_zero(), mend)
+                });
+            }
+            _ => limits.max_parallel = reader.count(&option, "8"),
+        }
+    }
+    (limits, reader.diagnostics)
 }
 
 fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {

@@ -9,12 +9,14 @@ use super::tokens::Tokens;
 use super::{Parser, leading};
 use crate::diagnostics::Blame;
 use crate::ir::{Item, Signature};
+use crate::options::{RunLimits, is_limit, parse_limits};
 
 /// The head of an invocation.
 #[derive(Default)]
 pub(super) struct Head {
     pub(super) item: Option<Item>,
     pub(super) signature: Option<Signature>,
+    pub(super) limits: RunLimits,
     /// The `{ .. }` behind a signature.
     pub(super) body: Option<Group>,
     /// Whether there is a head at all; bare statements have none.
@@ -37,14 +39,21 @@ impl Parser<'_> {
     }
 
     pub(super) fn head(&mut self, tokens: &mut Tokens) -> Head {
-        let start = attribute_tokens(tokens);
+        let written = attribute_tokens(tokens);
+        let (limits, attributes): (Vec<_>, Vec<_>) = self.attributes(written).into_iter().partition(is_limit);
+        let (limits, wrong) = parse_limits(&limits);
+        self.diagnostics.extend(wrong);
+        Head { limits, ..self.behind_attributes(tokens, attributes) }
+    }
+
+    fn behind_attributes(&mut self, tokens: &mut Tokens, attributes: Vec<Attribute>) -> Head {
+        let start: TokenStream = attributes.iter().map(|attribute| attribute.to_token_stream()).collect();
         if !start.is_empty() && begins_statement(tokens) {
             self.diagnostics
                 .error(Blame::tokens(start), "docs and attributes belong to a workflow with a name")
                 .help("`pub checkout(Order) -> Receipt { START => .. }`");
             return Head::default();
         }
-        let attributes = self.attributes(start.clone());
         let visibility = self.visibility(tokens);
         let mut superfluous = None;
         while ["async", "fn"].iter().any(|word| tokens.peek_word(word)) {
@@ -64,7 +73,8 @@ impl Parser<'_> {
             tokens.next();
             let name = self.nameable(name);
             let (signature, body) = self.signature(tokens, &name);
-            return Head { item: Some(Item { attributes, visibility, name }), signature, body, is_item: true };
+            let item = Some(Item { attributes, visibility, name });
+            return Head { item, signature, body, is_item: true, ..Head::default() };
         }
         if surely && superfluous.is_none() && tokens.peek_group(Delimiter::Parenthesis).is_none() {
             self.diagnostics
@@ -75,7 +85,7 @@ impl Parser<'_> {
             let item = Some(Item { attributes, visibility, name: unnamed(span) });
             let signature =
                 Signature { inputs: Vec::new(), output: None, knows_inputs: false, knows_output: false, span };
-            return Head { item, signature: Some(signature), is_item: true, body };
+            return Head { item, signature: Some(signature), is_item: true, body, ..Head::default() };
         }
         if surely || begins_signature(tokens) {
             if surely {
@@ -87,7 +97,7 @@ impl Parser<'_> {
             let nobody = Ident::new("workflow", tokens.span());
             let (signature, body) = self.signature(tokens, &nobody);
             let item = surely.then(|| Item { attributes, visibility, name: unnamed(nobody.span()) });
-            return Head { item, signature, body, is_item: true };
+            return Head { item, signature, body, is_item: true, ..Head::default() };
         }
         Head::default()
     }

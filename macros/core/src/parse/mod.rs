@@ -38,7 +38,15 @@ pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Progra
         None => parser.statements(&mut tokens, Place::Workflow),
     };
     let Parser { lets, incomplete, .. } = parser;
-    Some(Program { krate, item: head.item, signature: head.signature, lets, statements, incomplete })
+    Some(Program {
+        krate,
+        item: head.item,
+        signature: head.signature,
+        limits: head.limits,
+        lets,
+        statements,
+        incomplete,
+    })
 }
 
 /// The state of one parse.

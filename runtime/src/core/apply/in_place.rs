@@ -165,6 +165,8 @@ impl<V> Run<V> {
             frames,
             free_frames: Vec::new(),
             tasks,
+            places: None,
+            taken: 0,
             closing: None,
             output: None,
             entry_state: None,

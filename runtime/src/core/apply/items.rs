@@ -159,8 +159,13 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// The time limits of graphs that are under way begin anew.
+    /// The time limits of the run, and of graphs that are under way, begin anew.
     pub(super) fn restart_time_limits(&mut self, from: SystemTime) {
+        if let Some(limit) = &mut self.limit
+            && let Some(until) = from.checked_add(limit.after)
+        {
+            limit.until = until;
+        }
         for task in self.tasks.ids() {
             if let Some(TaskState::Inside(items)) = self.tasks.get_mut(task).map(|at| &mut at.state)
                 && let Some(limit) = &mut items.limit

@@ -18,6 +18,7 @@ use super::program::Program;
 use super::run_state::{RunState, Work};
 use super::task::{Task, TaskState};
 use super::task_id::{StopReason, TaskId};
+use crate::fault::{Cause, Failure, Fault};
 
 /// The transition table: which events a task allows in which state.
 fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
@@ -53,8 +54,9 @@ impl<V> RunState<V> {
     fn take(&mut self, program: &Program, root: &Arc<ScopePath>, event: Event<V>) -> Applied {
         self.check(&event)?;
         match event {
-            Event::Begun(emitted) => {
+            Event::Begun { emitted, limit } => {
                 self.has_begun = true;
+                self.limit = limit;
                 self.open_scope(program, 0, Arc::clone(root), None, emitted)
             }
             Event::Started { task, entered } => self.start(program, task, entered.map(|entered| *entered)),
@@ -78,6 +80,11 @@ impl<V> RunState<V> {
             },
             Event::Stopped { task } => self.stopped(program, task),
             Event::Cancelling => self.cancel_scope(program, 0),
+            Event::TimedOut => {
+                let after = self.limit.map(|limit| limit.after).unwrap_or_default();
+                let cause = Cause::from(Fault::Timeout { after });
+                self.fail_scope(program, 0, Failure { path: root.to_string(), attempts: 1, cause })
+            }
             Event::Retried { at } => {
                 self.restart_time_limits(at);
                 self.take_places_away(program)
@@ -87,7 +94,7 @@ impl<V> RunState<V> {
 
     fn check(&self, event: &Event<V>) -> Applied {
         let task = match event {
-            Event::Begun(_) => return impossible_if(self.has_begun, "the run has begun"),
+            Event::Begun { .. } => return impossible_if(self.has_begun, "the run has begun"),
             Event::Started { task, .. }
             | Event::ItemStarted { task, .. }
             | Event::ItemCancelled { task, .. }
@@ -97,6 +104,9 @@ impl<V> RunState<V> {
             | Event::TimerFired { task }
             | Event::Stopped { task } => *task,
             Event::Retried { .. } => return impossible_if(!self.has_begun, "the run has not begun"),
+            Event::TimedOut => {
+                return impossible_if(self.open_limit().is_none(), "the run has no time limit, or is ending");
+            }
             Event::Cancelling => {
                 return impossible_if(
                     self.scopes.first().is_none_or(Option::is_none),

@@ -1,4 +1,5 @@
-//! The places that `max_parallel` limits: those of a node in the items of a `[..]`, and those of the items of a `[..]`.
+//! The places that `max_parallel` limits: those of the nodes of a graph, those of a node in the items of a `[..]`, and those of
+//! the items of a `[..]`.
 //!
 //! Whoever has a place keeps it until it is gone. Only a retry takes places away: it reopens graphs that were over, and may
 //! reopen more of them than there are places. So all wait again for a place, and get it with the first thing that begins in
@@ -30,12 +31,16 @@ impl<V> RunState<V> {
     }
 
     fn take_place(&mut self, program: &Program, task: TaskId) -> Applied {
-        if let Some((each, layout, node)) = self.place_key(program, task)
-            && !self.tasks.expect(task)?.holds_place
-        {
-            *self.items_mut(each)?.places.entry((layout, node)).or_default() += 1;
-            self.tasks.expect_mut(task)?.holds_place = true;
+        if self.tasks.expect(task)?.holds_place || !self.needs_place(program, task) {
+            return Ok(());
         }
+        if let Some((each, layout, node)) = self.place_key(program, task) {
+            *self.items_mut(each)?.places.entry((layout, node)).or_default() += 1;
+        }
+        let at = self.tasks.expect_mut(task)?;
+        at.holds_place = true;
+        let scope = at.scope;
+        self.scope_mut(scope)?.taken += 1;
         Ok(())
     }
 
@@ -49,7 +54,14 @@ impl<V> RunState<V> {
             }
             self.news.freed.push(Gate::Node(key));
         }
-        self.tasks.expect_mut(task)?.holds_place = false;
+        let at = self.tasks.expect_mut(task)?;
+        at.holds_place = false;
+        let at = at.scope;
+        let scope = self.scope_mut(at)?;
+        scope.taken -= 1;
+        if scope.places.is_some() {
+            self.news.freed.push(Gate::Graph(at));
+        }
         Ok(())
     }
 

@@ -33,6 +33,7 @@ impl<V> RunState<V> {
             None => (None, None, None),
         };
         let is_in_turn = entry_state.is_some();
+        let places = self.places_in(program, layout, around.map(|(task, _)| task))?;
         let scope = Scope {
             layout,
             path,
@@ -41,6 +42,8 @@ impl<V> RunState<V> {
             frames,
             free_frames: Vec::new(),
             tasks,
+            places,
+            taken: 0,
             closing: None,
             output: None,
             entry_state,

@@ -55,7 +55,7 @@ impl Player {
             waits: 0,
             items: 0,
         };
-        player.report(Report::Begin(emitted(program.layouts[0].edges_of(START, 0), 0, 0)));
+        player.report(Report::Begin { emitted: emitted(program.layouts[0].edges_of(START, 0), 0, 0), limit: None });
         player
     }
 

@@ -23,6 +23,10 @@ pub(super) struct Setup {
     inside: BTreeMap<(usize, String), (ScopeKind, usize)>,
     options: BTreeMap<String, NodeOptions>,
     max_concurrency: usize,
+    /// By graph: how many of its nodes may be under way at once.
+    max_parallel: BTreeMap<String, u32>,
+    /// How long the run may take.
+    timeout: Option<Duration>,
     notes: bool,
 }
 
@@ -32,6 +36,8 @@ pub(super) fn workflow(text: &str) -> Setup {
         inside: BTreeMap::new(),
         options: BTreeMap::new(),
         max_concurrency: 0,
+        max_parallel: BTreeMap::new(),
+        timeout: None,
         notes: true,
     }
 }
@@ -69,6 +75,18 @@ impl Setup {
         self
     }
 
+    /// Limits how many nodes of a graph may be under way at once.
+    pub(super) fn max_parallel(mut self, graph: &str, limit: u32) -> Self {
+        self.max_parallel.insert(graph.to_owned(), limit);
+        self
+    }
+
+    /// Limits how long the run may take.
+    pub(super) fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
     pub(super) fn start(self) -> Sim {
         let mut sim = self.sim();
         sim.begin();
@@ -86,7 +104,8 @@ impl Setup {
                 let options = self.options.get(&node.id).cloned().unwrap_or_default();
                 NodeSpec { name: node.id.clone(), kind, options }
             });
-            layouts.push(Arc::new(Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect())));
+            let layout = Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect());
+            layouts.push(Arc::new(layout.limited_to(self.max_parallel.get(name).copied())));
         }
         let program = Arc::new(Program { layouts });
         let (max_concurrency, is_watched) = (self.max_concurrency, self.notes);
@@ -102,6 +121,7 @@ impl Setup {
             is_watched,
             is_held: false,
             now: SystemTime::UNIX_EPOCH,
+            timeout: self.timeout,
             program,
             labels,
             running: BTreeMap::new(),
@@ -130,6 +150,7 @@ pub(super) struct Sim {
     /// Whether reports are not carried out yet.
     is_held: bool,
     now: SystemTime,
+    timeout: Option<Duration>,
     program: Arc<Program>,
     labels: Vec<Vec<Vec<String>>>,
     running: BTreeMap<String, (TaskId, Place)>,
@@ -173,7 +194,8 @@ impl Sim {
 
     fn begin(&mut self) {
         let emitted = self.tokens(0, START, 0, 1);
-        self.report(Report::Begin(emitted));
+        let limit = self.timeout.map(|limit| TimeLimit { after: limit, until: after(self.now, limit) });
+        self.report(Report::Begin { emitted, limit });
     }
 
     /// Takes a report to where nothing follows from it any more.
@@ -430,6 +452,16 @@ impl Sim {
     fn fault(&self, task: TaskId, place: &Place, fault: Fault) -> Report<u32> {
         let retryable = crate::core::is_retryable(&fault);
         failed(task, Cause::from(fault), retryable, self.routed(place))
+    }
+
+    /// The time limit of the run is over.
+    pub(super) fn time_is_up(&mut self) {
+        self.report(Report::TimeIsUp);
+    }
+
+    /// When the run has taken too long.
+    pub(super) fn limit(&self) -> Option<SystemTime> {
+        self.run.limit()
     }
 
     /// A node that was cancelled has stopped.

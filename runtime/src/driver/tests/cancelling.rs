@@ -28,6 +28,7 @@ fn job(flow: Made, env: Env) -> (Job, CancellationToken) {
         cancel: Some(token.clone()),
         state: Map::new(),
         part: Part::Whole,
+        limit: None,
         history: Vec::new(),
     };
     (job, token)

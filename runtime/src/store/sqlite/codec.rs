@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::times::{from_millis, to_millis};
-use crate::event::{AfterFailure, Entered, EventKind, whole};
+use crate::event::{AfterFailure, Entered, EventKind, Limit, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
@@ -146,6 +146,8 @@ enum Short {
         input: Value,
         #[serde(rename = "s", default, skip_serializing_if = "Map::is_empty")]
         state: Map<String, Value>,
+        #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Limit>,
     },
     #[serde(rename = "u")]
     RunResumed {
@@ -267,6 +269,8 @@ enum Short {
     CancelRequested,
     #[serde(rename = "H")]
     RunCancelling,
+    #[serde(rename = "T")]
+    RunTimedOut,
     #[serde(rename = "C")]
     RunCompleted {
         #[serde(rename = "o")]

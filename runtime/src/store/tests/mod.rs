@@ -118,6 +118,7 @@ pub(super) fn started() -> Record {
         workflow: "checkout".to_owned(),
         input: json!({"item": 7}),
         state: serde_json::Map::new(),
+        limit: None,
     };
     Record { path: "checkout".to_owned(), kind }
 }
