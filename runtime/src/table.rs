@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
 use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
+use tokio_util::sync::ReusableBoxFuture;
 
 use crate::clock::Clock;
 use crate::context::Context;
@@ -66,6 +66,9 @@ pub enum Finished {
     Fault(Box<Fault>),
 }
 
+/// What runs in an attempt, in a box that the next can have.
+pub type AttemptBody<'n, T = Finished> = ReusableBoxFuture<'n, T>;
+
 /// A node's own error. Kept apart, so that a [`Finished`], which is moved more often than anything else, is small.
 #[derive(Debug)]
 pub struct Error {
@@ -101,10 +104,16 @@ pub trait AnyNode: Send + Sync {
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
     /// Runs one attempt on a prepared input. The future catches no panic and knows no time limit: that is the driver's.
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished>;
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static>;
 
-    /// `prepare` and `run` in one, without the box between them.
-    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished>;
+    /// `prepare` and `run` in one, without the box between them. `spare` is a body that is over: where this one is as large,
+    /// it takes its memory.
+    fn run_once(
+        self: Arc<Self>,
+        arrived: Arrived,
+        context: Context,
+        spare: Option<AttemptBody<'static>>,
+    ) -> AttemptBody<'static>;
 
     /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
     /// the error comes with it where `records`; one that has none is not routed.
@@ -317,22 +326,13 @@ pub(crate) struct Executable {
 }
 
 impl Executable {
-    fn definition<'d>(&'d self, root: &'d Arc<Definition>, layout: usize) -> &'d Arc<Definition> {
+    /// The graph at this place in the program.
+    pub(crate) fn definition<'d>(&'d self, root: &'d Arc<Definition>, layout: usize) -> &'d Arc<Definition> {
         self.inside.get(layout).and_then(Option::as_ref).unwrap_or(root)
     }
 
     pub(crate) fn entry<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Entry> {
         self.definition(root, place.scope.layout.index).entry(place.node as usize)
-    }
-
-    /// The body of a node; `layout` is the place of its graph in the program.
-    pub(crate) fn node<'d>(
-        &'d self,
-        root: &'d Arc<Definition>,
-        layout: usize,
-        node: u32,
-    ) -> Option<&'d Arc<dyn AnyNode>> {
-        self.definition(root, layout).entry(node as usize)?.node.as_ref()
     }
 
     pub(crate) fn scope<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> Option<&'d Arc<dyn AnyScope>> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
 use serde_json::Map;
 
 use super::kept::Kept;
@@ -14,7 +13,7 @@ use crate::halt::Halt;
 use crate::node::{Node, Payload};
 use crate::run_error::RunError;
 use crate::shared::Within;
-use crate::table::Definition;
+use crate::table::{AttemptBody, Definition};
 use crate::typed::cast;
 use crate::value::MaxSize;
 
@@ -70,7 +69,7 @@ where
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
         };
-        Begun { body: body.boxed(), attempt: None, moves }
+        Begun { body: AttemptBody::new(body), attempt: None, moves }
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use futures::FutureExt;
-
 use super::error::ChildError;
 use super::graph::GraphWork;
 use super::kept::Kept;
@@ -16,6 +14,7 @@ use crate::node::{Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::requests::Held;
+use crate::table::AttemptBody;
 use crate::typed::{missing_resource, until_fault};
 use crate::value::MaxSize;
 
@@ -123,7 +122,7 @@ where
                 Err(fault) => Attempted::Fault(fault),
             }
         };
-        Begun { body: body.boxed(), attempt: Some(attempt), moves: Moves::Attempt(beat) }
+        Begun { body: AttemptBody::new(body), attempt: Some(attempt), moves: Moves::Attempt(beat) }
     }
 }
 

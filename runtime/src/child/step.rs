@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::node::Payload;
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::requests::Held;
+use crate::table::AttemptBody;
 
 type Body<'c, T, E> = Box<dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c>;
 
@@ -159,7 +160,7 @@ impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
                 Err(error) => Attempted::error(error, |_, json| words(json), true, max),
             }
         };
-        Begun { body: body.boxed(), attempt: None, moves: Moves::Always(start.moving) }
+        Begun { body: AttemptBody::new(body), attempt: None, moves: Moves::Always(start.moving) }
     }
 }
 

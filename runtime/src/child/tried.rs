@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::error::ChildError;
@@ -21,7 +20,7 @@ use crate::requests::Held;
 use crate::shared::{Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
-use crate::table::{Misread, Reread};
+use crate::table::{AttemptBody, Misread, Reread};
 use crate::value::{Against, MaxSize, shortened};
 
 /// What is tried: a child or a step.
@@ -51,7 +50,7 @@ pub(super) struct Start<'w> {
 
 /// An attempt under way.
 pub(super) struct Begun<'w, T, E> {
-    pub(super) body: BoxFuture<'w, Attempted<T, E>>,
+    pub(super) body: AttemptBody<'w, Attempted<T, E>>,
     /// Where the body can make requests.
     pub(super) attempt: Option<Arc<Attempt>>,
     pub(super) moves: Moves,
@@ -422,6 +421,6 @@ fn random() -> f64 {
     (RandomState::new().build_hasher().finish() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-pub(super) fn fails<T: Send + 'static, E: Send + 'static>(fault: Fault) -> BoxFuture<'static, Attempted<T, E>> {
-    std::future::ready(Attempted::Fault(fault)).boxed()
+pub(super) fn fails<T: Send + 'static, E: Send + 'static>(fault: Fault) -> AttemptBody<'static, Attempted<T, E>> {
+    AttemptBody::new(std::future::ready(Attempted::Fault(fault)))
 }

@@ -44,6 +44,7 @@ mod write_log;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use apply::Walk;
 pub(crate) use decide::{after, next_attempt};
 pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then, is_retryable};
 pub(crate) use fold_writes::fold_into;

@@ -17,11 +17,12 @@ use crate::attempt::Attempt;
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::requests::{RequestTask, Requests};
+use crate::table::AttemptBody;
 
 /// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a task
 /// of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when dropped.
 pub(crate) struct Running<'n, T> {
-    body: Option<BoxFuture<'n, T>>,
+    body: Option<AttemptBody<'n, T>>,
     turn: Turn,
     limit: Limit,
     /// From the first request on.
@@ -63,7 +64,7 @@ impl<'n, T> Running<'n, T> {
     /// `limit` counts from the permit, which is now where none has to be waited for; the runtime must have a clock where
     /// there is one.
     pub(crate) fn new(
-        body: BoxFuture<'n, T>,
+        body: AttemptBody<'n, T>,
         limit: Option<Duration>,
         permits: Option<&Arc<Semaphore>>,
         span: tracing::Span,
@@ -80,10 +81,15 @@ impl<'n, T> Running<'n, T> {
         running
     }
 
-    /// Becomes the attempt at another node, which has no limit. Only for one that has ended.
-    pub(crate) fn go_on_as(&mut self, body: BoxFuture<'n, T>) {
-        self.body = Some(body);
+    /// Becomes the attempt at another node, which has no limit: for one that has ended, or whose body has.
+    #[inline]
+    pub(super) fn go_on_as(
+        &mut self,
+        body: impl FnOnce(Option<AttemptBody<'n, T>>) -> AttemptBody<'n, T>,
+    ) -> &mut AttemptBody<'n, T> {
         self.limit = Limit::None;
+        let spare = self.body.take();
+        self.body.insert(body(spare))
     }
 
     fn start_clock(&mut self) {
@@ -111,22 +117,27 @@ impl<T: From<Fault>> Running<'_, T> {
     }
 
     /// Polls it as this attempt; `None` if it makes no requests.
-    pub(crate) fn poll<'a>(&mut self, attempt: Option<&'a Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
-        let requesting = |attempt: Option<&'a Arc<Attempt>>| {
-            let attempt = attempt?;
-            Some((attempt, attempt.requests.get()?))
-        };
+    pub(crate) fn poll(&mut self, attempt: Option<&Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
         let polled = match requesting(attempt) {
             Some((attempt, requests)) => self.poll_requesting(attempt, requests, false, waker),
             None => match self.poll_plainly(waker) {
-                // It has just made its first request.
-                Poll::Pending => match requesting(attempt) {
-                    Some((attempt, requests)) => self.poll_requesting(attempt, requests, true, waker),
-                    None => Poll::Pending,
-                },
+                Poll::Pending => return self.go_on_after_first_poll(attempt, waker),
                 ready => ready,
             },
         };
+        self.settle(polled, attempt, waker)
+    }
+
+    /// What a body that has returned `Pending` comes to: it may just have made its first request.
+    pub(super) fn go_on_after_first_poll(&mut self, attempt: Option<&Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
+        let polled = match requesting(attempt) {
+            Some((attempt, requests)) => self.poll_requesting(attempt, requests, true, waker),
+            None => Poll::Pending,
+        };
+        self.settle(polled, attempt, waker)
+    }
+
+    fn settle(&mut self, polled: Poll<T>, attempt: Option<&Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
         let finished = match polled {
             Poll::Ready(finished) => finished,
             Poll::Pending => {
@@ -137,16 +148,18 @@ impl<T: From<Fault>> Running<'_, T> {
                 T::from(Fault::Timeout { after: *after })
             }
         };
+        Poll::Ready(self.is_over(attempt, finished))
+    }
+
+    /// The attempt has come to this. Drops what is left of it, which may be a panic of its own.
+    pub(super) fn is_over(&mut self, attempt: Option<&Arc<Attempt>>, finished: T) -> T {
         if let (None, Some((_, requests))) = (&self.requesting, requesting(attempt)) {
             requests.over();
         }
         let is_left = self.body.is_some() || self.requesting.is_some();
         let ended = if is_left { self.end() } else { None };
         self.turn = Turn::Has(None);
-        match ended {
-            Some(fault) => Poll::Ready(T::from(fault)),
-            None => Poll::Ready(finished),
-        }
+        ended.map_or(finished, T::from)
     }
 
     #[inline]
@@ -162,7 +175,7 @@ impl<T: From<Fault>> Running<'_, T> {
         let Running { body: future @ Some(_), span, .. } = self else { return Poll::Pending };
         let _entered = span.enter();
         let polled = caught(|| {
-            let polled = future.as_mut().map_or(Poll::Pending, |body| body.as_mut().poll(waker));
+            let polled = future.as_mut().map_or(Poll::Pending, |body| body.poll(waker));
             if polled.is_ready() {
                 *future = None;
             }
@@ -331,6 +344,11 @@ impl Requesting {
             self.recording = Some((up_to, async move { journal.flush().await }.boxed()));
         }
     }
+}
+
+fn requesting(attempt: Option<&Arc<Attempt>>) -> Option<(&Arc<Attempt>, &Arc<Requests>)> {
+    let attempt = attempt?;
+    Some((attempt, attempt.requests.get()?))
 }
 
 impl<T> Drop for Running<'_, T> {

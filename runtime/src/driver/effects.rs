@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-
 use super::attempt::Running;
 use super::catch::caught;
 use super::event_codec::{Given, OfRequests, derived_record, encode};
@@ -22,7 +20,7 @@ use crate::core::{
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
 use crate::store::Record;
-use crate::table::{AnyNode, Arrived, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
+use crate::table::{AnyNode, Arrived, AttemptBody, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
 
 /// What goes by the arm `err` though it is no error of the node's own.
 enum Routable<'f> {
@@ -247,7 +245,7 @@ impl Driver {
         let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
         let future = match (arrived, may_repeat) {
-            (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
+            (Some(arrived), false) => caught(|| node.run_once(arrived, context, None)),
             (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
         };
         match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
@@ -297,7 +295,7 @@ impl Driver {
         arrived: Option<Arrived>,
         may_repeat: bool,
         context: Context,
-    ) -> Result<BoxFuture<'static, Finished>, Fault> {
+    ) -> Result<AttemptBody<'static>, Fault> {
         let input = match arrived {
             Some(arrived) => Some(caught(|| node.prepare(arrived))??),
             None => match self.retained.remove(&task) {

@@ -1,42 +1,105 @@
 //! The fast path from one node to the next, where nothing is recorded or watched: the attempt that is over becomes the next
-//! one, with all that it has allocated. See [`Run::apply_in_place`](crate::core::Run::apply_in_place).
+//! one, with all that it has allocated. See [`Walk`].
 
 use std::sync::Arc;
+use std::task::{Context as Waker, Poll};
 
 use tracing::level_filters::LevelFilter;
 
+use super::attempt::Running;
 use super::catch::caught;
 use super::run::{Driver, UnderWay};
+use crate::attempt::{At, Attempt};
 use crate::context::Context;
+use crate::core::Walk;
 use crate::fault::Fault;
-use crate::table::{Arrived, Finished};
+use crate::table::{Arrived, Definition, Emitted, Finished, Tokens};
+
+/// How far the lone attempt has come.
+pub(super) enum Advanced {
+    /// Its node waits for something.
+    Pending,
+    /// Others are to have their turn before the next node is polled.
+    TurnOver,
+    /// It has come to this, and that is not all there is to do.
+    Ended(Finished),
+}
 
 impl Driver {
-    /// Has the lone attempt, which has ended like this, go on as that of the next node. Returns how it ended where that is
-    /// not all there is to do.
-    pub(super) fn advance_in_place(&mut self, finished: Finished) -> Result<(), Finished> {
+    /// Has the lone attempt, whose node has ended like this, go on as that of the next node, and of the next after that.
+    pub(super) fn advance_in_place(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         // Each attempt has a span of its own.
         let is_traced = LevelFilter::current() >= LevelFilter::DEBUG;
-        let Driver { run, definition, executable, alone: Some(alone), .. } = self else { return Err(finished) };
+        let Driver { run, definition, executable, alone: Some(alone), until_yield, .. } = self else {
+            return Advanced::Ended(finished);
+        };
         let UnderWay { task, running, attempt, .. } = alone;
-        let (emitted, output) = match finished {
-            Finished::Emitted { emitted, output } if self.is_bare && !is_traced => (emitted, output),
-            finished => return Err(finished),
+        let (true, false, At::Node(place)) = (self.is_bare, is_traced, &attempt.place) else {
+            return Advanced::Ended(finished);
         };
-        // Where a node has kept its context, or has done something with it, this is not all there is to do.
-        let Some(used) = Arc::get_mut(attempt).and_then(|attempt| attempt.is_unused().then_some(attempt)) else {
-            return Err(Finished::Emitted { emitted, output });
-        };
-        let next = run.apply_in_place(*task, emitted).map_err(|emitted| Finished::Emitted { emitted, output })?;
-        used.pass_on(next.node, next.turns, next.sees);
-        let Some(node) = executable.node(definition, next.layout, next.node) else {
-            let message =
-                format!("`{}` has no body; the table of its workflow was not made by `workflow!`", used.place);
-            return Err(Finished::from(Fault::Context { message }));
-        };
-        let context = Context::new(attempt);
-        let future = caught(|| Arc::clone(node).run_once(Arrived::One(next.value), context));
-        running.go_on_as(future.map_err(Finished::from)?);
-        Ok(())
+        let definition = executable.definition(definition, place.scope.layout.index);
+        let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
+        let mut lane = Lane { walk, definition, running, attempt, until_yield };
+        // Caught once for all of them: what panics is a part of the node that the attempt is at then.
+        let advanced = caught(|| lane.go_on(finished, waker));
+        match advanced {
+            Ok(Advanced::Ended(finished)) => Advanced::Ended(lane.is_over(finished)),
+            Ok(advanced) => advanced,
+            Err(fault) => Advanced::Ended(lane.is_over(Finished::from(fault))),
+        }
+    }
+}
+
+/// What is borrowed while nodes follow one another in place.
+struct Lane<'d> {
+    walk: Walk<'d, crate::table::Token>,
+    definition: &'d Definition,
+    running: &'d mut Running<'static, Finished>,
+    attempt: &'d mut Arc<Attempt>,
+    until_yield: &'d mut u32,
+}
+
+impl Lane<'_> {
+    fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
+        loop {
+            let (choice, token) = match finished {
+                Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output: None } => {
+                    (choice, token)
+                }
+                finished => return Advanced::Ended(finished),
+            };
+            // Where a node has kept its context, or has done something with it, this is not all there is to do.
+            let used = Arc::get_mut(self.attempt).and_then(|attempt| attempt.is_unused().then_some(attempt));
+            let Some((used, step)) = used.and_then(|used| Some((used, self.walk.step(choice)?))) else {
+                let emitted = Emitted { choice, tokens: Tokens::One(token) };
+                return Advanced::Ended(Finished::Emitted { emitted, output: None });
+            };
+            let turns = step.begins_turn.then(|| self.walk.turns());
+            used.pass_on(step.node, turns, self.walk.take_newer());
+            let Some(node) = self.definition.entry(step.node as usize).and_then(|entry| entry.node.as_ref()) else {
+                let place = &self.attempt.place;
+                let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
+                return Advanced::Ended(Finished::from(Fault::Context { message }));
+            };
+            let context = Context::new(self.attempt);
+            let body = self.running.go_on_as(|spare| Arc::clone(node).run_once(Arrived::One(token), context, spare));
+            *self.until_yield = self.until_yield.saturating_sub(1);
+            if *self.until_yield == 0 {
+                return Advanced::TurnOver;
+            }
+            finished = match body.poll(waker) {
+                Poll::Ready(finished) => finished,
+                Poll::Pending => {
+                    return match self.running.go_on_after_first_poll(Some(self.attempt), waker) {
+                        Poll::Ready(finished) => Advanced::Ended(finished),
+                        Poll::Pending => Advanced::Pending,
+                    };
+                }
+            };
+        }
+    }
+
+    fn is_over(&mut self, finished: Finished) -> Finished {
+        self.running.is_over(Some(self.attempt), finished)
     }
 }

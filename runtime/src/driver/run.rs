@@ -14,6 +14,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::Running;
 use super::catch::caught;
+use super::in_place::Advanced;
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
 use super::spawned::{Spawned, SpawnedTasks};
@@ -578,21 +579,18 @@ impl Driver {
     }
 
     fn poll_alone(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        while let Some(alone) = &mut self.alone
-            && let Poll::Ready(finished) = alone.running.poll(Some(&alone.attempt), waker)
-        {
-            if let Err(finished) = self.advance_in_place(finished) {
-                self.wake_up();
-                if let Some(UnderWay { task, attempt, .. }) = self.alone.take() {
-                    return Poll::Ready(Occurrence::Ended(task, attempt, finished));
-                }
-            }
-            self.until_yield = self.until_yield.saturating_sub(1);
-            if self.until_yield == 0 {
-                return Poll::Ready(Occurrence::Said);
-            }
+        let Some(alone) = &mut self.alone else { return Poll::Pending };
+        let Poll::Ready(finished) = alone.running.poll(Some(&alone.attempt), waker) else { return Poll::Pending };
+        let finished = match self.advance_in_place(finished, waker) {
+            Advanced::Pending => return Poll::Pending,
+            Advanced::TurnOver => return Poll::Ready(Occurrence::Said),
+            Advanced::Ended(finished) => finished,
+        };
+        self.wake_up();
+        match self.alone.take() {
+            Some(UnderWay { task, attempt, .. }) => Poll::Ready(Occurrence::Ended(task, attempt, finished)),
+            None => Poll::Pending,
         }
-        Poll::Pending
     }
 
     /// An attempt that others poll and that has ended.

@@ -20,8 +20,8 @@ use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::table::{
-    AnyNode, AnyScope, Arrived, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished, Limits, Routed,
-    ScopeKind, Token, Tokens,
+    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
+    Limits, Routed, ScopeKind, Token, Tokens,
 };
 use crate::value::MaxSize;
 
@@ -134,9 +134,9 @@ impl AnyNode for MadeNode {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished> {
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static> {
         let body = Arc::clone(&self.body);
-        async move {
+        AttemptBody::new(async move {
             let records = context.records();
             let stop = context.clone();
             let mut running = body(*input.downcast::<Value>().expect("JSON"), context);
@@ -168,14 +168,18 @@ impl AnyNode for MadeNode {
                 Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.route(label, json!(text), records))),
                 Err(fault) => Finished::from(fault),
             }
-        }
-        .boxed()
+        })
     }
 
-    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished> {
+    fn run_once(
+        self: Arc<Self>,
+        arrived: Arrived,
+        context: Context,
+        _: Option<AttemptBody<'static>>,
+    ) -> AttemptBody<'static> {
         match self.prepare(arrived) {
             Ok(input) => self.run(input, context),
-            Err(fault) => async move { Finished::from(fault) }.boxed(),
+            Err(fault) => AttemptBody::new(async move { Finished::from(fault) }),
         }
     }
 

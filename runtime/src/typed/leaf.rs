@@ -1,13 +1,11 @@
 //! A node's body behind [`AnyNode`].
 
 use std::any::TypeId;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-
-use futures::future::{BoxFuture, FutureExt};
 
 use super::arrival::{JoinTable, take};
 use super::edge::Follows;
@@ -20,7 +18,7 @@ use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
-use crate::table::{AnyNode, AnyScope, Arrived, BoxValue, Emitted, Entry, Error, Finished, Routed};
+use crate::table::{AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Routed};
 use crate::value::MaxSize;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
@@ -77,15 +75,32 @@ impl<E> Default for Explain<E> {
 }
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
-    async fn attempt(&self, input: N::Input, context: &Context) -> Finished {
-        let result = match Replacement::<N>::of(context) {
-            Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
-            None => until_fault(self.node.run(input, context), context).await,
-        };
-        match result {
-            Ok(Ok(output)) => self.finish(output, context),
-            Ok(Err(error)) => self.fail(error, context.records()),
-            Err(fault) => Finished::from(fault),
+    /// One future and not several within each other, which would each move what they are given and what they give.
+    fn attempt(
+        self: Arc<Self>,
+        input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
+        context: Context,
+    ) -> impl Future<Output = Finished> + Send + 'static {
+        async move {
+            let input = match input(&self) {
+                Ok(input) => input,
+                Err(fault) => return Finished::from(fault),
+            };
+            let result = match Replacement::<N>::of(&context) {
+                Some(replacement) => {
+                    let mut body = replacement.run(input, context.clone());
+                    poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
+                }
+                None => {
+                    let mut body = pin!(self.node.run(input, &context));
+                    poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
+                }
+            };
+            match result {
+                Ok(Ok(output)) => self.finish(output, &context),
+                Ok(Err(error)) => self.fail(error, context.records()),
+                Err(fault) => Finished::from(fault),
+            }
         }
     }
 
@@ -126,24 +141,21 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         copy_input::<N>(input)
     }
 
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> BoxFuture<'static, Finished> {
-        async move {
-            match input.downcast::<N::Input>() {
-                Ok(input) => self.attempt(*input, &context).await,
-                Err(_) => Finished::from(wrong_input::<N>()),
-            }
-        }
-        .boxed()
+    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static> {
+        let kept = |_: &Self| input.downcast::<N::Input>().map_or_else(|_| Err(wrong_input::<N>()), |input| Ok(*input));
+        AttemptBody::new(self.attempt(kept, context))
     }
 
-    fn run_once(self: Arc<Self>, arrived: Arrived, context: Context) -> BoxFuture<'static, Finished> {
-        async move {
-            match take::<N::Input>(arrived, &self.joins) {
-                Ok(input) => self.attempt(input, &context).await,
-                Err(fault) => Finished::from(fault),
-            }
-        }
-        .boxed()
+    fn run_once(
+        self: Arc<Self>,
+        arrived: Arrived,
+        context: Context,
+        spare: Option<AttemptBody<'static>>,
+    ) -> AttemptBody<'static> {
+        let attempt = self.attempt(|leaf| take(arrived, &leaf.joins), context);
+        let Some(mut body) = spare else { return AttemptBody::new(attempt) };
+        body.set(attempt);
+        body
     }
 
     fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
@@ -162,11 +174,14 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
 /// Runs a node until it ends, or until something that it asked of the run fails it.
 pub(crate) async fn until_fault<T>(node: impl Future<Output = T>, context: &Context) -> Result<T, Fault> {
     let mut node = pin!(node);
-    std::future::poll_fn(|waker| match node.as_mut().poll(waker) {
+    poll_fn(|waker| or_fault(node.as_mut().poll(waker), context)).await
+}
+
+fn or_fault<T>(polled: Poll<T>, context: &Context) -> Poll<Result<T, Fault>> {
+    match polled {
         Poll::Ready(result) => Poll::Ready(Ok(result)),
         Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
-    })
-    .await
+    }
 }
 
 fn wrong_input<N: Node>() -> Fault {

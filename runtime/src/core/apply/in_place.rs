@@ -13,101 +13,119 @@ use graphweft_graph::START;
 
 use super::items::no_items;
 use super::scopes::free_scope;
-use crate::core::frame::{Stage, turns_of};
+use crate::core::frame::{Frame, Stage, turns_of};
 use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
 use crate::core::path::{ScopePath, Turns};
-use crate::core::program::{Reach, Role};
+use crate::core::program::{Layout, Reach, Role};
 use crate::core::run::{Run, Values};
 use crate::core::run_state::RunState;
 use crate::core::scope::{Scope, Spare};
+use crate::core::state_map::Snapshot;
 use crate::core::task::{Task, TaskState};
 use crate::core::task_id::TaskId;
 use crate::core::token::{Arrived, Emitted, Tokens};
 
+/// A task that goes from node to node in place: borrowed while nothing else happens in the run, so that what is the same for
+/// all of its steps is looked at once.
+pub(crate) struct Walk<'r, V> {
+    layout: &'r Layout,
+    task: &'r mut Task<V>,
+    frames: &'r mut [Frame<V>],
+    /// What the next attempt sees of the run's state, where that is not what the one before has seen.
+    newer: Option<Snapshot>,
+}
+
 /// A first attempt that is to be made: the only thing to do.
-pub(crate) struct StartedInPlace<V> {
-    /// The graph, by its place in the program, and the node.
-    pub(crate) layout: usize,
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    /// The node, of the same graph.
     pub(crate) node: u32,
-    /// Where the node stands in a new turn: which.
-    pub(crate) turns: Option<Turns>,
-    /// What fires it.
-    pub(crate) value: V,
-    /// What it sees of the run's state, where that is not what the attempt before has seen.
-    pub(crate) sees: Option<Values>,
+    /// Whether it stands in a new turn.
+    pub(crate) begins_turn: bool,
 }
 
 impl<V> Run<V> {
-    /// Applies that a task is completed, without writes, and that its one successor is started. Gives back what was emitted,
-    /// and has changed nothing, where more or less than that follows.
-    pub(crate) fn apply_in_place(
-        &mut self,
-        task: TaskId,
-        emitted: Emitted<V>,
-    ) -> Result<StartedInPlace<V>, Emitted<V>> {
+    /// A task whose completion may be applied in place. `None`, and has changed nothing, where something else is left to do.
+    pub(crate) fn walk(&mut self, task: TaskId) -> Option<Walk<'_, V>> {
         let Run { program, state, admissions, .. } = self;
         let is_quiet = !state.news.is_watched
             && state.work.is_empty()
             && state.news.changed.is_empty()
             && state.news.queued.is_empty()
             && admissions.is_unlimited();
-        let (true, Some(at)) = (is_quiet, state.tasks.get_mut(task)) else { return Err(emitted) };
-        let Some(scope) = state.scopes.get_mut(at.scope).and_then(Option::as_mut) else { return Err(emitted) };
-        let layout = &*program.layouts[scope.layout];
-        let choice = layout.nodes[at.node].choices.get(emitted.choice);
-        let Some((step, dead)) = choice.and_then(|choice| Some((choice.short?, &choice.dead))) else {
-            return Err(emitted);
-        };
-        let frame = &mut scope.frames[at.frame];
-        let is_plain = matches!(at.state, TaskState::Running) && at.stopping.is_none() && !at.holds_place;
-        // In the last turn of a loop, the edges that it does not take are dead at once, and not only noted.
-        let kills = frame.last && !dead.is_empty();
-        // Either the other node is left to do in this turn, or the turn ends and its frame becomes that of the next.
-        let is_free = match step.to_next_turn {
-            false => frame.open > 1 && frame.nodes[step.to_slot].stage == Stage::Waiting,
-            true => frame.open == 1 && !frame.next_begun && !frame.last,
-        };
-        if !is_plain || !is_free || kills || scope.closing.is_some() {
-            return Err(emitted);
+        if !is_quiet {
+            return None;
         }
-        let value = match emitted {
-            Emitted { tokens: Tokens::One(value), .. } => value,
-            emitted => return Err(emitted),
-        };
-        let turns = if step.to_next_turn {
+        let newer = state.newer(task);
+        let task = state.tasks.get_mut(task)?;
+        let scope = state.scopes.get_mut(task.scope).and_then(Option::as_mut)?;
+        let is_plain = matches!(task.state, TaskState::Running) && task.stopping.is_none() && !task.holds_place;
+        if !is_plain || scope.closing.is_some() {
+            return None;
+        }
+        Some(Walk { layout: &program.layouts[scope.layout], task, frames: &mut scope.frames, newer })
+    }
+}
+
+impl<V> RunState<V> {
+    /// What the state is now, where that is not what a task has seen.
+    fn newer(&self, task: TaskId) -> Option<Snapshot> {
+        let at = self.tasks.get(task)?;
+        let state = self.state_of(at.scope).ok()?;
+        let has_seen = at.sees.as_ref().is_some_and(|sees| sees.version == state.version);
+        if has_seen { None } else { Some(state.snapshot()) }
+    }
+}
+
+impl<V> Walk<'_, V> {
+    /// Applies that the task is completed with one token, without writes, and that its one successor is started. `None`, and
+    /// has changed nothing, where more or less than that follows.
+    #[inline]
+    pub(crate) fn step(&mut self, choice: usize) -> Option<Step> {
+        let Walk { layout, task, frames, .. } = self;
+        let choice = layout.nodes[task.node].choices.get(choice)?;
+        let (step, dead) = (choice.short?, &choice.dead);
+        let frame = frames.get_mut(task.frame)?;
+        if step.to_next_turn {
+            // The turn ends, and its frame becomes that of the next.
+            if frame.open != 1 || frame.next_begun || frame.last {
+                return None;
+            }
             let (kind, parent, turn) = (frame.kind, frame.parent, frame.turn + 1);
             frame.reset(kind, &layout.frames[kind], parent, turn);
             frame.nodes[step.to_slot].stage = Stage::Fired;
-            Some(turns_of(&scope.frames, at.frame))
         } else {
-            frame.not_taken.extend_from_slice(dead);
+            // In the last turn of a loop, the edges that it does not take are dead at once, and not only noted.
+            let kills = frame.last && !dead.is_empty();
+            if kills || frame.open < 2 || frame.nodes[step.to_slot].stage != Stage::Waiting {
+                return None;
+            }
+            if !dead.is_empty() {
+                frame.not_taken.extend_from_slice(dead);
+            }
             frame.open -= 1;
             frame.nodes[step.slot].stage = Stage::Settled;
             let to = &mut frame.nodes[step.to_slot];
             to.open = to.open.saturating_sub(1);
             to.stage = Stage::Fired;
-            None
-        };
-        at.node = step.to;
-        at.attempts = 1;
-        // Nothing was written by the node itself, and so mostly nothing at all since it began.
-        let is_known =
-            scope.parent.is_none() && at.sees.as_ref().is_some_and(|sees| sees.version == state.shared.version);
-        let sees = if is_known { None } else { state.look_again(task) };
-        Ok(StartedInPlace { layout: layout.index, node: step.to as u32, turns, value, sees })
+        }
+        task.node = step.to;
+        task.attempts = 1;
+        Some(Step { node: step.to as u32, begins_turn: step.to_next_turn })
     }
-}
 
-impl<V> RunState<V> {
-    /// Has a task see what the state is now. Returns that, where it is not what it has seen before.
-    #[cold]
-    fn look_again(&mut self, task: TaskId) -> Option<Values> {
-        let at = self.tasks.get(task)?;
-        let (state, seen) = (self.state_of(at.scope).ok()?, at.sees.as_ref().map(|sees| sees.version));
-        let snapshot = (seen != Some(state.version)).then(|| state.snapshot())?;
-        let values = Arc::clone(&snapshot.values);
-        self.tasks.get_mut(task)?.sees = Some(snapshot);
+    /// In which turns the task stands.
+    pub(crate) fn turns(&self) -> Turns {
+        turns_of(self.frames, self.task.frame)
+    }
+
+    /// What the attempt that the last step has started sees of the run's state, where that has changed.
+    #[inline]
+    pub(crate) fn take_newer(&mut self) -> Option<Values> {
+        let newer = self.newer.take()?;
+        let values = Arc::clone(&newer.values);
+        self.task.sees = Some(newer);
         Some(values)
     }
 }

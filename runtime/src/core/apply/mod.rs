@@ -9,6 +9,8 @@ mod items;
 mod places;
 mod scopes;
 
+pub(crate) use in_place::Walk;
+
 use std::sync::Arc;
 
 use super::event::{Event, Then};

@@ -10,7 +10,7 @@ use serde_json::Map;
 use super::proven::searched;
 use crate::core::{
     Admission, Arrived, Chance, Conclusion, Emitted, Entered, Event, ItemPace, Layout, NodeKind, NodeSpec, Place,
-    Program, Report, Run, ScopeKind, TaskId, Tokens, Turns, Wanted, Writes,
+    Program, Report, Run, ScopeKind, TaskId, Tokens, Wanted, Writes,
 };
 use crate::options::NodeOptions;
 use crate::testing::{Net, try_net};
@@ -130,15 +130,17 @@ impl Player {
         if !self.is_fast {
             return Err(emitted);
         }
-        let emitted = match self.run.apply_in_place(task, emitted) {
-            Ok(next) => {
-                let turns: Turns = next.turns.unwrap_or_else(|| place.turns.clone());
-                self.runs(task, Place { node: next.node, turns, ..place }, Some(Arrived::One(next.value)));
-                self.steps += 1;
-                return Ok(());
-            }
-            Err(emitted) => emitted,
-        };
+        let mut walk = self.run.walk(task);
+        if let Emitted { choice, tokens: Tokens::One(value) } = emitted
+            && let Some(walk) = &mut walk
+            && let Some(next) = walk.step(choice)
+        {
+            let turns = if next.begins_turn { walk.turns() } else { place.turns.clone() };
+            walk.take_newer();
+            self.runs(task, Place { node: next.node, turns, ..place }, Some(Arrived::One(value)));
+            self.steps += 1;
+            return Ok(());
+        }
         self.run.complete_in_place(task, emitted)?.expect("it can happen");
         self.waits += u64::from(place.scope.around.is_none());
         self.carry_out();

@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
-use futures::FutureExt;
-
 use crate::attempt::{At, Attempt};
 use crate::core::TaskId;
 use crate::driver::attempt::Running;
 use crate::driver::lanes::{Begun, Ended, Lanes};
 use crate::fault::Fault;
 use crate::shared::{Env, Shared};
-use crate::table::Finished;
+use crate::table::{AttemptBody, Finished};
 
 /// Dropped with the body of a node, it looks whether the driver was told already.
 struct Held {
@@ -40,7 +38,7 @@ async fn the_driver_hears_that_an_attempt_was_dropped_when_nothing_of_it_is_left
         };
         let attempt = Attempt::new(Arc::clone(&run), At::Child("w/a".into()), 1, Arc::default(), None);
         let attempt = Arc::new(attempt);
-        let running = Running::new(body.boxed(), None, None, tracing::Span::none());
+        let running = Running::new(AttemptBody::new(body), None, None, tracing::Span::none());
         let task = TaskId::default();
         lanes.begin_alone(Begun { task, running, attempt: Arc::clone(&attempt) });
         for _ in 0..polls {
