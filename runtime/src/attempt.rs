@@ -1,9 +1,10 @@
 //! One attempt at a node: what its [`Context`](crate::Context) and whoever drives it have between them.
 
+use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
@@ -11,8 +12,8 @@ use serde_json::{Map, Value};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Turns, Writes, escaped, fold_into};
-use crate::draft::{Draft, Part};
+use crate::core::{Place, Writes, escaped, fold_into};
+use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
 use crate::shared::{Shared, WaitingAttempts};
@@ -20,7 +21,11 @@ use crate::state_write::{StateOp, StateWrite};
 
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
-    pub(crate) place: At,
+    /// Where it began.
+    at: At,
+    gone_on: GoneOn,
+    /// Of the graph that its node is in; `None` for a child.
+    bodies: Option<Arc<dyn Bodies>>,
     pub(crate) number: u32,
     /// Whether it may not run again.
     pub(crate) once_only: bool,
@@ -30,7 +35,7 @@ pub(crate) struct Attempt {
     pub(crate) local: Option<Arc<Map<String, Value>>>,
     /// Made by whoever asks for it first. A node that never asked is not given time when it is cancelled.
     token: OnceLock<CancellationToken>,
-    pub(crate) draft: Mutex<Draft>,
+    pub(crate) draft: SharedDraft,
     /// Made by the first request, or when the context is cloned.
     pub(crate) requests: OnceLock<Arc<Requests>>,
     /// The task that polls it, where it has one of its own.
@@ -43,6 +48,19 @@ pub(crate) struct Attempt {
     parent: Option<Arc<Attempt>>,
 }
 
+/// Where an attempt has gone on to from where it began: a node of the same graph, in another turn of the innermost loop.
+struct GoneOn {
+    node: AtomicU32,
+    /// 0 for the turn in which it began.
+    turn: AtomicU64,
+}
+
+/// The bodies of the nodes of a graph.
+pub(crate) trait Bodies: Send + Sync {
+    /// That of a node, by its number.
+    fn body(&self, node: u32) -> Option<&dyn Any>;
+}
+
 /// Where an attempt stands.
 #[derive(Clone)]
 pub(crate) enum At {
@@ -50,6 +68,36 @@ pub(crate) enum At {
     Node(Place),
     /// A child.
     Child(Arc<str>),
+}
+
+impl At {
+    /// The number of its node; 0 for a child.
+    fn node(&self) -> u32 {
+        match self {
+            At::Node(place) => place.node,
+            At::Child(_) => 0,
+        }
+    }
+}
+
+/// Another reference to an attempt than its driver's: what a context was.
+#[derive(Debug)]
+pub struct Holder(Arc<Attempt>);
+
+impl Holder {
+    pub(crate) fn of(attempt: Arc<Attempt>) -> Self {
+        Holder(attempt)
+    }
+
+    pub(crate) fn into_attempt(self) -> Arc<Attempt> {
+        self.0
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Attempt({})", self.place())
+    }
 }
 
 impl fmt::Display for At {
@@ -126,20 +174,23 @@ impl Drop for Beat {
 impl Attempt {
     pub(crate) fn new(
         run: Arc<Shared>,
-        place: At,
+        at: At,
         number: u32,
         state: Arc<Map<String, Value>>,
         local: Option<Arc<Map<String, Value>>>,
     ) -> Self {
+        let gone_on = GoneOn { node: AtomicU32::new(at.node()), turn: AtomicU64::new(0) };
         Attempt {
             run,
-            place,
+            at,
+            gone_on,
+            bodies: None,
             number,
             once_only: false,
             state,
             local,
             token: OnceLock::new(),
-            draft: Mutex::default(),
+            draft: SharedDraft::default(),
             requests: OnceLock::new(),
             own_task: OwnTask::default(),
             waiting: None,
@@ -182,7 +233,9 @@ impl Attempt {
         state: &Arc<Map<String, Value>>,
         local: Option<Arc<Map<String, Value>>>,
     ) {
-        self.place = At::Node(place);
+        *self.gone_on.node.get_mut() = place.node;
+        *self.gone_on.turn.get_mut() = 0;
+        self.at = At::Node(place);
         self.number = number;
         self.once_only = false;
         if !Arc::ptr_eq(&self.state, state) {
@@ -192,7 +245,7 @@ impl Attempt {
         if self.token.get().is_some() {
             self.token = OnceLock::new();
         }
-        *self.draft.get_mut().unwrap_or_else(PoisonError::into_inner) = Draft::default();
+        self.draft = SharedDraft::default();
         if self.requests.get().is_some() {
             self.requests = OnceLock::new();
         }
@@ -202,24 +255,72 @@ impl Attempt {
 
     /// Whether its node has done nothing that another would notice.
     pub(crate) fn is_unused(&mut self) -> bool {
-        let draft = self.draft.get_mut().unwrap_or_else(PoisonError::into_inner);
-        draft.is_unused() && self.requests.get().is_none() && self.token.get().is_none() && self.local.is_none()
+        self.draft.is_unused() && self.requests.get().is_none() && self.token.get().is_none() && self.local.is_none()
     }
 
-    /// Makes it, unused as it is, the first attempt at another node of the same graph. `turns`: which, where that
-    /// stands in another turn; `state`: what it sees, if that has changed.
-    pub(crate) fn pass_on(&mut self, node: u32, turns: Option<Turns>, state: Option<Arc<Map<String, Value>>>) {
-        if let At::Node(place) = &mut self.place {
-            place.node = node;
-            if let Some(turns) = turns {
-                place.turns = turns;
-            }
+    /// Whether besides its driver only that holder has it, its node has done nothing that another would notice, and it is a
+    /// first attempt: then it may [`go_on`](Self::go_on).
+    #[inline]
+    pub(crate) fn may_go_on(self: &Arc<Self>, _: &Holder) -> bool {
+        let is_shared = Arc::strong_count(self) > 2;
+        // What others have done with it who have had it until now.
+        fence(Ordering::Acquire);
+        let is_unused = !self.draft.was_locked() && self.requests.get().is_none() && self.token.get().is_none();
+        !is_shared && is_unused && self.local.is_none() && self.number == 1 && !self.once_only
+    }
+
+    /// Makes it the first attempt at another node of the same graph: one that [may](Self::may_go_on). `turn`: which, of the
+    /// innermost loop, where that is another.
+    #[inline]
+    pub(crate) fn go_on(&self, node: u32, turn: Option<u64>) {
+        self.gone_on.node.store(node, Ordering::Relaxed);
+        if let Some(turn) = turn {
+            self.gone_on.turn.store(turn, Ordering::Relaxed);
         }
+        self.timers.store(0, Ordering::Relaxed);
+    }
+
+    /// Makes it, [unused](Self::is_unused) as it is, a first attempt of an ordinary node. `state`: what it sees, if that has
+    /// changed.
+    pub(crate) fn start_anew(&mut self, state: Option<Arc<Map<String, Value>>>) {
         self.number = 1;
         self.once_only = false;
-        *self.timers.get_mut() = 0;
+        self.draft = SharedDraft::default();
         if let Some(state) = state {
             self.state = state;
+        }
+    }
+
+    /// Gives it the bodies of its graph.
+    pub(crate) fn set_bodies<B: Bodies + 'static>(&mut self, bodies: &Arc<B>) {
+        let is_known =
+            self.bodies.as_ref().is_some_and(|known| std::ptr::addr_eq(Arc::as_ptr(known), Arc::as_ptr(bodies)));
+        if !is_known {
+            self.bodies = Some(Arc::<B>::clone(bodies));
+        }
+    }
+
+    /// The body of its node, where that has this type.
+    #[inline]
+    pub(crate) fn body<B: 'static>(&self) -> Option<&B> {
+        self.bodies.as_ref()?.body(self.gone_on.node.load(Ordering::Relaxed))?.downcast_ref()
+    }
+
+    /// Where it stands.
+    pub(crate) fn place(&self) -> At {
+        let At::Node(place) = &self.at else { return self.at.clone() };
+        let turns = match self.gone_on.turn.load(Ordering::Relaxed) {
+            0 => place.turns.clone(),
+            turn => place.turns.with_innermost(turn),
+        };
+        At::Node(Place { scope: Arc::clone(&place.scope), node: self.gone_on.node.load(Ordering::Relaxed), turns })
+    }
+
+    /// The graph that its node is in, by its place in the program; `None` for a child.
+    pub(crate) fn layout(&self) -> Option<usize> {
+        match &self.at {
+            At::Node(place) => Some(place.scope.layout.index),
+            At::Child(_) => None,
         }
     }
 
@@ -229,7 +330,7 @@ impl Attempt {
     }
 
     pub(crate) fn draft(&self) -> MutexGuard<'_, Draft> {
-        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+        self.draft.lock()
     }
 
     /// What it has written, or why that cannot be.
@@ -243,9 +344,9 @@ impl Attempt {
 
     /// Its path.
     pub(crate) fn path(&self) -> String {
-        match &self.place {
+        match self.place() {
             At::Node(place) => place.path(),
-            At::Child(path) => String::from(&**path),
+            At::Child(path) => String::from(&*path),
         }
     }
 
@@ -314,7 +415,7 @@ impl Attempt {
         for (at, since) in draft.writes(Part::Shared).iter().enumerate().skip(seen) {
             if replaces(since) {
                 let adopted = draft.adopted.iter().find(|(writes, _)| writes.contains(&at));
-                let first = adopted.map_or_else(|| self.place.to_string(), |(_, path)| path.clone());
+                let first = adopted.map_or_else(|| self.place().to_string(), |(_, path)| path.clone());
                 return Err(conflict(since.key.as_str(), first));
             }
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Holder};
 use crate::draft::Part;
 use crate::event::EventKind;
 use crate::fault::Fault;
@@ -73,6 +73,16 @@ impl Context {
         Context(Arc::clone(attempt), None)
     }
 
+    /// Gives it back, as whoever ends an attempt does.
+    pub(crate) fn into_holder(self) -> Holder {
+        Holder::of(self.0)
+    }
+
+    /// Another context of the attempt: what the next body gets.
+    pub(crate) fn of_holder(holder: Holder) -> Self {
+        Context(holder.into_attempt(), None)
+    }
+
     /// Which attempt this is, from 1.
     pub fn attempt(&self) -> u32 {
         self.0.number
@@ -87,13 +97,13 @@ impl Context {
     /// unmarked), `#2.3` in nested loops; `checkout/delivery/pack` inside the workflow that runs as node `delivery`;
     /// `digest/search[3]` for the item of index 3 in `[search]`.
     pub fn path(&self) -> String {
-        self.0.place.to_string()
+        self.0.path()
     }
 
     /// A key that is the same for every attempt at this node in this turn of this run, and different for everything
     /// else: pass it to services that deduplicate requests by key.
     pub fn idempotency_key(&self) -> String {
-        format!("{}:{}", self.run_id(), self.0.place)
+        format!("{}:{}", self.run_id(), self.0.place())
     }
 
     /// Resolves when this attempt is cancelled: the run was cancelled, a sibling failed, or nothing needs the node's
@@ -134,7 +144,7 @@ impl Context {
         }
         match value::to_plain(&data, self.0.run.env.max_value_size) {
             Ok(data) => self.show(EventKind::Progress { data }),
-            Err(error) => tracing::warn!(path = %self.0.place, %error, "progress that is not JSON was skipped"),
+            Err(error) => tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped"),
         }
     }
 
@@ -142,7 +152,7 @@ impl Context {
     /// the log.
     pub fn message(&self, text: impl Into<String>) {
         if self.has_ended() {
-            tracing::warn!(path = %self.0.place, "a message of a node that had ended was skipped");
+            tracing::warn!(path = %self.0.place(), "a message of a node that had ended was skipped");
         } else if self.0.run.records() {
             self.0.run.record(|| self.path(), || EventKind::Message { text: text.into() });
             self.0.run.pulse.say();

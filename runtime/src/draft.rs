@@ -1,6 +1,8 @@
 //! What an attempt has written, until it ends.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::core::WriteSet;
 use crate::fault::Fault;
@@ -26,6 +28,31 @@ pub(crate) struct Draft {
     pub(crate) fault: Option<Fault>,
 }
 
+/// A draft that an attempt and all clones of its context share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedDraft {
+    draft: Mutex<Draft>,
+    /// Whether it was ever locked: most never are, and to find that out takes no lock.
+    was_locked: AtomicBool,
+}
+
+impl SharedDraft {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Draft> {
+        self.was_locked.store(true, Ordering::Relaxed);
+        self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Of one that nobody else uses at the moment.
+    pub(crate) fn was_locked(&self) -> bool {
+        self.was_locked.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing was written to it.
+    pub(crate) fn is_unused(&mut self) -> bool {
+        !*self.was_locked.get_mut() || self.draft.get_mut().unwrap_or_else(PoisonError::into_inner).is_unused()
+    }
+}
+
 impl Draft {
     pub(crate) fn writes(&self, part: Part) -> &[StateWrite] {
         match (&self.writes, part) {
@@ -35,7 +62,7 @@ impl Draft {
         }
     }
 
-    pub(crate) fn is_unused(&self) -> bool {
+    fn is_unused(&self) -> bool {
         self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
     }
 

@@ -48,7 +48,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
 use crate::core::fold_into;
-use crate::draft::{Draft, Part};
+use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 pub use crate::state_write::{StateOp, StateWrite};
 use crate::value::{self, MaxSize};
@@ -150,14 +150,14 @@ impl Reducer for MergeMap {
 #[derive(Debug)]
 pub struct State<'c> {
     pub(crate) before: &'c Map<String, Value>,
-    pub(crate) draft: &'c std::sync::Mutex<Draft>,
+    pub(crate) draft: &'c SharedDraft,
     pub(crate) part: Part,
     pub(crate) max: MaxSize,
 }
 
 impl State<'_> {
     fn draft(&self) -> MutexGuard<'_, Draft> {
-        self.draft.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.draft.lock()
     }
 
     fn read(&self, name: &str) -> Result<Option<Value>, Fault> {

@@ -10,6 +10,8 @@ use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 use tokio_util::sync::ReusableBoxFuture;
 
+use crate::attempt::Bodies;
+pub use crate::attempt::Holder;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
@@ -57,6 +59,9 @@ pub enum Finished {
         emitted: Emitted,
         /// The output as JSON, where the run asked for it (`Context::records`).
         output: Option<Box<serde_json::Value>>,
+        /// What the attempt was held by, for the next node: to count references takes longer than most of what is done for
+        /// one.
+        holder: Option<Holder>,
     },
     /// A collecting node wants another arrival.
     Waiting,
@@ -96,24 +101,20 @@ pub struct Routed {
 }
 
 /// A node's body with its types erased.
-pub trait AnyNode: Send + Sync {
+pub trait AnyNode: Any + Send + Sync {
     /// Converts what arrived to the node's input (boxed `N::Input`). Runs user code: `From` of an edge.
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault>;
 
     /// A copy of an input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
-    /// Runs one attempt on a prepared input. The future catches no panic and knows no time limit: that is the driver's.
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static>;
+    /// Runs one attempt on a prepared input. The body finds its node by its context. It catches no panic and knows no time limit: that is the driver's.
+    fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
 
     /// `prepare` and `run` in one, without the box between them. `spare` is a body that is over: where this one is as large,
     /// it takes its memory.
-    fn run_once(
-        self: Arc<Self>,
-        arrived: Arrived,
-        context: Context,
-        spare: Option<AttemptBody<'static>>,
-    ) -> AttemptBody<'static>;
+    fn run_once(&self, arrived: Arrived, context: Context, spare: Option<AttemptBody<'static>>)
+    -> AttemptBody<'static>;
 
     /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
     /// the error comes with it where `records`; one that has none is not routed.
@@ -297,6 +298,13 @@ impl Definition {
     /// The entry of a node of the graph; `None` for START and END.
     pub fn entry(&self, node: NodeIx) -> Option<&Entry> {
         node.checked_sub(2).and_then(|at| self.entries.get(at))
+    }
+}
+
+impl Bodies for Definition {
+    fn body(&self, node: u32) -> Option<&dyn Any> {
+        let node: &dyn AnyNode = &**self.entry(node as usize)?.node.as_ref()?;
+        Some(node)
     }
 }
 

@@ -52,6 +52,19 @@ impl Turns {
         }
     }
 
+    /// The same in another turn of the innermost loop.
+    pub(crate) fn with_innermost(&self, turn: u64) -> Turns {
+        match self {
+            Turns::Outside => Turns::Outside,
+            Turns::One(_) => Turns::One(turn),
+            Turns::Two(outer, _) => Turns::Two(*outer, turn),
+            Turns::More(turns) => {
+                let outer = turns.iter().take(turns.len().saturating_sub(1)).copied();
+                Turns::More(outer.chain([turn]).collect())
+            }
+        }
+    }
+
     pub(super) fn write_to(&self, to: &mut impl Write) -> fmt::Result {
         let pair;
         let turns: &[u64] = match self {

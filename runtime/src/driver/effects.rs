@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
-use std::time::Duration;
 
 use super::attempt::Running;
 use super::catch::caught;
@@ -19,8 +18,11 @@ use crate::core::{
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
+use crate::options::NodeOptions;
 use crate::store::Record;
-use crate::table::{AnyNode, Arrived, AttemptBody, BoxValue, Emitted, Error, Finished, Routed, ScopeKind, Token};
+use crate::table::{
+    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Routed, ScopeKind, Token,
+};
 
 /// What goes by the arm `err` though it is no error of the node's own.
 enum Routable<'f> {
@@ -237,18 +239,19 @@ impl Driver {
             Err(halt) => return self.halt = Some(halt),
         };
         let span = tracing::debug_span!("node", path = %place, attempt = number);
-        let Some((node, limit, once_only)) = self.body(&place) else {
+        let definition = Arc::clone(self.executable.definition(&self.definition, place.scope.layout.index));
+        let Some((node, options)) = body(&definition, &place) else {
             let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
             return self.fails(task, &place, Fault::Context { message }, false);
         };
-        let attempt = self.attempt(task, place.clone(), number, once_only);
+        let attempt = self.attempt(task, &definition, place.clone(), number, options.at_most_once);
         let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
         let future = match (arrived, may_repeat) {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context, None)),
-            (arrived, _) => self.repeatable(task, &node, arrived, may_repeat, context),
+            (arrived, _) => self.repeatable(task, node, arrived, may_repeat, context),
         };
-        match future.and_then(|future| caught(|| Running::new(future, limit, self.permits.as_ref(), span))) {
+        match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), span))) {
             Ok(running) => {
                 let beat = Beat::of(&attempt);
                 self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
@@ -282,16 +285,11 @@ impl Driver {
         }
     }
 
-    fn body(&self, place: &Place) -> Option<(Arc<dyn AnyNode>, Option<Duration>, bool)> {
-        let entry = self.executable.entry(&self.definition, place)?;
-        Some((Arc::clone(entry.node.as_ref()?), entry.options.timeout, entry.options.at_most_once))
-    }
-
     /// An attempt that another may follow runs on a copy of the input.
     fn repeatable(
         &mut self,
         task: TaskId,
-        node: &Arc<dyn AnyNode>,
+        node: &dyn AnyNode,
         arrived: Option<Arrived>,
         may_repeat: bool,
         context: Context,
@@ -311,19 +309,28 @@ impl Driver {
         } else {
             input
         };
-        caught(|| Arc::clone(node).run(input, context))
+        caught(|| node.run(input, context))
     }
 
-    fn attempt(&mut self, task: TaskId, place: Place, number: u32, once_only: bool) -> Arc<Attempt> {
+    fn attempt(
+        &mut self,
+        task: TaskId,
+        definition: &Arc<Definition>,
+        place: Place,
+        number: u32,
+        once_only: bool,
+    ) -> Arc<Attempt> {
         let (state, local) = self.run.sees(task);
         if let Some(mut spare) = self.spare.take()
             && let Some(attempt) = Arc::get_mut(&mut spare)
         {
             attempt.renew(place, number, &state, local);
+            attempt.set_bodies(definition);
             attempt.once_only = once_only;
             return spare;
         }
         let mut attempt = Attempt::new(Arc::clone(&self.shared), At::Node(place), number, state, local);
+        attempt.set_bodies(definition);
         attempt.once_only = once_only;
         attempt.waiting.clone_from(&self.waiting);
         Arc::new(attempt)
@@ -423,11 +430,13 @@ impl Driver {
         let writes = attempt.take_writes();
         self.spare = Some(attempt);
         let finished = match finished {
-            Finished::Emitted { emitted, output } if self.is_bare && self.retained.is_empty() && is_empty(&writes) => {
+            Finished::Emitted { emitted, output, .. }
+                if self.is_bare && self.retained.is_empty() && is_empty(&writes) =>
+            {
                 match self.run.complete_in_place(task, emitted) {
                     Ok(Ok(())) => return,
                     Ok(Err(impossible)) => return self.halt = Some(self.is_impossible(&impossible)),
-                    Err(emitted) => Finished::Emitted { emitted, output },
+                    Err(emitted) => Finished::Emitted { emitted, output, holder: None },
                 }
             }
             finished => finished,
@@ -446,7 +455,7 @@ impl Driver {
             return self.fails(task, place, fault, false);
         }
         match finished {
-            Finished::Emitted { emitted, output } => {
+            Finished::Emitted { emitted, output, .. } => {
                 let given = Given::Output(output.map(|output| *output));
                 self.report(Report::Succeeded { task, emitted, writes }, Some(given));
             }
@@ -475,6 +484,11 @@ impl From<Fault> for Cut {
 
 fn is_empty(writes: &Result<Writes, Fault>) -> bool {
     matches!(writes, Ok(Writes(None)))
+}
+
+fn body<'d>(definition: &'d Definition, place: &Place) -> Option<(&'d dyn AnyNode, &'d NodeOptions)> {
+    let entry = definition.entry(place.node as usize)?;
+    Some((&**entry.node.as_ref()?, &entry.options))
 }
 
 fn input_is_gone() -> Fault {

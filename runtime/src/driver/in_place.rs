@@ -9,7 +9,7 @@ use tracing::level_filters::LevelFilter;
 use super::attempt::Running;
 use super::catch::caught;
 use super::run::{Driver, UnderWay};
-use crate::attempt::{At, Attempt};
+use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
 use crate::core::Walk;
 use crate::fault::Fault;
@@ -34,10 +34,10 @@ impl Driver {
             return Advanced::Ended(finished);
         };
         let UnderWay { task, running, attempt, .. } = alone;
-        let (true, false, At::Node(place)) = (self.is_bare, is_traced, &attempt.place) else {
+        let (true, false, Some(layout)) = (self.is_bare, is_traced, attempt.layout()) else {
             return Advanced::Ended(finished);
         };
-        let definition = executable.definition(definition, place.scope.layout.index);
+        let definition = executable.definition(definition, layout);
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
         let mut lane = Lane { walk, definition, running, attempt, until_yield };
         // Caught once for all of them: what panics is a part of the node that the attempt is at then.
@@ -62,27 +62,22 @@ struct Lane<'d> {
 impl Lane<'_> {
     fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         loop {
-            let (choice, token) = match finished {
-                Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output: None } => {
-                    (choice, token)
+            let (choice, token, holder) = match finished {
+                Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output: None, holder } => {
+                    (choice, token, holder)
                 }
                 finished => return Advanced::Ended(finished),
             };
-            // Where a node has kept its context, or has done something with it, this is not all there is to do.
-            let used = Arc::get_mut(self.attempt).and_then(|attempt| attempt.is_unused().then_some(attempt));
-            let Some((used, step)) = used.and_then(|used| Some((used, self.walk.step(choice)?))) else {
+            let Some((node, context)) = self.step(choice, holder) else {
                 let emitted = Emitted { choice, tokens: Tokens::One(token) };
-                return Advanced::Ended(Finished::Emitted { emitted, output: None });
+                return Advanced::Ended(Finished::Emitted { emitted, output: None, holder: None });
             };
-            let turns = step.begins_turn.then(|| self.walk.turns());
-            used.pass_on(step.node, turns, self.walk.take_newer());
-            let Some(node) = self.definition.entry(step.node as usize).and_then(|entry| entry.node.as_ref()) else {
-                let place = &self.attempt.place;
+            let Some(node) = self.definition.entry(node as usize).and_then(|entry| entry.node.as_ref()) else {
+                let place = self.attempt.place();
                 let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
                 return Advanced::Ended(Finished::from(Fault::Context { message }));
             };
-            let context = Context::new(self.attempt);
-            let body = self.running.go_on_as(|spare| Arc::clone(node).run_once(Arrived::One(token), context, spare));
+            let body = self.running.go_on_as(|spare| node.run_once(Arrived::One(token), context, spare));
             *self.until_yield = self.until_yield.saturating_sub(1);
             if *self.until_yield == 0 {
                 return Advanced::TurnOver;
@@ -97,6 +92,26 @@ impl Lane<'_> {
                 }
             };
         }
+    }
+
+    /// The node that follows this choice, and the context of the attempt at it. `None` where that is not all there is to do,
+    /// as where a node has kept its context, or has done something with it.
+    #[inline]
+    fn step(&mut self, choice: usize, holder: Option<Holder>) -> Option<(u32, Context)> {
+        let Lane { walk, attempt, .. } = self;
+        if let Some(holder) = holder
+            && !walk.has_newer()
+            && attempt.may_go_on(&holder)
+        {
+            let step = walk.step(choice)?;
+            attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
+            return Some((step.node, Context::of_holder(holder)));
+        }
+        let unused = Arc::get_mut(attempt).and_then(|attempt| attempt.is_unused().then_some(attempt))?;
+        let step = walk.step(choice)?;
+        unused.start_anew(walk.take_newer());
+        unused.go_on(step.node, step.begins_turn.then(|| walk.turn()));
+        Some((step.node, Context::new(attempt)))
     }
 
     fn is_over(&mut self, finished: Finished) -> Finished {

@@ -93,7 +93,7 @@ impl Exits {
 
 struct MadeNode {
     body: Body,
-    exits: Exits,
+    exits: Arc<Exits>,
     panics: Option<Panics>,
     faults_by: Option<&'static str>,
 }
@@ -134,8 +134,8 @@ impl AnyNode for MadeNode {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static> {
-        let body = Arc::clone(&self.body);
+    fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
+        let (body, exits) = (Arc::clone(&self.body), Arc::clone(&self.exits));
         AttemptBody::new(async move {
             let records = context.records();
             let stop = context.clone();
@@ -156,27 +156,24 @@ impl AnyNode for MadeNode {
             };
             match step {
                 Ok(Step::Give(value)) => Finished::Emitted {
-                    emitted: self.exits.emit(None, &value),
+                    emitted: exits.emit(None, &value),
                     output: records.map(|max| Box::new(recorded(&value, max))),
+                    holder: None,
                 },
                 Ok(Step::Take(label, value)) => {
-                    let emitted = self.exits.emit(Some(label), &value);
-                    Finished::Emitted { emitted, output: records.map(|max| Box::new(recorded(&value, max))) }
+                    let emitted = exits.emit(Some(label), &value);
+                    let output = records.map(|max| Box::new(recorded(&value, max)));
+                    Finished::Emitted { emitted, output, holder: None }
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
-                Ok(Step::FailBy(text, label)) => failed(text, Some(self.exits.route(label, json!(text), records))),
+                Ok(Step::FailBy(text, label)) => failed(text, Some(exits.route(label, json!(text), records))),
                 Err(fault) => Finished::from(fault),
             }
         })
     }
 
-    fn run_once(
-        self: Arc<Self>,
-        arrived: Arrived,
-        context: Context,
-        _: Option<AttemptBody<'static>>,
-    ) -> AttemptBody<'static> {
+    fn run_once(&self, arrived: Arrived, context: Context, _: Option<AttemptBody<'static>>) -> AttemptBody<'static> {
         match self.prepare(arrived) {
             Ok(input) => self.run(input, context),
             Err(fault) => AttemptBody::new(async move { Finished::from(fault) }),
@@ -230,7 +227,7 @@ impl AnyScope for MadeScope {
             ScopeKind::Nested => values.next().expect("one output"),
         };
         let output = records.map(|max| Box::new(recorded(&value, max)));
-        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output })
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output, holder: None })
     }
 
     fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
@@ -370,7 +367,7 @@ impl Made {
                 Arc::new(MadeScope { kind: *kind, inside, items, exits: exits(at), panics, faults_by })
                     as Arc<dyn AnyScope>
             });
-            let node = MadeNode { body: body.unwrap_or(pass_on), exits: exits(at), panics, faults_by };
+            let node = MadeNode { body: body.unwrap_or(pass_on), exits: Arc::new(exits(at)), panics, faults_by };
             Entry {
                 name: name.to_owned(),
                 renamed_from: &[],

@@ -75,14 +75,15 @@ impl<E> Default for Explain<E> {
 }
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
-    /// One future and not several within each other, which would each move what they are given and what they give.
+    /// One future and not several within each other, which would each move what they are given and what they give. It has
+    /// its node by its context, which counts no reference for it.
     fn attempt(
-        self: Arc<Self>,
         input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
         context: Context,
     ) -> impl Future<Output = Finished> + Send + 'static {
         async move {
-            let input = match input(&self) {
+            let Some(leaf) = context.0.body::<Self>() else { return Finished::from(no_body(&context)) };
+            let input = match input(leaf) {
                 Ok(input) => input,
                 Err(fault) => return Finished::from(fault),
             };
@@ -92,22 +93,31 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                     poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
                 }
                 None => {
-                    let mut body = pin!(self.node.run(input, &context));
+                    let mut body = pin!(leaf.node.run(input, &context));
                     poll_fn(|waker| or_fault(body.as_mut().poll(waker), &context)).await
                 }
             };
-            match result {
-                Ok(Ok(output)) => self.finish(output, &context),
-                Ok(Err(error)) => self.fail(error, context.records()),
-                Err(fault) => Finished::from(fault),
+            let output = match result {
+                Ok(Ok(output)) => output,
+                Ok(Err(error)) => return leaf.fail(error, context.records()),
+                Err(fault) => return Finished::from(fault),
+            };
+            let Some(given) = Y::give(output) else { return Finished::Waiting };
+            match context.records() {
+                Some(max) => leaf.recorded(given, max),
+                None => {
+                    let emitted = leaf.exit.value(given);
+                    Finished::Emitted { emitted, output: None, holder: Some(context.into_holder()) }
+                }
             }
         }
     }
 
-    fn finish(&self, output: N::Output, context: &Context) -> Finished {
-        let Some(given) = Y::give(output) else { return Finished::Waiting };
-        match context.records().map(|max| given.__to_json(max)).transpose() {
-            Ok(output) => Finished::Emitted { emitted: self.exit.value(given), output: output.map(Box::new) },
+    fn recorded(&self, given: Y::Given, max: MaxSize) -> Finished {
+        match given.__to_json(max) {
+            Ok(output) => {
+                Finished::Emitted { emitted: self.exit.value(given), output: Some(Box::new(output)), holder: None }
+            }
             Err(error) => Finished::from(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
         }
     }
@@ -141,18 +151,18 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         copy_input::<N>(input)
     }
 
-    fn run(self: Arc<Self>, input: BoxValue, context: Context) -> AttemptBody<'static> {
+    fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         let kept = |_: &Self| input.downcast::<N::Input>().map_or_else(|_| Err(wrong_input::<N>()), |input| Ok(*input));
-        AttemptBody::new(self.attempt(kept, context))
+        AttemptBody::new(Self::attempt(kept, context))
     }
 
     fn run_once(
-        self: Arc<Self>,
+        &self,
         arrived: Arrived,
         context: Context,
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static> {
-        let attempt = self.attempt(|leaf| take(arrived, &leaf.joins), context);
+        let attempt = Self::attempt(|leaf| take(arrived, &leaf.joins), context);
         let Some(mut body) = spare else { return AttemptBody::new(attempt) };
         body.set(attempt);
         body
@@ -182,6 +192,11 @@ fn or_fault<T>(polled: Poll<T>, context: &Context) -> Poll<Result<T, Fault>> {
         Poll::Ready(result) => Poll::Ready(Ok(result)),
         Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
     }
+}
+
+fn no_body(context: &Context) -> Fault {
+    let place = context.path();
+    Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
 }
 
 fn wrong_input<N: Node>() -> Fault {

@@ -62,7 +62,7 @@ fn finish<S: Source, E>(
         .map(|max| S::json(&output, max))
         .transpose()
         .map_err(|error| Fault::Context { message: format!("the output cannot be recorded: {error}") })?;
-    Ok(Finished::Emitted { emitted: exit.value(output), output: record.map(Box::new) })
+    Ok(Finished::Emitted { emitted: exit.value(output), output: record.map(Box::new), holder: None })
 }
 
 impl<N: Node> AnyScope for NestedScope<N> {

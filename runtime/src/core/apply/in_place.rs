@@ -13,10 +13,10 @@ use graphweft_graph::START;
 
 use super::items::no_items;
 use super::scopes::free_scope;
-use crate::core::frame::{Frame, Stage, turns_of};
+use crate::core::frame::{Frame, Stage};
 use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
-use crate::core::path::{ScopePath, Turns};
+use crate::core::path::ScopePath;
 use crate::core::program::{Layout, Reach, Role};
 use crate::core::run::{Run, Values};
 use crate::core::run_state::RunState;
@@ -115,9 +115,16 @@ impl<V> Walk<'_, V> {
         Some(Step { node: step.to as u32, begins_turn: step.to_next_turn })
     }
 
-    /// In which turns the task stands.
-    pub(crate) fn turns(&self) -> Turns {
-        turns_of(self.frames, self.task.frame)
+    /// In which turn of the innermost loop around it the task stands.
+    #[inline]
+    pub(crate) fn turn(&self) -> u64 {
+        self.frames.get(self.task.frame).map_or(0, |frame| frame.turn)
+    }
+
+    /// Whether the next attempt sees another state of the run than the one before.
+    #[inline]
+    pub(crate) fn has_newer(&self) -> bool {
+        self.newer.is_some()
     }
 
     /// What the attempt that the last step has started sees of the run's state, where that has changed.

@@ -135,7 +135,7 @@ impl Player {
             && let Some(walk) = &mut walk
             && let Some(next) = walk.step(choice)
         {
-            let turns = if next.begins_turn { walk.turns() } else { place.turns.clone() };
+            let turns = if next.begins_turn { place.turns.with_innermost(walk.turn()) } else { place.turns.clone() };
             walk.take_newer();
             self.runs(task, Place { node: next.node, turns, ..place }, Some(Arrived::One(value)));
             self.steps += 1;
