@@ -111,10 +111,18 @@ pub trait AnyNode: Any + Send + Sync {
     /// Runs one attempt on a prepared input. The body finds its node by its context. It catches no panic and knows no time limit: that is the driver's.
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
 
-    /// `prepare` and `run` in one, without the box between them. `spare` is a body that is over: where this one is as large,
-    /// it takes its memory.
-    fn run_once(&self, arrived: Arrived, context: Context, spare: Option<AttemptBody<'static>>)
-    -> AttemptBody<'static>;
+    /// `prepare` and `run` in one, without the box between them. What arrived is converted by the body, where that is polled.
+    fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static>;
+
+    /// The same for the parts of one token, which is converted here. `spare` is a body that is over: where the new one is as
+    /// large, it takes its memory.
+    fn go_on(
+        &self,
+        value: BoxValue,
+        hand: Hand,
+        context: Context,
+        spare: Option<AttemptBody<'static>>,
+    ) -> AttemptBody<'static>;
 
     /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
     /// the error comes with it where `records`; one that has none is not routed.

@@ -248,7 +248,7 @@ impl Driver {
         let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
         let future = match (arrived, may_repeat) {
-            (Some(arrived), false) => caught(|| node.run_once(arrived, context, None)),
+            (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
             (arrived, _) => self.repeatable(task, node, arrived, may_repeat, context),
         };
         match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), span))) {

@@ -13,7 +13,7 @@ use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
 use crate::core::Walk;
 use crate::fault::Fault;
-use crate::table::{Arrived, Definition, Emitted, Finished, Tokens};
+use crate::table::{Definition, Emitted, Finished, Token, Tokens};
 
 /// How far the lone attempt has come.
 pub(super) enum Advanced {
@@ -52,7 +52,7 @@ impl Driver {
 
 /// What is borrowed while nodes follow one another in place.
 struct Lane<'d> {
-    walk: Walk<'d, crate::table::Token>,
+    walk: Walk<'d, Token>,
     definition: &'d Definition,
     running: &'d mut Running<'static, Finished>,
     attempt: &'d mut Arc<Attempt>,
@@ -77,7 +77,8 @@ impl Lane<'_> {
                 let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
                 return Advanced::Ended(Finished::from(Fault::Context { message }));
             };
-            let body = self.running.go_on_as(|spare| node.run_once(Arrived::One(token), context, spare));
+            let Token { value, hand } = token;
+            let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
             *self.until_yield = self.until_yield.saturating_sub(1);
             if *self.until_yield == 0 {
                 return Advanced::TurnOver;

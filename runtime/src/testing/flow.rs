@@ -21,7 +21,7 @@ use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
-    Limits, Routed, ScopeKind, Token, Tokens,
+    Hand, Limits, Routed, ScopeKind, Token, Tokens,
 };
 use crate::value::MaxSize;
 
@@ -173,11 +173,21 @@ impl AnyNode for MadeNode {
         })
     }
 
-    fn run_once(&self, arrived: Arrived, context: Context, _: Option<AttemptBody<'static>>) -> AttemptBody<'static> {
+    fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static> {
         match self.prepare(arrived) {
             Ok(input) => self.run(input, context),
             Err(fault) => AttemptBody::new(async move { Finished::from(fault) }),
         }
+    }
+
+    fn go_on(
+        &self,
+        value: BoxValue,
+        hand: Hand,
+        context: Context,
+        _: Option<AttemptBody<'static>>,
+    ) -> AttemptBody<'static> {
+        self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
     fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {

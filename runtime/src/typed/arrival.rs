@@ -4,25 +4,34 @@ use std::any::Any;
 
 use super::group::JoinFn;
 use crate::fault::Fault;
-use crate::table::Arrived;
+use crate::table::{Arrived, BoxValue, Hand};
 
 /// For each way into a node, how a join there is put together.
 pub type JoinTable = Vec<Option<JoinFn>>;
 
 /// What arrived, as the node's input.
 pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
-    let mut slot: Option<T> = None;
     match arrived {
-        Arrived::One(token) => (token.hand)(token.value, &mut slot),
+        Arrived::One(token) => take_one(token.value, token.hand),
         Arrived::Join { way, places } => {
+            let mut slot: Option<T> = None;
             if let Some(Some(join)) = joins.get(way) {
                 join(places, &mut slot);
             }
+            slot.ok_or_else(unfit::<T>)
         }
     }
-    slot.ok_or_else(|| Fault::Context {
-        message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()),
-    })
+}
+
+/// The same of one token.
+pub(crate) fn take_one<T: 'static>(value: BoxValue, hand: Hand) -> Result<T, Fault> {
+    let mut slot: Option<T> = None;
+    hand(value, &mut slot);
+    slot.ok_or_else(unfit::<T>)
+}
+
+fn unfit<T>() -> Fault {
+    Fault::Context { message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()) }
 }
 
 /// A value under a type of which only a check at run time knows that it is the same: the error of a nested workflow is a

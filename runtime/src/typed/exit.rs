@@ -65,31 +65,27 @@ impl<T, E> Clone for Exit<T, E> {
 }
 
 impl<T: Send + 'static, E> Exit<T, E> {
+    #[inline]
     pub(crate) fn value(&self, value: T) -> Emitted {
         match self {
             Exit::Terminal => Emitted { choice: 0, tokens: Tokens::None },
             Exit::One(hand) => emit_one(0, Token { value: Box::new(value), hand: *hand }),
-            Exit::Many(hands, copy) => {
-                let mut tokens = Vec::with_capacity(hands.len());
-                if let Some((last, others)) = hands.split_last() {
-                    tokens.extend(others.iter().map(|hand| Token { value: Box::new(copy(&value)), hand: *hand }));
-                    tokens.push(Token { value: Box::new(value), hand: *last });
-                }
-                Emitted { choice: 0, tokens: Tokens::Many(tokens) }
-            }
-            Exit::AndUnit(exit) => {
-                let Emitted { choice, tokens } = exit.value(value);
-                let unit = Token { value: Box::new(()), hand: hand_nothing };
-                let tokens = match tokens {
-                    Tokens::None => Tokens::One(unit),
-                    Tokens::One(token) => Tokens::Many(vec![token, unit]),
-                    Tokens::Many(tokens) => Tokens::Many(tokens.into_iter().chain([unit]).collect()),
-                };
-                Emitted { choice, tokens }
-            }
+            Exit::Many(hands, copy) => to_many(hands, *copy, value),
+            Exit::AndUnit(exit) => exit.and_unit(value),
             Exit::Value(route) => route(value),
             Exit::Whole(route, _) => route(Ok(value)),
         }
+    }
+
+    fn and_unit(&self, value: T) -> Emitted {
+        let Emitted { choice, tokens } = self.value(value);
+        let unit = Token { value: Box::new(()), hand: hand_nothing };
+        let tokens = match tokens {
+            Tokens::None => Tokens::One(unit),
+            Tokens::One(token) => Tokens::Many(vec![token, unit]),
+            Tokens::Many(tokens) => Tokens::Many(tokens.into_iter().chain([unit]).collect()),
+        };
+        Emitted { choice, tokens }
     }
 
     /// Where the error goes.
@@ -122,6 +118,15 @@ impl<T: Send + 'static, E> Exit<T, E> {
             _ => Err(Unreadable::whole("the error went along the arm `err`, which the node no longer has")),
         }
     }
+}
+
+fn to_many<T: Send + 'static>(hands: &[Hand], copy: fn(&T) -> T, value: T) -> Emitted {
+    let mut tokens = Vec::with_capacity(hands.len());
+    if let Some((last, others)) = hands.split_last() {
+        tokens.extend(others.iter().map(|hand| Token { value: Box::new(copy(&value)), hand: *hand }));
+        tokens.push(Token { value: Box::new(value), hand: *last });
+    }
+    Emitted { choice: 0, tokens: Tokens::Many(tokens) }
 }
 
 /// No edge at all.

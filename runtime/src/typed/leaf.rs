@@ -1,13 +1,13 @@
 //! A node's body behind [`AnyNode`].
 
 use std::any::TypeId;
-use std::future::{Future, poll_fn};
+use std::future::{Future, poll_fn, ready};
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use super::arrival::{JoinTable, take};
+use super::arrival::{JoinTable, take, take_one};
 use super::edge::Follows;
 use super::exit::{Exit, Unrouted, then};
 use super::mention::{Mention, Target};
@@ -18,7 +18,7 @@ use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
-use crate::table::{AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Routed};
+use crate::table::{AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Routed};
 use crate::value::MaxSize;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
@@ -152,17 +152,27 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
-        let kept = |_: &Self| input.downcast::<N::Input>().map_or_else(|_| Err(wrong_input::<N>()), |input| Ok(*input));
-        AttemptBody::new(Self::attempt(kept, context))
+        match input.downcast::<N::Input>() {
+            Ok(input) => AttemptBody::new(Self::attempt(taken(*input), context)),
+            Err(_) => AttemptBody::new(ready(Finished::from(wrong_input::<N>()))),
+        }
     }
 
-    fn run_once(
+    fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static> {
+        AttemptBody::new(Self::attempt(|leaf| take(arrived, &leaf.joins), context))
+    }
+
+    fn go_on(
         &self,
-        arrived: Arrived,
+        value: BoxValue,
+        hand: Hand,
         context: Context,
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static> {
-        let attempt = Self::attempt(|leaf| take(arrived, &leaf.joins), context);
+        let attempt = match take_one(value, hand) {
+            Ok(input) => Self::attempt(taken(input), context),
+            Err(fault) => return AttemptBody::new(ready(Finished::from(fault))),
+        };
         let Some(mut body) = spare else { return AttemptBody::new(attempt) };
         body.set(attempt);
         body
@@ -192,6 +202,11 @@ fn or_fault<T>(polled: Poll<T>, context: &Context) -> Poll<Result<T, Fault>> {
         Poll::Ready(result) => Poll::Ready(Ok(result)),
         Poll::Pending => context.__take_fault().map_or(Poll::Pending, |fault| Poll::Ready(Err(fault))),
     }
+}
+
+/// An input that is there.
+fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
+    |_| Ok(input)
 }
 
 fn no_body(context: &Context) -> Fault {
