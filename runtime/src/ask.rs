@@ -36,6 +36,12 @@ impl Context {
     /// progress, the run is [`Waiting`](crate::Outcome::Waiting). [`Engine::answer`](crate::Engine::answer) or
     /// [`Run::answer`](crate::Run::answer) answers from any process. An answer that is not a `T` is refused.
     ///
+    /// A field of the answer that `T` does not read is left out, as with all JSON from outside; with
+    /// `#[serde(deny_unknown_fields)]` on `T` such an answer is refused. The answer is recorded as it was given, and read
+    /// again after a restart: if `T` has changed since, a field with a default or an `Option` may have been added, and a
+    /// field that `T` does not read any more is left out. An answer that cannot be read as a `T` any more is rejected
+    /// ([`EventKind::AnswerRejected`] names the field), and the question is open again.
+    ///
     /// `name` identifies the question among those of this node in this turn. Several may be open at once.
     ///
     /// ```

@@ -51,7 +51,7 @@ use crate::core::fold_into;
 use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 pub use crate::state_write::{StateOp, StateWrite};
-use crate::value::{self, MaxSize};
+use crate::value::{self, Against, MaxSize};
 
 /// A key of the run's state: a name, the type of its value, and its reducer.
 #[derive(Debug)]
@@ -176,28 +176,43 @@ impl State<'_> {
         Ok(seen.remove(name))
     }
 
-    fn decode<T: DeserializeOwned>(name: &str, value: &Value) -> Result<T, Fault> {
-        value::decode(value).map_err(|error| {
+    fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Value) -> Result<T, Fault> {
+        let wanted = std::any::type_name::<T>();
+        let fault = |what: String| Fault::Context { message: format!("state key `{name}` {what}") };
+        let value: T = value::decode(recorded).map_err(|error| {
             let (path, error) = (error.path().to_string(), error.inner());
             let at = if path == "." { String::new() } else { format!(" at `{path}`") };
-            let wanted = std::any::type_name::<T>();
-            Fault::Context { message: format!("state key `{name}` does not hold a `{wanted}`{at}: {error}") }
-        })
+            fault(format!("does not hold a `{wanted}`{at}: {error}"))
+        })?;
+        if value::has_fields(recorded) {
+            let now = value::encode(&value, MaxSize::NONE);
+            let now = now.map_err(|error| fault(format!("holds a `{wanted}` that cannot be written: {error}")))?;
+            let rewrite = |json: &Value| value::encode(&value::decode::<T>(json).ok()?, MaxSize::NONE).ok();
+            if let Some(loss) = value::loss(recorded, &now, &rewrite, Against::Fields) {
+                return Err(fault(format!("has a value that a `{wanted}` would lose some of, {loss}")));
+            }
+        }
+        Ok(value)
     }
 
     /// The value of a key; `None` if it has none.
     ///
+    /// All that reads a key reads it with one type, also after a restart with another version of the program. A field with
+    /// a default or an `Option` may be added to that type. A field that the value has and `T` does not read is an error that
+    /// names both: keep it, or rename it with `#[serde(alias = "..")]`. To look at a value of any type, read it as a
+    /// [`serde_json::Value`].
+    ///
     /// # Errors
-    /// [`Fault::Context`] if the value is not a `T`.
-    pub fn get<T: DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
+    /// [`Fault::Context`] if the value is not a `T`, or has a field that `T` does not read.
+    pub fn get<T: Serialize + DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
         self.read(key.name)?.map(|value| Self::decode(key.name, &value)).transpose()
     }
 
     /// The value of a parameter `#[state] name: T`: a `T`, or an `Option<T>` if it may be missing.
     ///
     /// # Errors
-    /// [`Fault::Context`] if there is no value, or if it is not a `T`.
-    pub fn parameter<T: DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
+    /// [`Fault::Context`] if there is no value, if it is not a `T`, or if it has a field that `T` does not read.
+    pub fn parameter<T: Serialize + DeserializeOwned>(&self, name: &str) -> Result<T, Fault> {
         match self.read(name)? {
             Some(value) => Self::decode(name, &value),
             None => serde_json::from_value(Value::Null).map_err(|_| Fault::Context {

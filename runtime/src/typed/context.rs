@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
 use crate::fault::Fault;
@@ -36,7 +36,7 @@ pub(crate) fn missing_resource(type_name: &str) -> Fault {
 }
 
 /// `#[state] name: T`
-pub async fn parameter<T: DeserializeOwned>(context: &Context, name: &str) -> T {
+pub async fn parameter<T: Serialize + DeserializeOwned>(context: &Context, name: &str) -> T {
     match context.state().parameter::<T>(name) {
         Ok(value) => value,
         Err(fault) => context.stop(fault).await,

@@ -181,6 +181,15 @@ fn place_in<'j>(whole: &'j mut Json, way: &[Part]) -> Option<&'j mut Json> {
     })
 }
 
+/// Whether there are any fields in it that a type may not read.
+pub(crate) fn has_fields(json: &Json) -> bool {
+    match json {
+        Json::Array(items) => items.iter().any(has_fields),
+        Json::Object(fields) => !fields.is_empty(),
+        _ => false,
+    }
+}
+
 /// Nothing is lost with it: a type may leave it out when it writes (`#[serde(skip_serializing_if = "..")]`).
 fn is_empty(json: &Json) -> bool {
     match json {

@@ -98,11 +98,42 @@ macro_rules! more_graphs {
 
         workflow! { pub(crate) stateful(u32) -> String { START => writes => rests => reads; } }
 
+        workflow! { pub(crate) kept() -> String { START => rests => reads; } }
+
         #[node(collect)]
         pub(crate) async fn collects(order: Order, ctx: &Context) -> Option<Vec<Order>> {
             ctx.collector_state().push(ALL, order);
             let all = ctx.collector_state().get(ALL).ok()??;
             (all.len() == 2).then_some(all)
+        }
+
+        /// Its arrivals are numbers, and only what it keeps is of the type that changes.
+        #[node(collect)]
+        pub(crate) async fn gathers(n: u32, ctx: &Context) -> Result<Option<String>, graphweft::Fault> {
+            ctx.collector_state().push(ALL, order(n));
+            let all = ctx.collector_state().get(ALL)?.unwrap_or_default();
+            Ok((all.len() == 2).then(|| format!("{all:?}")))
+        }
+
+        #[node]
+        pub(crate) async fn delays(n: u32, #[resource] death: &Death) -> u32 {
+            death.come("waits").await;
+            n
+        }
+
+        workflow! { pub(crate) gathered(u32) -> String {
+            START => (now, before => delays);
+            now | delays => gathers;
+        } }
+
+        #[node]
+        pub(crate) async fn now(n: u32) -> u32 {
+            n
+        }
+
+        #[node]
+        pub(crate) async fn before(n: u32) -> u32 {
+            n
         }
 
         #[node]
@@ -346,6 +377,51 @@ fn a_key_of_the_state_is_read_by_the_type_that_has_a_field_more() {
     remains.dies_at::<first::stateful>(5, "waits");
     let (result, _) = remains.goes_on::<with_option::stateful>();
     assert_eq!(result, Ok(json!("Order { id: 5, price: 10, note: None }")));
+}
+
+#[test]
+fn a_key_of_the_state_that_would_lose_a_field_is_refused_by_name() {
+    for error in [refused_state::<renamed::stateful>(), refused_state::<without::stateful>()] {
+        for part in ["`stateful/reads`", "state key `last`", "Order`", "at `price`", "which is 10"] {
+            assert!(error.contains(part), "no `{part}` in: {error}");
+        }
+    }
+}
+
+/// What a process with this version of the program makes of the state of `first::stateful`.
+fn refused_state<Now: Workflow<Input = u32>>() -> String {
+    let remains = Remains::default();
+    remains.dies_at::<first::stateful>(5, "waits");
+    remains.goes_on::<Now>().0.expect_err("a field would be lost").to_string()
+}
+
+#[test]
+fn the_initial_state_that_would_lose_a_field_is_refused_by_name() {
+    let remains = Remains::default();
+    life(async {
+        let death = Death::at("waits");
+        let engine = remains.engine(&death).register::<first::kept>().build().unwrap();
+        engine.start::<first::kept>(()).state(first::LAST, first::order(5)).id("run").await.unwrap();
+        death.came().await;
+    });
+    let (result, _) = remains.goes_on::<renamed::kept>();
+    let error = result.expect_err("a field would be lost").to_string();
+    assert!(error.contains("state key `last`") && error.contains("at `price`"), "{error}");
+    // Nothing is lost: the program that knows the field reads it when the run is retried.
+    life(async {
+        let engine = remains.engine(&Death::default()).register::<with_option::kept>().build().unwrap();
+        let run = engine.retry("run").await.unwrap();
+        assert_eq!(run.result().await, Ok(json!("Order { id: 5, price: 10, note: None }")));
+    });
+}
+
+#[test]
+fn what_a_collecting_node_has_kept_is_refused_by_name_if_it_would_lose_a_field() {
+    let remains = Remains::default();
+    remains.dies_at::<first::gathered>(5, "waits");
+    let (result, _) = remains.goes_on::<renamed::gathered>();
+    let error = result.expect_err("a field would be lost").to_string();
+    assert!(error.contains("state key `all`") && error.contains("at `[0].price`"), "{error}");
 }
 
 /// The same graph, so that nothing but the value itself shows that its type has changed.
