@@ -76,6 +76,7 @@ mod crashes {
         ("through_a_link", |seed, directory| owners::share(&THROUGH_A_LINK, seed, directory)),
         ("cancelled_and_dead", owners::a_run_that_is_cancelled_stays_so_if_its_process_dies_at_once),
         ("file_taken_away", taken::a_process_whose_file_is_taken_away_stops),
+        ("file_cut_off", taken::a_process_whose_file_is_cut_off_stops),
         ("fenced", owners::a_process_that_outlives_its_lease_is_fenced),
         ("no_room", room::a_run_outlives_a_full_disk),
         ("death_and_pause", owners::a_death_is_known_at_once_and_a_pause_is_no_death),

@@ -45,7 +45,7 @@ pub(crate) enum Deed {
     Answers,
     /// Cancels its first run at some moment, and dies as soon as it knows that this is recorded.
     CancelsAndDies,
-    /// Its file is taken away.
+    /// Its file is taken away, or cut off.
     LosesItsFile,
 }
 
@@ -125,6 +125,7 @@ async fn execute(orders: &Orders, durability: Durability) -> i32 {
     let engine = flows::engine(store, ledger());
     match engine.recover().await {
         Ok(recovered) if recovered.failed.is_empty() && recovered.unregistered.is_empty() => {}
+        Err(error) => return broken(orders, &error.to_string()),
         recovered => return broken(orders, &format!("{recovered:?}")),
     }
     let mut ends = JoinSet::new();
@@ -204,7 +205,7 @@ fn broken(orders: &Orders, what: &str) -> i32 {
         return NO_ROOM;
     }
     if orders.deed == Deed::LosesItsFile
-        && ["was removed", "was replaced", "was emptied"].iter().any(|lost| what.contains(lost))
+        && ["was removed", "was replaced", "was emptied", "was cut off", "is damaged"].iter().any(|lost| what.contains(lost))
     {
         return NO_FILE;
     }

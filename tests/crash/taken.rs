@@ -1,4 +1,4 @@
-//! A database that is taken away from a living process: the process stops, and says why. It does not complete runs in a
+//! A database that is taken away from a living process, or cut off: the process stops, and says why. It does not complete runs in a
 //! file without a name.
 
 use std::fs::{self, OpenOptions};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::chance::Chance;
 use crate::owners::{began, lines_of, orders};
-use crate::process::{Deed, NO_FILE, Orders, Process};
+use crate::process::{DONE, Deed, NO_FILE, Orders, Process};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -29,6 +29,60 @@ const WAYS: [(&str, TakeAway); 5] = [
     }),
     ("emptied", |file| OpenOptions::new().write(true).open(file)?.set_len(0)),
 ];
+
+/// A file that holds the records of runs which are over is cut off at some length. What is behind that is not in the log
+/// any more.
+pub(crate) fn a_process_whose_file_is_cut_off_stops(seed: u64, directory: &Path) -> Result<u64, String> {
+    let mut chance = Chance::of(seed, "cut off");
+    for part in ["a quarter", "a half", "most of it"] {
+        let directory = directory.join(part.replace(' ', "_"));
+        fs::create_dir(&directory).map_err(|error| error.to_string())?;
+        let lease = Duration::from_millis(300);
+        let mut first =
+            Process::start(&Orders { pause: Duration::ZERO, ..orders(&directory, RUNS_BEFORE, seed, 1, lease) });
+        let code = first.end_within(PATIENCE)?;
+        if code != DONE {
+            return Err(format!("the process before ended with {code}"));
+        }
+        let file = directory.join("runs.db");
+        let whole = fs::metadata(&file).map_err(|error| error.to_string())?.len();
+        let left = match part {
+            "a quarter" => whole / 4,
+            "a half" => whole / 2,
+            _ => whole - 1 - chance.up_to(Duration::from_nanos(4_000)).as_nanos() as u64,
+        };
+        let now = Orders {
+            pause: Duration::from_millis(200),
+            deed: Deed::LosesItsFile,
+            ..orders(&directory, RUNS_BEFORE + 1, seed, 2, lease)
+        };
+        let mut process = Process::start(&now);
+        began(&directory, 2, "chain_of_20/a1")?;
+        std::thread::sleep(chance.up_to(Duration::from_millis(100)));
+        let cut = OpenOptions::new().write(true).open(&file).and_then(|file| file.set_len(left));
+        cut.map_err(|error| format!("{part}: {error}"))?;
+        let code = process.end_within(PATIENCE).map_err(|error| format!("{part}: {error}"))?;
+        if code != NO_FILE {
+            return Err(format!("of its file {part} was left, and the process ended with {code}"));
+        }
+        if lines_of(&directory, 2).iter().any(|line| line.path == "chain_of_20/b9") {
+            return Err(format!("of its file {part} was left, and its run came to its last node"));
+        }
+        // Another that opens it: neither a panic nor runs that are over in another way.
+        let mut next = Process::start(&Orders { process: 3, ..now });
+        let code = next.end_within(PATIENCE).map_err(|error| format!("{part}: {error}"))?;
+        if code != NO_FILE {
+            return Err(format!("of its file {part} was left, and the next process ended with {code}"));
+        }
+        if !lines_of(&directory, 3).is_empty() {
+            return Err(format!("of its file {part} was left, and the next process executed nodes"));
+        }
+    }
+    Ok(0)
+}
+
+/// How many runs are over when the file is cut off: enough for some pages.
+const RUNS_BEFORE: u64 = 12;
 
 /// No process of these is killed, so that this counts no crashes.
 pub(crate) fn a_process_whose_file_is_taken_away_stops(seed: u64, directory: &Path) -> Result<u64, String> {

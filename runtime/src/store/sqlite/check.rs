@@ -44,8 +44,15 @@ fn length(path: &Path) -> u64 {
 }
 
 /// What is looked at whenever a file is opened.
-pub(super) fn on_opening(connection: &Connection, path: &Path) -> Result<(), Trouble> {
-    if length(path) + length(&beside(path, "wal")) <= SMALL { whole(connection) } else { schema_is_ours(connection) }
+pub(super) fn on_opening(connection: &Connection) -> Result<(), Trouble> {
+    if wanted_length(connection)? <= SMALL { whole(connection) } else { schema_is_ours(connection) }
+}
+
+/// How long the file is when everything is in it that is still in its log. The log may be longer than that: it has each
+/// version of a page.
+pub(super) fn wanted_length(connection: &Connection) -> Result<u64, Trouble> {
+    let number = |pragma| connection.query_row(pragma, [], |row| row.get(0).map(from_integer));
+    Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
 }
 
 /// Everything: the structure of the file, and every row.
@@ -70,7 +77,7 @@ fn schema_is_ours(connection: &Connection) -> Result<(), Trouble> {
     }
 }
 
-fn structure(connection: &Connection) -> Result<(), Trouble> {
+pub(super) fn structure(connection: &Connection) -> Result<(), Trouble> {
     let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found.replace('\n', ", "))) }
 }

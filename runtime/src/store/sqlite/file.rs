@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::check;
@@ -106,6 +107,8 @@ pub(super) struct OpenFile {
     pub(super) path: PathBuf,
     /// What each of the three was when it was opened. As long as one connection is open, SQLite makes no others.
     parts: [(PathBuf, Identity); 3],
+    /// How long the database was when it was looked at last.
+    length: AtomicU64,
     gone: OnceLock<StoreError>,
 }
 
@@ -114,7 +117,8 @@ impl OpenFile {
     pub(super) fn of(path: PathBuf) -> io::Result<OpenFile> {
         let part = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
         let parts = [part(path.clone())?, part(beside(&path, "wal"))?, part(beside(&path, "shm"))?];
-        Ok(OpenFile { path, parts, gone: OnceLock::new() })
+        let length = fs::metadata(&path)?.len().into();
+        Ok(OpenFile { path, parts, length, gone: OnceLock::new() })
     }
 
     /// # Errors
@@ -130,9 +134,26 @@ impl OpenFile {
         let Some(message) = self.parts.iter().find_map(|(part, opened)| self.change_of(part, *opened)) else {
             return Ok(());
         };
+        Err(self.is_gone(message))
+    }
+
+    /// Nothing more is recorded in it.
+    pub(super) fn is_gone(&self, message: String) -> StoreError {
         let gone = StoreError::Gone { path: self.path.clone(), message };
         tracing::error!(error = %gone, "the file of a store is gone, and its runs stop");
-        Err(self.gone.get_or_init(|| gone).clone())
+        self.gone.get_or_init(|| gone).clone()
+    }
+
+    /// The length of the database before and now, if it is shorter than when it was looked at last.
+    pub(super) fn shrunk(&self) -> Option<(u64, u64)> {
+        let now = fs::metadata(&self.path).ok()?.len();
+        let before = self.length.swap(now, Ordering::Relaxed);
+        (now < before).then_some((before, now))
+    }
+
+    /// It is still not known why it is shorter than this.
+    pub(super) fn was_longer(&self, before: u64) {
+        self.length.store(before, Ordering::Relaxed);
     }
 
     /// What has become of a part, if it is not what was opened.

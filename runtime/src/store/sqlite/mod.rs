@@ -77,8 +77,8 @@ use super::{
 /// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt),
 /// and does not change the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
 /// [`Corrupt`](StoreError::Corrupt), [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io), and then add
-/// nothing, not even in part. If the file is removed, renamed, replaced or emptied while it is open, that is noticed within
-/// a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
+/// nothing, not even in part. If the file is removed, renamed, replaced, emptied or cut off while it is open, that is noticed
+/// within a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
 /// [`Gone`](StoreError::Gone), and the runs of this process stop.
 ///
 /// # Cancel safety

@@ -30,7 +30,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
         // Says nothing to a file that is there.
         connection.pragma_update(None, "page_size", PAGE)?;
         schema::migrate(&mut connection, path)?;
-        check::on_opening(&connection, path)?;
+        check::on_opening(&connection)?;
         use_write_ahead_log(&connection, settings.busy_timeout)?;
         connection.pragma_update(
             None,

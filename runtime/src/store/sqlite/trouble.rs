@@ -46,6 +46,17 @@ impl Trouble {
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
     }
 
+    /// Whether the file is not as it was written.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Trouble::Sql(error) => {
+                matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+            }
+            Trouble::Damaged(_) | Trouble::Store(StoreError::Corrupt { .. } | StoreError::NotADatabase { .. }) => true,
+            Trouble::Io(_) | Trouble::NotWritten(_) | Trouble::Store(_) => false,
+        }
+    }
+
     /// As the users of a store see it.
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {

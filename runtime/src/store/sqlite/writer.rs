@@ -12,12 +12,15 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+use super::check;
 use super::ends::Ends;
 use super::file::OpenFile;
+use super::open;
 use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
 use super::settings::{Durability, LOG, Settings, beside};
 use super::trouble::Trouble;
+use crate::store::StoreError;
 use crate::sync::Mutex;
 
 /// So many jobs share a transaction at most.
@@ -131,12 +134,12 @@ impl Shared {
             }
             if renewal.is_some_and(|renewal| renewal <= Instant::now()) {
                 renewed = Instant::now();
-                if self.file.look().is_ok() {
+                if writer.look(self).is_ok() {
                     writer.renew(self);
                 }
             }
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
-                writer.copy_log_back();
+                writer.copy_log_back(self);
             }
             group = writer.last;
         }
@@ -172,7 +175,7 @@ impl Writer {
                     shared.queue.put_back(jobs);
                     return;
                 }
-                committed => committed.map_err(|uncommitted| uncommitted.trouble().at(&shared.file.path)),
+                committed => committed.map_err(|uncommitted| self.explain(uncommitted.trouble(), shared)),
             };
             for job in jobs {
                 job.answer(committed.clone());
@@ -180,6 +183,12 @@ impl Writer {
         }
         self.unlooked += group;
         self.last = Group { jobs: group, took: begun.elapsed() };
+    }
+
+    /// Damage may be that of a file that was cut off, and nobody has looked since.
+    fn explain(&self, trouble: Trouble, shared: &Shared) -> StoreError {
+        let gone = if trouble.is_damage() { self.look(shared) } else { Ok(()) };
+        gone.err().unwrap_or_else(|| trouble.at(&shared.file.path))
     }
 
     fn commit(&mut self, shared: &Shared, patience: Patience, jobs: &mut [Box<dyn Job>]) -> Result<(), Uncommitted> {
@@ -247,10 +256,50 @@ impl Writer {
     }
 
     /// As far as readers let it. What is committed is safe in the log, so that an error here is no one's yet.
-    fn copy_log_back(&self) {
+    fn copy_log_back(&self, shared: &Shared) {
+        // Into a file that was cut off, it would be written behind a gap.
+        if self.look(shared).is_err() {
+            return;
+        }
         let copied = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         if let Err(error) = copied {
             tracing::warn!(log = %self.log.display(), %error, "the log cannot be copied back to the database");
+        }
+        // It may be longer now.
+        drop(self.look(shared));
+    }
+
+    /// Looks whether the file is the one that was opened, and all of it is there.
+    fn look(&self, shared: &Shared) -> Result<(), StoreError> {
+        let file = &shared.file;
+        file.look()?;
+        let Some((before, now)) = file.shrunk() else { return Ok(()) };
+        match self.is_cut_off(shared, now) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(file.is_gone(format!("was cut off, from {before} to {now} bytes,"))),
+            Err(trouble) => {
+                // Next time it is shorter still.
+                file.was_longer(before);
+                tracing::warn!(error = %trouble.at(&file.path), "a store that has become shorter cannot be looked at");
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a file of this length, which was longer, lacks some of its pages. It becomes shorter when a `VACUUM` is copied
+    /// back from the log, and what is still in the log need not be in the file.
+    fn is_cut_off(&self, shared: &Shared, length: u64) -> Result<bool, Trouble> {
+        match check::wanted_length(&self.connection) {
+            Ok(wanted) if wanted <= length => return Ok(false),
+            Err(trouble) if !trouble.is_damage() => return Err(trouble),
+            Ok(_) | Err(_) => {}
+        }
+        // By a connection of its own: this one still has the pages that it has read.
+        let whole = open::reader(&shared.file.path, &shared.settings).map_err(Trouble::from);
+        match whole.and_then(|connection| check::structure(&connection)) {
+            Ok(()) => Ok(false),
+            Err(trouble) if trouble.is_damage() => Ok(true),
+            Err(trouble) => Err(trouble),
         }
     }
 

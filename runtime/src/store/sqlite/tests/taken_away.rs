@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::store::tests::{batch, create, header, new_run, said};
-use crate::store::{RunQuery, Store};
+use crate::store::{NewRun, RunQuery, Store};
 
 /// A store in a directory of its own, with an owner whose lease is renewed all the time, and a run `a`.
 async fn in_use() -> (TempDir, PathBuf, SqliteStore) {
@@ -73,6 +73,51 @@ async fn a_file_that_is_replaced_stops_its_store() {
 async fn a_file_that_is_emptied_stops_its_store() {
     let empty = |path: &Path| fs::OpenOptions::new().write(true).open(path).unwrap().set_len(0).unwrap();
     assert_noticed(empty, "was emptied").await;
+}
+
+fn long_run() -> NewRun {
+    NewRun { records: vec![said(&"x".repeat(20_000))], ..new_run("long") }
+}
+
+#[tokio::test]
+async fn a_file_that_is_cut_off_stops_its_store() {
+    let (_root, path, store) = in_use().await;
+    create(&store, long_run()).await;
+    // All of it is in the file.
+    behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let whole = fs::metadata(&path).unwrap().len();
+    store.0.shared.file.shrunk();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(whole / 2).unwrap();
+    let text = once_noticed(&store).await.to_string();
+    assert!(text.contains(&format!("was cut off, from {whole} to {} bytes,", whole / 2)), "{text}");
+    assert!(text.contains("restart the process"), "{text}");
+    drop(store);
+    let opened = SqliteStore::open(&path).await;
+    assert!(matches!(opened, Err(StoreError::Corrupt { .. })), "{opened:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
+    let (_root, path, store) = in_use().await;
+    create(&store, long_run()).await;
+    let other = behind_the_back(&path);
+    let checkpoint = || other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    checkpoint();
+    store.0.shared.file.shrunk();
+    let before = fs::metadata(&path).unwrap().len();
+    other.execute_batch("CREATE TABLE more (x); INSERT INTO more VALUES (zeroblob(50000)); DROP TABLE more").unwrap();
+    other.execute_batch("DELETE FROM journal WHERE length(body) > 10000; VACUUM").unwrap();
+    checkpoint();
+    assert!(fs::metadata(&path).unwrap().len() < before);
+    // It is looked at before the lease is renewed.
+    for _ in 0..2 {
+        let expires = || other.query_row("SELECT expires FROM owners", [], |row| row.get::<_, i64>(0)).unwrap();
+        let last = expires();
+        while expires() == last {
+            tokio::task::yield_now().await;
+        }
+    }
+    header(&store, "a").await;
 }
 
 #[tokio::test]
