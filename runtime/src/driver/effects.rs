@@ -16,6 +16,7 @@ use crate::core::{
     Admission, Chance, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId,
     TimeLimit, Wanted, Writes, after, is_retryable,
 };
+use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
 use crate::options::NodeOptions;
@@ -108,9 +109,14 @@ impl Driver {
         let Some(journal) = &self.shared.journal else { return };
         let derived = if self.run.has_derived() { self.run.take_derived() } else { Vec::new() };
         let follows: Vec<Record> = derived.iter().map(|(place, what)| derived_record(place, *what)).collect();
-        for (record, (_, what)) in follows.iter().zip(&derived) {
+        for (cancelled, (_, what)) in follows.iter().zip(&derived) {
             if *what == Derived::Cancelled {
-                journal.desk.forget_below(&record.path);
+                // No record says that it is cancelled, and other processes list what its last attempt has left open. Before
+                // the event: the fold has no requests of it any more behind that.
+                for question in journal.desk.unread_questions(&cancelled.path) {
+                    journal.push(question, EventKind::RequestWithdrawn);
+                }
+                journal.desk.forget_below(&cancelled.path);
             }
         }
         journal.push_with(record, follows);

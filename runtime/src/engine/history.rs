@@ -131,6 +131,8 @@ struct Fact {
     stopping: Option<StopReason>,
     /// Of a node whose graph is under way: the attempt.
     inside: Option<u32>,
+    /// Whether its node waited for its next attempt: then its own body asks for nothing and drops nothing.
+    between_attempts: bool,
 }
 
 /// What is known of a node in the whole history.
@@ -264,7 +266,8 @@ impl Past {
                 Taken::Request { task, .. } => (Some(task), true),
                 Taken::Applied(_) | Taken::Nothing => (task, false),
             };
-            past.facts.push(Fact { stored: stored.clone(), task, is_request, stopping, inside });
+            let between_attempts = task.and_then(|task| past.nodes.get(&task)).is_some_and(|node| node.backs_off);
+            past.facts.push(Fact { stored: stored.clone(), task, is_request, stopping, inside, between_attempts });
         }
         Ok(past)
     }
@@ -331,6 +334,11 @@ impl Past {
                 }
                 EventKind::ItemCancelled { .. } if !fact.is_request => {
                     fact.task.zip(fact.inside).is_some_and(|attempt| self.leads_to_the_end(Some(attempt)))
+                }
+                // It was cancelled then, and now it still waits.
+                EventKind::RequestWithdrawn if fact.is_request && fact.between_attempts => {
+                    let node = fact.task.and_then(|task| self.nodes.get(&task));
+                    node.is_some_and(|node| self.leads_to_the_end(node.parent))
                 }
                 _ => false,
             };

@@ -190,6 +190,19 @@ impl Desk {
         open.map(|(path, _)| path.to_owned()).collect()
     }
 
+    /// The questions of a node, and of the nodes inside it, to which there is no answer that is known to have their type.
+    pub(crate) fn unread_questions(&self, path: &str) -> Vec<String> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let inner = self.inner();
+        let is_unread = |item: &Item| item.asked && !item.withdrawn && (item.answer.is_none() || item.unchecked);
+        let unread = inner.requests.items.all_below(path).filter(|(_, item)| is_unread(item));
+        let mut unread: Vec<String> = unread.map(|(path, _)| path.to_owned()).collect();
+        unread.sort_unstable();
+        unread
+    }
+
     /// Whether all attempts that wait for a request of theirs can only be woken by its result.
     pub(crate) fn are_idle(&self) -> bool {
         let inner = self.inner();

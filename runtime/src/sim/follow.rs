@@ -360,9 +360,9 @@ impl Follower {
     fn below(&mut self, stored: &Stored) -> Result<(), String> {
         let path = &stored.record.path;
         let node = self.nodes.range(..=path.clone()).rev().find(|(at, _)| is_below(path, at));
-        // Between two attempts its questions stay open, and the next one has the answer.
-        let is_answer = matches!(stored.record.kind, EventKind::Answered { .. });
-        let may_ask = |node: &Progress| node.is_under_way() || (is_answer && (node.is_delayed() || node.is_due()));
+        // Between two attempts its questions stay open, and the next one has the answer, unless it is cancelled before.
+        let is_between = matches!(stored.record.kind, EventKind::Answered { .. } | EventKind::RequestWithdrawn);
+        let may_ask = |node: &Progress| node.is_under_way() || (is_between && (node.is_delayed() || node.is_due()));
         if !node.is_some_and(|(_, node)| may_ask(node)) {
             return Err("is below no node that is under way".to_owned());
         }
