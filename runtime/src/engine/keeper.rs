@@ -14,6 +14,10 @@ use crate::store::{Claim, Claimed, StoreError};
 /// How often the store is asked for what others have done.
 const LOOK: Duration = Duration::from_millis(250);
 
+/// The same where others have just done something: who answers one question often answers the next. The pauses double from
+/// then on.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 impl Engine {
     /// Has somebody look, from here on. Ends with the engine, or with the tokio runtime.
     pub(crate) fn keep(&self) {
@@ -24,29 +28,32 @@ impl Engine {
         let inner = Arc::downgrade(&self.0);
         runtime.spawn(async move {
             let kept = Kept(inner);
-            let mut pause = LOOK;
+            let (mut pause, mut most) = (LOOK, LOOK);
             loop {
-                let Ok(sleep) = caught(|| tokio::time::sleep(pause)) else {
+                let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so nobody looks after runs that wait");
                     return;
                 };
                 sleep.await;
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
-                pause = Engine::behind(inner).look().await;
+                let looked = Engine::behind(inner).look().await;
+                most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(LOOK) };
+                pause = looked.pause;
             }
         });
     }
 
-    /// Goes on with what can go on. Gives how long nothing is to be expected.
-    async fn look(&self) -> Duration {
+    /// Goes on with what can go on.
+    async fn look(&self) -> Looked {
         let claimed = match self.claim_due().await {
             Ok(claimed) => claimed,
             Err(error) => {
                 self.0.lost_claim.store(true, Ordering::Release);
                 tracing::warn!(%error, "the store cannot be asked which runs can go on");
-                return LOOK;
+                return Looked { pause: LOOK, was_nudged: false };
             }
         };
+        let was_nudged = !claimed.nudged.is_empty();
         for key in claimed.nudged {
             if let Some(live) = self.0.runs.by_key(key) {
                 live.journal.catch_up().await;
@@ -67,7 +74,7 @@ impl Engine {
         }
         let now = self.0.env.clock.now();
         let until = claimed.next_wake.and_then(|wake| wake.duration_since(now).ok());
-        until.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK)
+        Looked { pause: until.unwrap_or(LOOK).clamp(Duration::from_millis(1), LOOK), was_nudged }
     }
 
     async fn claim_due(&self) -> Result<Claimed, StoreError> {
@@ -79,6 +86,14 @@ impl Engine {
         };
         self.0.store.claim(claim).await
     }
+}
+
+/// What a look has come to.
+struct Looked {
+    /// How long nothing of the runs themselves is to be expected.
+    pause: Duration,
+    /// Whether another engine had recorded something for a run that is driven here.
+    was_nudged: bool,
 }
 
 /// Somebody looks as long as this lives.

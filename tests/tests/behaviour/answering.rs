@@ -95,6 +95,24 @@ async fn many_answers_to_one_run_go_into_few_commits() {
     assert_eq!(run.result().await, Ok(199 * 200 / 2));
 }
 
+/// The engine that has the run hears of the first when it looks after its runs, and looks more often from then on.
+#[tokio::test]
+async fn answers_one_after_another_do_not_each_wait_for_a_look() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other) = engines(&directory).await;
+    let run = driver.start::<asking_all>(20).id("run").await.unwrap();
+    assert_eq!(open(&run).await.len(), 20);
+    let begun = std::time::Instant::now();
+
+    for at in 0..20 {
+        other.answer("run", &format!("q{at}"), at).await.unwrap();
+    }
+
+    let took = begun.elapsed();
+    assert!(took < Duration::from_millis(20 * 250 / 2), "{took:?}");
+    assert_eq!(run.result().await, Ok(190));
+}
+
 #[tokio::test]
 async fn of_two_answers_to_one_question_at_once_one_is_taken() {
     let directory = tempfile::tempdir().unwrap();
