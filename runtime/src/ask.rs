@@ -70,7 +70,8 @@ impl Context {
     ///
     /// In a live process the node continues where it waits. After a restart it starts again from the top, and recorded
     /// answers are returned to it immediately. In a run without an engine (`publish(text).await`) no answer can arrive,
-    /// so the node fails with a [`Fault::Context`]; so does a node that asks twice under one name and key.
+    /// so the node fails with a [`Fault::Context`]; so does a node that asks twice under one name and key, and one that asks
+    /// under an empty name.
     ///
     /// Cancel safe: if the future is dropped, the question is withdrawn: answering it is an error. Asking again opens it
     /// again.
@@ -117,7 +118,7 @@ impl<'c, T: Payload> Request<'c, T> {
         let Request { context, name, key, prompt, payload, .. } = self;
         let attempt = &context.0;
         let fault = |message: String| (context, Fault::Context { message });
-        let path = attempt.path_of(&name, key.as_deref());
+        let path = attempt.path_of(&name, key.as_deref()).map_err(|fault| (context, fault))?;
         let Some(journal) = &attempt.run.journal else {
             return Err(fault(format!(
                 "`{path}` asks a question, which needs an engine to answer it: start the run with `engine.start::<..>(..)`"

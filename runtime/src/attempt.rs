@@ -212,7 +212,17 @@ impl Attempt {
     }
 
     /// The path of something that the node asks its context for.
-    pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> String {
+    ///
+    /// # Errors
+    /// Without a name: nobody could name it in an answer, a log or a retry.
+    pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
+        if name.is_empty() {
+            let message = format!(
+                "`{}` gives a question, a step or a child an empty name; name it, as in `ctx.ask(\"approve\", ..)`",
+                self.path()
+            );
+            return Err(Fault::Context { message });
+        }
         let (name, key) = (escaped(name), key.map(escaped));
         let mut path = self.path();
         path.reserve(2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
@@ -222,7 +232,7 @@ impl Attempt {
             path.push(':');
             path.push_str(&key);
         }
-        path
+        Ok(path)
     }
 
     /// Makes a finished attempt that nobody holds any more the next one of the same run.

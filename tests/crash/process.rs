@@ -205,7 +205,9 @@ fn broken(orders: &Orders, what: &str) -> i32 {
         return NO_ROOM;
     }
     if orders.deed == Deed::LosesItsFile
-        && ["was removed", "was replaced", "was emptied", "was cut off", "is damaged"].iter().any(|lost| what.contains(lost))
+        && ["was removed", "was replaced", "was emptied", "was cut off", "is damaged"]
+            .iter()
+            .any(|lost| what.contains(lost))
     {
         return NO_FILE;
     }

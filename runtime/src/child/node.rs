@@ -49,7 +49,7 @@ where
     pub(super) async fn run(self) -> Result<N::Output, ChildError<N::Error>> {
         let Request { context, name, key, options, node, input } = self;
         let parent = &context.0;
-        let path = parent.path_of(&name, key.as_deref());
+        let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
         let recorded = recorded(&path, &input, context.0.run.env.max_value_size)?;
         let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(recorded), options };

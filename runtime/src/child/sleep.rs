@@ -89,7 +89,7 @@ impl Request<'_> {
     async fn slept(self) -> Result<(), Fault> {
         let Request { context, key, duration } = self;
         let attempt = &context.0;
-        let (mut held, item) = Held::ask(attempt, attempt.path_of("sleep", Some(&key)), None).await?;
+        let (mut held, item) = Held::ask(attempt, attempt.path_of("sleep", Some(&key))?, None).await?;
         let item = item.unwrap_or_default();
         let path = held.path().to_owned();
         if item.withdrawn {

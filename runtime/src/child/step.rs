@@ -134,7 +134,7 @@ impl<T: Payload, E: Payload> Request<'_, T, E> {
     async fn run(self) -> Result<T, ChildError<E>> {
         let Request { context, name, key, options, body } = self;
         let parent = Arc::clone(&context.0);
-        let path = parent.path_of(&name, key.as_deref());
+        let path = parent.path_of(&name, key.as_deref())?;
         let (held, item) = Held::ask(&parent, path, None).await?;
         Asked { parent, path: held.path().to_owned(), input: None, options }.step(held, item, StepWork { body }).await
     }

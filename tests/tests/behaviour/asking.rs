@@ -1,11 +1,13 @@
 //! Questions to people.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
 use graphweft::prelude::*;
 use graphweft::store::{MemoryStore, RunStatus};
-use graphweft::{AnswerError, AskHuman, Engine, EventKind, Question, RunError, RunFilter, json};
+use graphweft::{AnswerError, AskHuman, Engine, EventKind, First, Question, RunError, RunFilter, json};
+use graphweft_tests::records;
 use serde_json::Value as Json;
 
 #[value]
@@ -446,6 +448,122 @@ async fn whoever_waits_for_a_run_whose_question_has_gone_does_nothing_meanwhile(
     tokio::time::sleep(Duration::from_secs(61)).await;
 
     assert_eq!(run.outcome().await, Ok(Outcome::Completed(true)));
+}
+
+#[node]
+async fn comes_first() -> bool {
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    true
+}
+
+#[node]
+async fn goes_on(first: bool, ctx: &Context) -> bool {
+    first && ctx.ask::<bool>("then", "Go on?").await
+}
+
+workflow! { race() -> bool {
+    let first: First<bool> = First::default();
+    START => (comes_first, asks_for_a_minute);
+    comes_first | asks_for_a_minute => first => goes_on;
+} }
+
+/// No record says that the node is cancelled.
+#[tokio::test(start_paused = true)]
+async fn another_engine_lists_no_question_of_a_node_that_was_cancelled_before_its_next_attempt() {
+    let store = MemoryStore::default();
+    let engine = || Engine::builder().store(store.clone()).register::<race>().build().unwrap();
+    let (driver, other) = (engine(), engine());
+    let run = driver.start::<race>(()).id("run").await.unwrap();
+    let seen = other.get_run("run").await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ids(&seen.questions().await.unwrap()), ["race/asks_for_a_minute/soon"]);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+
+    let open = seen.questions().await.unwrap();
+
+    assert_eq!(ids(&open), ["race/goes_on/then"]);
+    let gone = other.answer("run", "soon", true).await.unwrap_err();
+    assert!(matches!(gone, AnswerError::Withdrawn { .. }), "{gone}");
+    run.answer("then", true).await.unwrap();
+    assert_eq!(run.result().await, Ok(true));
+}
+
+#[value]
+#[derive(Copy, Debug)]
+enum Nameless {
+    Question,
+    Step,
+    Child,
+}
+
+#[node]
+async fn names_nothing(what: Nameless, ctx: &Context) -> Result<bool, graphweft::ChildError<graphweft::Never>> {
+    match what {
+        Nameless::Question => Ok(ctx.ask("", "Ship it?").await),
+        Nameless::Step => ctx.step("", async || Ok(true)).await,
+        Nameless::Child => ctx.call_as("", comes_first {}, ()).await,
+    }
+}
+
+workflow! { nameless(Nameless) -> bool { START => names_nothing; } }
+
+#[tokio::test]
+async fn what_a_node_asks_for_needs_a_name() {
+    for what in [Nameless::Question, Nameless::Step, Nameless::Child] {
+        let engine = Engine::builder().register::<nameless>().build().unwrap();
+        let run = engine.start::<nameless>(what).await.unwrap();
+        let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("{what:?} has no name") };
+        assert!(failure.to_string().contains("`nameless/names_nothing` gives a"), "{failure}");
+        assert!(failure.to_string().contains("an empty name; name it"), "{failure}");
+        assert_eq!(records(&run).await.iter().filter(|event| event.path.ends_with('/')).count(), 0);
+    }
+}
+
+#[derive(Default)]
+struct IsMended(AtomicBool);
+
+#[node]
+async fn fails_once(#[resource] is_mended: &IsMended) -> Result<bool, std::io::Error> {
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    if is_mended.0.swap(true, Ordering::Relaxed) { Ok(true) } else { Err(std::io::Error::other("late")) }
+}
+
+#[node(timeout = "1m", retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h"))]
+async fn asks_in_each_attempt(ctx: &Context) -> bool {
+    ctx.ask::<bool>("soon", "Now?").await
+}
+
+#[node]
+async fn are_both(both: (bool, bool)) -> bool {
+    both.0 && both.1
+}
+
+workflow! { pair() -> bool { START => (fails_once, asks_in_each_attempt) => are_both; } }
+
+#[tokio::test(start_paused = true)]
+async fn a_question_of_a_node_that_was_cancelled_before_its_next_attempt_is_open_again_if_the_run_is_retried() {
+    let builder = Engine::builder().resource(IsMended::default()).register::<pair>();
+    let engine = builder.build().unwrap();
+    let run = engine.start::<pair>(()).id("run").await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ids(&run.questions().await.unwrap()), ["pair/asks_in_each_attempt/soon"]);
+    tokio::time::sleep(Duration::from_secs(121)).await;
+    assert!(matches!(run.outcome().await, Ok(Outcome::Failed(_))));
+
+    let run = engine.retry("run").await.unwrap();
+
+    // It waits for its next attempt, which has the answer.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(ids(&run.questions().await.unwrap()), ["pair/asks_in_each_attempt/soon"]);
+    let answer = tokio::spawn({
+        let run = run.clone();
+        async move { run.answer("soon", true).await }
+    });
+    assert_eq!(run.result().await, Ok(json!(true)));
+    drop(answer);
+    let kinds = records(&run).await;
+    let is_reopened = |event: &graphweft::Event| event.kind == EventKind::RequestReopened;
+    assert!(!kinds.iter().any(is_reopened), "its withdrawal does not count: {kinds:?}");
 }
 
 /// A name and a key with characters that have a meaning in paths.
