@@ -17,7 +17,7 @@ use crate::attempt::Attempt;
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::requests::{RequestTask, Requests};
-use crate::table::AttemptBody;
+use crate::table::{AttemptBody, Finished};
 
 /// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a task
 /// of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when dropped.
@@ -28,6 +28,16 @@ pub(crate) struct Running<'n, T> {
     /// From the first request on.
     requesting: Option<Box<Requesting>>,
     span: tracing::Span,
+}
+
+/// How far an attempt that goes on from node to node has come.
+pub(super) enum Advanced {
+    /// Its node waits for something.
+    Pending,
+    /// Others are to have their turn before the next node is polled.
+    TurnOver,
+    /// It has come to this, and that is not all there is to do.
+    Ended(Finished),
 }
 
 /// Whether the attempt may be polled, where the engine limits how many may.

@@ -6,7 +6,7 @@ use std::task::{Context as Waker, Poll};
 
 use tracing::level_filters::LevelFilter;
 
-use super::attempt::Running;
+use super::attempt::{Advanced, Running};
 use super::catch::caught;
 use super::run::{Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
@@ -14,16 +14,6 @@ use crate::context::Context;
 use crate::core::Walk;
 use crate::fault::Fault;
 use crate::table::{Definition, Emitted, Finished, Token, Tokens};
-
-/// How far the lone attempt has come.
-pub(super) enum Advanced {
-    /// Its node waits for something.
-    Pending,
-    /// Others are to have their turn before the next node is polled.
-    TurnOver,
-    /// It has come to this, and that is not all there is to do.
-    Ended(Finished),
-}
 
 impl Driver {
     /// Has the lone attempt, whose node has ended like this, go on as that of the next node, and of the next after that.

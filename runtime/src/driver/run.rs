@@ -12,9 +12,8 @@ use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::attempt::Running;
+use super::attempt::{Advanced, Running};
 use super::catch::caught;
-use super::in_place::Advanced;
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
 use super::spawned::{Spawned, SpawnedTasks};

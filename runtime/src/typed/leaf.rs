@@ -77,6 +77,7 @@ impl<E> Default for Explain<E> {
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// One future and not several within each other, which would each move what they are given and what they give. It has
     /// its node by its context, which counts no reference for it.
+    #[allow(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     fn attempt(
         input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
         context: Context,
