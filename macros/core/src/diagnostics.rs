@@ -1,7 +1,7 @@
 //! Every problem of an invocation, collected, so that all of them are reported in one compile.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Path;
 
 /// The problems that were found, in the order in which they were found.
@@ -93,6 +93,13 @@ impl Diagnostics {
     /// `const _: () = { .. };`, where they mute no other error.
     pub fn into_compile_errors(&self) -> TokenStream {
         self.iter().map(Diagnostic::to_compile_error).collect()
+    }
+
+    /// The first problem as an expression, and the others as statements. What is computed from a constant that could not be
+    /// expanded is an error to rustc too, to which it has nothing to add.
+    pub fn into_error_value(&self) -> (TokenStream, TokenStream) {
+        let mut errors = self.iter().map(Diagnostic::to_compile_error);
+        (errors.next().unwrap_or_else(|| quote!(false)), errors.collect())
     }
 }
 

@@ -19,8 +19,7 @@ pub type Ignores = i32;
 /// "This node can follow `A`, which gives `Out`."
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`",
-    label = "takes `{In}`, is given `{Out}`",
-    note = "an edge converts with `From`: implement `From<{Out}>` for `{In}`, or put a node between"
+    label = "takes `{In}`, is given `{Out}`: implement `From<{Out}>` for `{In}`, or put a node between"
 )]
 pub trait Follows<A: ?Sized, Out, In, Mode> {
     /// Takes what the edge carries.
@@ -42,8 +41,7 @@ impl<A: ?Sized, B, T> Follows<A, T, (), Ignores> for B {
 /// "The workflow gives what reaches END": exact, so that `T` never passes for `Option<T>`.
 #[diagnostic::on_unimplemented(
     message = "the workflow gives `{Declared}`, but `{A}` gives `{Out}`",
-    label = "leads to END with `{Out}`",
-    note = "what reaches END is the workflow's output, unconverted"
+    label = "leads to END with `{Out}`: write `-> {Out}`, or put a node between that gives `{Declared}`"
 )]
 pub trait Ends<A: ?Sized, Out, Declared> {
     /// Takes what reaches END.
@@ -51,8 +49,21 @@ pub trait Ends<A: ?Sized, Out, Declared> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: ?Sized, T> Ends<A, T, T> for END {
-    fn end(value: T) -> T {
+impl<A: ?Sized, T, U: Is<T>> Ends<A, T, U> for END {
+    fn end(value: T) -> U {
+        U::same(value)
+    }
+}
+
+/// A type is itself. As a bound of an impl, so that rustc does not hold up the impl for the right type, which reads as if
+/// the two were the other way round.
+pub trait Is<T> {
+    /// The value itself.
+    fn same(value: T) -> Self;
+}
+
+impl<T> Is<T> for T {
+    fn same(value: T) -> T {
         value
     }
 }
@@ -60,8 +71,7 @@ impl<A: ?Sized, T> Ends<A, T, T> for END {
 /// "`[..]` runs for every item of what the node before it gives." Self is the `[..]`, which is to blame.
 #[diagnostic::on_unimplemented(
     message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Out}`",
-    label = "is given `{Out}`, which is no `Vec`",
-    note = "let the node before give a `Vec`, or write the node without brackets"
+    label = "is given `{Out}`, which is no `Vec`: let the node before give one, or leave the brackets out"
 )]
 pub trait Items<A: ?Sized, Out> {
     /// One of them.
@@ -93,8 +103,7 @@ impl<F: Target, L> Inside for Each<F, L> {
 /// "What goes to several nodes is copied for each of them."
 #[diagnostic::on_unimplemented(
     message = "`{Self}` goes to several nodes and cannot be copied",
-    label = "leads to several nodes with `{Self}`, which is not `Clone`",
-    note = "derive `Clone` for it (`#[value]` does), or send it to one node"
+    label = "leads to several nodes: derive `Clone` for `{Self}` (`#[value]` does), or lead to one node"
 )]
 pub trait Copies {
     /// A copy for one more edge.

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::edge::{Gives, Leaving};
+use super::edge::{Gives, Is, Leaving};
 use super::mention::{END, Mention, Source};
 use crate::node::Node;
 use crate::table::Token;
@@ -109,8 +109,7 @@ pub struct IgnoresAll;
 /// "This node joins `Names`, which give `Given`."
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{Names}` give `{Given}`",
-    label = "takes `{In}`, is given `{Given}`",
-    note = "a join takes exactly what its branches give, an `Option` for each branch that a route may skip"
+    label = "takes `{In}`, is given `{Given}`: take exactly that, an `Option` for each branch that a route may skip"
 )]
 pub trait Joins<Names, Given, In, Mode> {
     /// Takes what the places hold.
@@ -132,8 +131,7 @@ impl<B, Names, T> Joins<Names, T, (), IgnoresAll> for B {
 /// "END joins `Names`, which give `Given`."
 #[diagnostic::on_unimplemented(
     message = "the workflow gives `{Declared}`, but `{Names}` give `{Given}`",
-    label = "leads to END with `{Given}`",
-    note = "what reaches END is the workflow's output, unconverted, an `Option` for each branch that a route may skip"
+    label = "leads to END with `{Given}`: write `-> {Given}`, an `Option` for each branch that a route may skip"
 )]
 pub trait EndsAll<Names, Given, Declared> {
     /// Takes what the places hold.
@@ -141,9 +139,9 @@ pub trait EndsAll<Names, Given, Declared> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<Names, T> EndsAll<Names, T, T> for END {
-    fn end(given: T) -> T {
-        given
+impl<Names, T, U: Is<T>> EndsAll<Names, T, U> for END {
+    fn end(given: T) -> U {
+        U::same(given)
     }
 }
 

@@ -1,18 +1,18 @@
-//! A workflow has no generics.
-#![allow(unused)]
+//! A workflow has no generics, and nothing more is said of a parameter that there can be none of.
 
 use graphweft::prelude::*;
 
-#[value]
-struct Order;
-
 #[node]
-async fn price(order: Order) -> Order {
-    unreachable!()
+async fn echo(text: String) -> String {
+    text
 }
 
 workflow! {
-    shop<T>(Order) -> Order { START => price; }
+    twice<T>(T) -> Vec<T> { START => echo; }
+}
+
+workflow! {
+    sound(String) -> String { START => echo; }
 }
 
 fn main() {}

@@ -17,9 +17,7 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
     let krate = options.krate.clone().unwrap_or_else(default_crate);
     let implementation = if diagnostics.has_errors() {
-        let errors = diagnostics.into_compile_errors();
-        let broken = broken(node, &krate);
-        quote!(#errors #broken)
+        broken(node, &krate, diagnostics)
     } else {
         implementation(node, options, &krate, &docs)
     };
@@ -49,27 +47,40 @@ pub fn default_impl(name: &Ident) -> TokenStream {
     }
 }
 
-/// A node whose attribute or signature is wrong is still a node, so that nothing else complains.
-fn broken(node: &NodeFn, krate: &Path) -> TokenStream {
+/// A node whose attribute or signature is wrong is still a node, so that nothing else complains. What it takes or gives
+/// where that could not be read is a type that is an error itself, to which rustc has nothing to add.
+fn broken(node: &NodeFn, krate: &Path, diagnostics: &Diagnostics) -> TokenStream {
     let name = &node.signature.ident;
-    let whole = node.parameters.len() == node.signature.inputs.len() && node.signature.generics.params.is_empty();
-    let (inputs, output) = if whole {
-        let inputs = input_type(node);
-        let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
-        (inputs, returns)
+    let is_generic = !node.signature.generics.params.is_empty();
+    let knows_inputs = node.parameters.len() == node.signature.inputs.len() && !is_generic;
+    let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
+    let text = returns.to_string();
+    let knows_output = !is_generic && !text.contains("impl ") && !text.contains('&');
+    let input = if knows_inputs { input_type(node) } else { quote!(__Unknown) };
+    let (output, error) = if knows_output {
+        let split = quote!(<#returns as #krate::__::Split<{ #krate::__::Probe::<#returns>::FALLIBLE }>>);
+        (quote!(#split::Output), quote!(#split::Error))
     } else {
-        (quote!(()), quote!(()))
+        (quote!(__Unknown), quote!(__Unknown))
     };
-    let text = output.to_string();
-    let output = if text.contains("impl ") || text.contains('&') { quote!(()) } else { output };
+    let errors = if knows_inputs && knows_output {
+        diagnostics.into_compile_errors()
+    } else {
+        let (unknown, others) = diagnostics.into_error_value();
+        quote! {
+            const __UNKNOWN: ::core::primitive::bool = #unknown;
+            type __Unknown = <() as #krate::__::Split<__UNKNOWN>>::Output;
+            #others
+        }
+    };
     quote! {
+        #errors
+        #[allow(unused_imports, reason = "what it returns may be unknown")]
         use #krate::__::Plain as _;
-        type __Return = #output;
-        const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
         impl #krate::Node for #name {
-            type Input = #inputs;
-            type Output = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
-            type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+            type Input = #input;
+            type Output = #output;
+            type Error = #error;
             async fn run(
                 &self, _: Self::Input, _: &#krate::Context,
             ) -> ::core::result::Result<Self::Output, Self::Error> {

@@ -115,17 +115,21 @@ impl Parser<'_> {
 
     /// `(Order, Other) -> Out { .. }`
     fn signature(&mut self, tokens: &mut Tokens, name: &Ident) -> (Option<Signature>, Option<Group>) {
+        let mut generics = TokenStream::new();
         if let Some(angle) = tokens.eat_punct('<') {
             self.diagnostics
                 .error(angle, format!("workflow `{name}` has generics, and a workflow can have none"))
                 .help("write the types out");
             while !tokens.is_empty() && tokens.peek_group(Delimiter::Parenthesis).is_none() {
-                tokens.next();
+                generics.extend(tokens.next());
             }
         }
         let mut signature = match tokens.eat_group(Delimiter::Parenthesis) {
             Some(inputs) => {
-                let (read, knows_inputs) = self.inputs(&inputs);
+                let (mut read, mut knows_inputs) = self.inputs(&inputs);
+                if mentions(inputs.stream(), &generics) {
+                    (read, knows_inputs) = (Vec::new(), false);
+                }
                 Signature { inputs: read, output: None, knows_inputs, knows_output: true, span: inputs.span() }
             }
             None => {
@@ -140,7 +144,7 @@ impl Parser<'_> {
             let behind = tokens.rest();
             match leading::<Type>(behind.clone()) {
                 Ok((output, rest)) => {
-                    signature.knows_output = self.has_a_name(&output);
+                    signature.knows_output = !mentions(output.to_token_stream(), &generics) && self.has_a_name(&output);
                     signature.output = Some(if signature.knows_output { output } else { syn::parse_quote!(()) });
                     *tokens = Tokens::new(rest, Some(tokens.span()));
                 }
@@ -324,4 +328,15 @@ fn begins_signature(tokens: &Tokens) -> bool {
     tokens.peek_group(Delimiter::Parenthesis).is_some()
         && (tokens.group_after(1, Delimiter::Brace).is_some()
             || matches!(tokens.peek_after(1), Some(TokenTree::Punct(punct)) if punct.as_char() == '-'))
+}
+
+/// Whether a type mentions what stands between the `<` and `>` of generics.
+fn mentions(ty: TokenStream, generics: &TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => {
+            generics.clone().into_iter().any(|one| matches!(one, TokenTree::Ident(one) if one == name))
+        }
+        TokenTree::Group(group) => mentions(group.stream(), generics),
+        _ => false,
+    })
 }
