@@ -35,8 +35,8 @@ fn a_missing_semicolon_is_told() {
     tells(
         "START => a a => b",
         &[
-            "a: `;` is missing before `a`",
-            "  help: statements are separated by `;`, and the nodes of a statement by `=>`",
+            "a: `=>` or `;` is missing before `a`",
+            "  help: `=>` leads on to the next node, and `;` begins another statement",
         ],
     );
 }

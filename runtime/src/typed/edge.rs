@@ -49,21 +49,8 @@ pub trait Ends<A: ?Sized, Out, Declared> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: ?Sized, T, U: Is<T>> Ends<A, T, U> for END {
-    fn end(value: T) -> U {
-        U::same(value)
-    }
-}
-
-/// A type is itself. As a bound of an impl, so that rustc does not hold up the impl for the right type, which reads as if
-/// the two were the other way round.
-pub trait Is<T> {
-    /// The value itself.
-    fn same(value: T) -> Self;
-}
-
-impl<T> Is<T> for T {
-    fn same(value: T) -> T {
+impl<A: ?Sized, T> Ends<A, T, T> for END {
+    fn end(value: T) -> T {
         value
     }
 }

@@ -11,7 +11,7 @@ use futures::future::{FutureExt, Map};
 use super::mention::Source;
 use crate::fault::{Fault, Never};
 use crate::node::{Payload, reread};
-use crate::route::{ResultLabel, Route};
+use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
 use crate::value::{MaxSize, Unrecordable};
 
@@ -28,6 +28,8 @@ pub trait Plain {
     const ROUTES: bool = false;
     /// Whether it is an `Option`.
     const OPTIONAL: bool = false;
+    /// Whether its labels are literals.
+    const LITERAL: bool = false;
 }
 
 impl<T> Plain for Probe<T> {}
@@ -55,6 +57,16 @@ impl Probe<Never> {
 impl Probe<std::convert::Infallible> {
     /// The standard library's name for it.
     pub const OCCURS: bool = false;
+}
+
+/// Asks whether the labels of a type are literals.
+pub struct LiteralProbe<T>(PhantomData<T>);
+
+impl<T> Plain for LiteralProbe<T> {}
+
+impl<T: Literal> LiteralProbe<T> {
+    /// They are.
+    pub const LITERAL: bool = true;
 }
 
 /// How a type is made from another, where it can be.
@@ -143,16 +155,22 @@ impl<T> Split<false> for T {
     }
 }
 
-/// Holds a collecting function to return an `Option`. What comes of it is a const argument, so that it is said once.
-///
-/// # Panics
-/// At compile time, with `refusal`, where it returns another thing.
-#[track_caller]
-pub const fn is_option(optional: bool, refusal: &str) -> bool {
-    if !optional {
-        panic!("{}", refusal);
-    }
-    optional
+// The checks below are called in a constant of their own. Where one of them fails, that constant is an error to rustc, and
+// so is every type that has it for an argument: what is wrong is reported once, and nothing that follows from it.
+
+/// "A collecting function returns an `Option`."
+#[diagnostic::on_unimplemented(
+    message = "a collecting node returns an `Option`, but `{N}` gives `{Self}`",
+    label = "write `Option<..>`: `None` keeps waiting for the next arrival, the first `Some` completes the node"
+)]
+pub trait ReturnsOption<N, const OPTIONAL: bool> {}
+
+#[diagnostic::do_not_recommend]
+impl<N, T> ReturnsOption<N, true> for T {}
+
+/// Holds a collecting function to return an `Option`.
+pub const fn is_option<N, T: ReturnsOption<N, OPTIONAL>, const OPTIONAL: bool>() -> bool {
+    OPTIONAL
 }
 
 /// What an `Option` holds, once it is known to be one.
@@ -165,17 +183,86 @@ impl<T> Holds<true> for Option<T> {
     type Held = T;
 }
 
-/// Whether labels by name are those of the first kind; otherwise they are of the second, or there are none.
-///
-/// # Panics
-/// At compile time, with `refusal`, where a route map names labels of a value that has none.
-#[track_caller]
-pub const fn has_labels(is_second: bool, is_first: bool, refusal: &str) -> bool {
-    if !(is_first || is_second) {
-        panic!("{}", refusal);
+/// What is known of the labels of a value: there are some with names.
+pub const NAMES: u8 = 0;
+/// There are literals.
+pub const LITERALS: u8 = 1;
+/// There are none.
+pub const NO_LABELS: u8 = 2;
+
+/// Which of them it is.
+pub const fn labels_of(routes: bool, fails: bool, literal: bool) -> u8 {
+    match (routes || fails, literal) {
+        (true, _) => NAMES,
+        (false, true) => LITERALS,
+        (false, false) => NO_LABELS,
     }
-    is_first
 }
+
+/// "A label with a name is one of a value that has some." Where there are none at all, [`HasLabels`] says it.
+#[diagnostic::on_unimplemented(
+    message = "`{N}` gives `{Self}`, whose labels are literals and ranges",
+    label = "no label of `{Self}`: write a literal, a range such as `0..=9`, or `_`",
+    note = "to compare with a constant, let a node return a `bool` or an enum with `#[derive(Route)]`"
+)]
+pub trait HasNames<N, const LABELS: u8> {}
+
+#[diagnostic::do_not_recommend]
+impl<N, T> HasNames<N, NAMES> for T {}
+#[diagnostic::do_not_recommend]
+impl<N, T> HasNames<N, NO_LABELS> for T {}
+
+/// "A route is chosen by the label of a value that has some."
+#[diagnostic::on_unimplemented(
+    message = "`{N}` gives `{Self}`, which has no labels to choose a route by",
+    label = "no label of `{Self}`: return a `Result`, an `Option`, or an enum with `#[derive(Route)]`",
+    note = "literals and ranges are the labels of `bool`, integers, `char` and `String`"
+)]
+pub trait HasLabels<N, const LABELS: u8> {}
+
+#[diagnostic::do_not_recommend]
+impl<N, T> HasLabels<N, NAMES> for T {}
+#[diagnostic::do_not_recommend]
+impl<N, T> HasLabels<N, LITERALS> for T {}
+
+/// Holds a node whose route map has names to give something that has labels with names.
+pub const fn has_names<N, T, const LABELS: u8, const FIRST: bool>() -> bool
+where
+    T: HasNames<N, LABELS> + HasLabels<N, LABELS>,
+{
+    FIRST
+}
+
+/// "A literal label is of the type that the node gives." Self is the type of the literal, `i32` for any whole number.
+#[diagnostic::on_unimplemented(
+    message = "`{N}` gives `{T}`, and this is a label of `{Self}`",
+    label = "a label of `{Self}`, and `{N}` gives `{T}`",
+    note = "literals and ranges are the labels of `bool`, integers, `char` and `String`; an enum with `#[derive(Route)]`, an \
+            `Option` and a `Result` have labels with names"
+)]
+pub trait IsLabelOf<N, T> {}
+
+#[diagnostic::do_not_recommend]
+impl<N, T: TakesLiteral<L>, L> IsLabelOf<N, T> for L {}
+
+/// A type whose labels are literals of the type `L`.
+pub trait TakesLiteral<L> {}
+
+macro_rules! takes_literal {
+    ($($label:ty: $($ty:ty)*;)*) => {$($(
+        impl TakesLiteral<$label> for $ty {}
+    )*)*};
+}
+
+takes_literal! {
+    bool: bool;
+    char: char;
+    String: String;
+    i32: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize;
+}
+
+/// Holds literal labels of one kind to be labels of what a node gives.
+pub const fn is_label_of<N, T, Label: IsLabelOf<N, T>>() {}
 
 /// How `ok` and `err` are meant: of the `Result` that a node returns where it can fail, of its value otherwise.
 pub struct By<const OCCURS: bool>;
@@ -295,17 +382,19 @@ where
     }
 }
 
-/// Holds a node that has `err` among its labels to be one that can fail. What comes of it is a const argument, so that
-/// nothing else is said about an error that there is none of.
-///
-/// # Panics
-/// At compile time, with `refusal`, where the node cannot fail.
-#[track_caller]
-pub const fn can_fail(occurs: bool, refusal: &str) -> bool {
-    if !occurs {
-        panic!("{}", refusal);
-    }
-    occurs
+/// "A node that has `err` among its labels can fail."
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot fail, so it has no label `err`",
+    label = "leave it out, or let `{Self}` return a `Result`"
+)]
+pub trait CanFail<const OCCURS: bool> {}
+
+#[diagnostic::do_not_recommend]
+impl<N> CanFail<true> for N {}
+
+/// Holds a node that has `err` among its labels to be one that can fail.
+pub const fn can_fail<N: CanFail<OCCURS>, const OCCURS: bool>() -> bool {
+    OCCURS
 }
 
 /// The error of a node, once it is known that it can occur.

@@ -3,9 +3,31 @@
 use crate::node::Payload;
 use crate::route::Literal;
 
+/// [`Literal`], once it is known that the literals of the map are labels of the type.
+pub trait LiteralOnce<const KNOWN: bool> {
+    /// The type of the literals.
+    type View<'a>
+    where
+        Self: 'a;
+
+    /// The value as that type.
+    fn view_once(&self) -> Self::View<'_>;
+}
+
+impl<T: Literal> LiteralOnce<true> for T {
+    type View<'a>
+        = T::View<'a>
+    where
+        Self: 'a;
+
+    fn view_once(&self) -> T::View<'_> {
+        self.view()
+    }
+}
+
 /// What the literals of a node's route map are compared with.
-pub fn view<T: Literal>(value: &T) -> T::View<'_> {
-    value.view()
+pub fn view<T: LiteralOnce<KNOWN>, const KNOWN: bool>(value: &T) -> T::View<'_> {
+    value.view_once()
 }
 
 /// "An error that is routed travels along an edge."

@@ -1,25 +1,30 @@
-//! A number has no labels with names.
-#![allow(unused)]
+//! A number has no labels with names, and a constant is none either.
 
 use graphweft::prelude::*;
 
+pub const LIMIT: u8 = 9;
+
 #[node]
 async fn count(text: String) -> u8 {
-    unreachable!()
+    text.len() as u8
 }
 
 #[node]
 async fn few() -> String {
-    unreachable!()
+    String::new()
 }
 
 #[node]
 async fn many() -> String {
-    unreachable!()
+    String::new()
 }
 
 workflow! {
     shop(String) -> String { START => count => <few: few, many: many>; }
+}
+
+workflow! {
+    limited(String) -> String { START => count => <LIMIT: few, _: many>; }
 }
 
 workflow! {

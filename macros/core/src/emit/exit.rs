@@ -4,7 +4,7 @@ use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::labels::{Routing, aliased, by_alias, error_alias};
+use super::labels::{Routing, aliased, by_alias, error_alias, known_alias};
 use super::mention::{Emission, glue, out};
 use crate::ir::{Label, MentionIx};
 
@@ -183,13 +183,16 @@ impl Emission<'_> {
         };
         match routing {
             Routing::Default { .. } => quote!(#(#arms)*),
-            Routing::Literals { .. } => quote_spanned! {span=>
-                match __gw::view(&#value) {
-                    #(#arms)*
-                    #[allow(unreachable_patterns, reason = "a missing label is reported once")]
-                    _ => __gw::unrouted(),
+            Routing::Literals { .. } => {
+                let known = known_alias(node, span);
+                quote_spanned! {span=>
+                    match __gw::view::<_, #known>(&#value) {
+                        #(#arms)*
+                        #[allow(unreachable_patterns, reason = "a missing label is reported once")]
+                        _ => __gw::unrouted(),
+                    }
                 }
-            },
+            }
             _ => quote_spanned! {span=>
                 match #subject {
                     #(#arms)*

@@ -1,7 +1,9 @@
 //! The labels of a route map as patterns, which rustc holds against the type that they are of.
 
+use std::collections::BTreeMap;
+
 use graphweft_graph::{NodeIx, START};
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 
 use super::mention::{Emission, before, glue};
@@ -101,12 +103,13 @@ impl Emission<'_> {
             .holes
             .contains(&node)
             .then(|| quote_spanned!(span=> #[allow(unreachable_patterns, reason = "a label was lost")] _ => {}));
+        let known = known_alias(node, span);
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
             Routing::Literals { .. } => quote_spanned! {span=>
                 #[allow(dead_code, reason = "a check")]
                 fn #check(__value: &<#source as __gw::Source>::Output) {
-                    match __gw::view(__value) { #(#patterns)* #lost #no_offer }
+                    match __gw::view::<_, #known>(__value) { #(#patterns)* #lost #no_offer }
                 }
             },
             _ => quote_spanned! {span=>
@@ -125,47 +128,82 @@ impl Emission<'_> {
         match routing {
             Routing::Result => {
                 let by = by_alias(node, span);
-                let refusal = self.no_labels(node);
+                let (known, check) =
+                    self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS));
                 quote_spanned! {span=>
-                    type #by = __gw::By<
-                        {
-                            __gw::has_labels(
-                                __gw::Probe::<<#source as __gw::Source>::Output>::ROUTES,
-                                __gw::Probe::<<#source as __gw::Source>::Error>::OCCURS,
-                                #refusal,
-                            )
-                        },
-                    >;
+                    #check
+                    type #by = __gw::By<#known>;
                     type #alias = <#by as __gw::ByName<#source>>::Labels;
                 }
             }
             Routing::Names { .. } => {
                 let by = by_alias(node, span);
-                let refusal = self.no_labels(node);
+                let (known, check) =
+                    self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Output>::ROUTES));
                 quote_spanned! {span=>
-                    type #by = __gw::Named<
-                        {
-                            __gw::has_labels(
-                                __gw::Probe::<<#source as __gw::Source>::Error>::OCCURS,
-                                __gw::Probe::<<#source as __gw::Source>::Output>::ROUTES,
-                                #refusal,
-                            )
-                        },
-                    >;
+                    #check
+                    type #by = __gw::Named<#known>;
                     type #alias = <#by as __gw::ByValue<#source>>::Labels;
                 }
             }
-            _ => TokenStream::new(),
+            Routing::Literals { .. } => self.literals_check(node),
+            Routing::Default { .. } => TokenStream::new(),
         }
     }
 
-    /// What is said where labels are written behind a node that gives none.
-    fn no_labels(&self, node: NodeIx) -> String {
-        let name = self.flow.nodes.get(node).map_or("", |node| &node.name);
-        format!(
-            "`{name}` gives a value without labels to choose a route by\n\nhelp: labels come from `Result`, `Option`, an enum \
-             with `#[derive(Route)]`, and the literals of `bool`, integers, `char` and `String`"
-        )
+    /// A constant that holds the names of a route map to be labels of what the node gives. It is `is_first`, or an error
+    /// that nothing else is said about.
+    fn names_check(&self, node: NodeIx, is_first: &TokenStream) -> (Ident, TokenStream) {
+        let at = self.labels(node).find_map(|label| match label {
+            Label::Name(name) => Some(name.span()),
+            _ => None,
+        });
+        let span = glue(at.unwrap_or_else(|| self.map_span(node)));
+        let (known, source) = (known_alias(node, span), self.source_type(node));
+        let (output, error) = (quote!(<#source as __gw::Source>::Output), quote!(<#source as __gw::Source>::Error));
+        let labels = quote! {
+            __gw::labels_of(
+                __gw::Probe::<#output>::ROUTES, __gw::Probe::<#error>::OCCURS, __gw::LiteralProbe::<#output>::LITERAL,
+            )
+        };
+        // The type has a name, so that the error stands at the label and not at where the node was written.
+        let given = format_ident!("__Given{node}", span = span);
+        let check = quote_spanned! {span=>
+            type #given = #output;
+            const #known: ::core::primitive::bool =
+                __gw::has_names::<<#source as __gw::Source>::Listed, #given, { #labels }, { #is_first }>();
+        };
+        (known, check)
+    }
+
+    /// The same for literals: one check for each kind of them, at the first of its kind.
+    fn literals_check(&self, node: NodeIx) -> TokenStream {
+        let source = self.source_type(node);
+        let output = quote!(<#source as __gw::Source>::Output);
+        let mut kinds = BTreeMap::new();
+        for label in self.labels(node) {
+            if let Label::Literal { pattern, span, .. } = label {
+                kinds.entry(kind_of(pattern.clone())).or_insert(*span);
+            }
+        }
+        let checks = kinds.into_iter().filter_map(|(kind, span)| {
+            let span = glue(span);
+            let ty = match kind {
+                LiteralKind::Bool => quote_spanned!(span=> ::core::primitive::bool),
+                LiteralKind::Char => quote_spanned!(span=> ::core::primitive::char),
+                LiteralKind::Text => quote_spanned!(span=> ::std::string::String),
+                LiteralKind::Integer => quote_spanned!(span=> ::core::primitive::i32),
+                LiteralKind::Other => return None,
+            };
+            Some(quote_spanned!(span=> __gw::is_label_of::<<#source as __gw::Source>::Listed, #output, #ty>();))
+        });
+        let span = glue(self.map_span(node));
+        let known = known_alias(node, span);
+        quote_spanned!(span=> const #known: ::core::primitive::bool = { #(#checks)* true };)
+    }
+
+    fn labels(&self, node: NodeIx) -> impl Iterator<Item = &Label> {
+        self.flow.nodes.get(node).into_iter().flat_map(|node| &node.arms).flat_map(|arm| &arm.labels)
     }
 
     /// A routed error travels, so it is a value; and it can occur.
@@ -186,16 +224,14 @@ impl Emission<'_> {
             return travels;
         }
         // An error that cannot occur is no value either, and that is told where the arm takes it.
-        let name = self.flow.nodes.get(node).map_or("", |node| &node.name);
-        let refusal = format!(
-            "`{name}` cannot fail, so it has no label `err`\n\nhelp: a node can fail where it returns a `Result`"
-        );
         let alias = error_alias(node, span);
+        let known = format_ident!("__CAN_FAIL_{node}", span = span);
+        let error = quote!(<#source as __gw::Source>::Error);
         quote_spanned! {span=>
+            const #known: ::core::primitive::bool =
+                __gw::can_fail::<<#source as __gw::Source>::Listed, { __gw::Probe::<#error>::OCCURS }>();
             #travels
-            type #alias = <<#source as __gw::Source>::Error as __gw::Fails<
-                { __gw::can_fail(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS, #refusal) },
-            >>::Error;
+            type #alias = <#error as __gw::Fails<#known>>::Error;
         }
     }
 
@@ -230,6 +266,37 @@ pub fn labels_alias(node: NodeIx, span: Span) -> Ident {
 /// The alias of the choice between a node's `Result` and its value.
 pub fn by_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__By{node}", span = span)
+}
+
+/// The constant that holds the labels of a node to be labels of what it gives.
+pub fn known_alias(node: NodeIx, span: Span) -> Ident {
+    format_ident!("__LABELS_{node}", span = span)
+}
+
+/// What literals are compared with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LiteralKind {
+    Bool,
+    Char,
+    Text,
+    Integer,
+    /// Something that is no label at all, which rustc says.
+    Other,
+}
+
+/// The kind of the first literal of a pattern.
+fn kind_of(pattern: TokenStream) -> LiteralKind {
+    let kind = |token| match token {
+        TokenTree::Ident(_) => Some(LiteralKind::Bool),
+        TokenTree::Literal(literal) => Some(match syn::Lit::new(literal) {
+            syn::Lit::Str(_) => LiteralKind::Text,
+            syn::Lit::Char(_) => LiteralKind::Char,
+            syn::Lit::Int(_) | syn::Lit::Byte(_) => LiteralKind::Integer,
+            _ => LiteralKind::Other,
+        }),
+        _ => None,
+    };
+    pattern.into_iter().find_map(kind).unwrap_or(LiteralKind::Other)
 }
 
 /// The alias of the error of a node that is routed beside the labels of its value.

@@ -147,15 +147,11 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let at = local(node.returns().map_or(name.span(), Spanned::span));
     // What a collecting node gives is an `Option` by its words, so that a node that gives another thing is told once.
     let collected = options.collect.map(|_| {
-        let refusal = format!(
-            "a collecting node returns an `Option`, and `{name}` does not\n\nhelp: `None` keeps waiting for the next \
-             arrival, the first `Some` completes the node"
-        );
         quote_spanned! {at=>
             type __Given = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
-            type __Collected = <__Given as #krate::__::Holds<
-                { #krate::__::is_option(#krate::__::Probe::<__Given>::OPTIONAL, #refusal) },
-            >>::Held;
+            const __OPTIONAL: ::core::primitive::bool =
+                #krate::__::is_option::<#name, __Given, { #krate::__::Probe::<__Given>::OPTIONAL }>();
+            type __Collected = <__Given as #krate::__::Holds<__OPTIONAL>>::Held;
         }
     });
     let output = match collected {

@@ -182,6 +182,10 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
                 .help("take it by value, or mark it `#[resource]` if the engine was given it at start-up");
             None
         }
+        (None, None, ty) if is_own_context(pat, ty) => {
+            diagnostics.error(ty.span(), "a node borrows its context").help("write `ctx: &Context`");
+            None
+        }
         (None, None, ty) => match word(ty.to_token_stream(), "impl") {
             Some(word) => {
                 diagnostics
@@ -275,4 +279,16 @@ fn take(attributes: &mut Vec<Attribute>, name: &str) -> Option<Span> {
 
 fn is_context(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
+}
+
+/// Whether a parameter is meant to be graphweft's `Context`, by value. A program may have a value that is called so.
+fn is_own_context(pattern: &syn::Pat, ty: &Type) -> bool {
+    let is_named = matches!(pattern, syn::Pat::Ident(name)
+        if ["ctx", "context"].contains(&name.ident.to_string().trim_start_matches('_')));
+    let Type::Path(path) = ty else { return false };
+    let names: Vec<_> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["Context"] => is_named,
+        names => names == ["graphweft", "Context"],
+    }
 }

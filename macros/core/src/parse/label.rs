@@ -32,11 +32,20 @@ impl Parser<'_> {
                 if name == "true" || name == "false" {
                     return self.literal(tokens);
                 }
+                if let Some(mend) = range_with_a_name(tokens) {
+                    self.range_ends(tokens, mend);
+                    return None;
+                }
                 tokens.next();
                 if name == "_" {
                     return Some(Label::Default(name.span()));
                 }
                 Some(self.variant(name, tokens))
+            }
+            Some(TokenTree::Literal(_) | TokenTree::Punct(_)) if range_with_a_name(tokens).is_some() => {
+                let mend = range_with_a_name(tokens).unwrap_or_default();
+                self.range_ends(tokens, mend);
+                None
             }
             Some(TokenTree::Literal(_)) => self.literal(tokens),
             Some(TokenTree::Punct(punct)) if ['-', '.'].contains(&punct.as_char()) => self.literal(tokens),
@@ -101,6 +110,22 @@ impl Parser<'_> {
         Some(Label::Literal { text: spelled(&pattern), pattern: pattern.into_iter().collect::<TokenStream>(), span })
     }
 
+    fn range_ends(&mut self, tokens: &mut Tokens, mend: String) {
+        self.diagnostics.error(tokens.span(), "the ends of a range are literals").help(mend);
+        // The rest of the range is part of it.
+        while !tokens.is_empty()
+            && (tokens.peek_path_separator() || ![':', ',', ';', '>'].into_iter().any(|end| tokens.peek_punct(end)))
+        {
+            if tokens.peek_path_separator() {
+                tokens.next();
+            }
+            tokens.next();
+        }
+        if tokens.eat_punct(':').is_some() {
+            self.chain(tokens);
+        }
+    }
+
     fn no_label(&mut self, tokens: &Tokens) {
         let span: Span = tokens.span();
         let text = tokens.peek().map(quoted);
@@ -125,6 +150,43 @@ fn bound(tokens: &mut Tokens, into: &mut Vec<TokenTree>) -> bool {
         into.extend((0..=at).filter_map(|_| tokens.next()));
     }
     is_value
+}
+
+/// `..=LIMIT`, `i32::MIN..=0`, `0..=i32::MAX`: a range with an end that is a name, and what to write for it.
+fn range_with_a_name(tokens: &Tokens) -> Option<String> {
+    let text = |token: &TokenTree| token.to_string();
+    let mut ends = [String::new(), String::new()];
+    let (mut end, mut dots, mut at) = (0, String::new(), 0);
+    while let Some(token) = tokens.peek_after(at) {
+        match token {
+            TokenTree::Punct(punct) => match punct.as_char() {
+                '.' => {
+                    end = 1;
+                    dots.push('.');
+                }
+                '=' if end == 1 && ends[1].is_empty() && !dots.ends_with('=') => dots.push('='),
+                '-' => ends[end].push('-'),
+                ':' if matches!(tokens.peek_after(at + 1), Some(TokenTree::Punct(next)) if next.as_char() == ':') => {
+                    ends[end].push_str("::");
+                    at += 1;
+                }
+                _ => break,
+            },
+            TokenTree::Group(_) => break,
+            token => ends[end].push_str(&text(token)),
+        }
+        at += 1;
+    }
+    let is_name = |end: &String| end.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    if !dots.starts_with("..") || !ends.iter().any(is_name) {
+        return None;
+    }
+    let [low, high] = &ends;
+    Some(match (is_name(low), is_name(high)) {
+        (true, false) if low.ends_with("MIN") => format!("write `{dots}{high}`"),
+        (false, true) if high.ends_with("MAX") => format!("write `{low}..`"),
+        _ => "write the number, as in `0..=9`; to compare with a constant, let a node return a `bool`".to_owned(),
+    })
 }
 
 fn spelled(pattern: &[TokenTree]) -> String {

@@ -104,6 +104,15 @@ impl Parser<'_> {
                     .help(format!("for a value: `let {name}: Type = {node};`"));
                 None
             }
+            Ok(Expr::Closure(_)) => {
+                self.diagnostics
+                    .error(whole, "a closure is not a node")
+                    .help("write a function: `#[node] async fn name(input: Input) -> Output { .. }`, and its name in the graph")
+                    .help(format!(
+                        "to capture a value, implement `Node` for a struct that holds it: `let {name} = Name {{ value }};`"
+                    ));
+                None
+            }
             Ok(_) => {
                 let ty = name_of_type(&text);
                 self.diagnostics

@@ -184,7 +184,9 @@ impl Parser<'_> {
         while !tokens.is_empty() {
             let before = tokens.position();
             let place = self.chain(&mut tokens);
-            if place.is_none() {
+            if place.is_none() && self.closure(&tokens) {
+                tokens.rest();
+            } else if place.is_none() {
                 let blame = tokens.span();
                 self.diagnostics.error(blame, "a node is expected here").help("a group reads `(a, b)`");
             }

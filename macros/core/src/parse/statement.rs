@@ -111,6 +111,12 @@ impl Parser<'_> {
     }
 
     fn nothing_behind(&mut self, arrow: Blame, tokens: &mut Tokens) {
+        if self.closure(tokens) {
+            while !tokens.is_empty() && !tokens.peek_punct(';') && !tokens.peek_pair('=', '>') {
+                tokens.next();
+            }
+            return;
+        }
         match tokens.peek() {
             Some(token) if !closes(token) => {
                 self.diagnostics
@@ -124,6 +130,19 @@ impl Parser<'_> {
                 self.diagnostics.error(arrow, "this `=>` leads nowhere").help("write a node behind it, or `END`");
             }
         }
+    }
+
+    /// `|x| x + 1` or `move |x| ..`: tells that it is no node, and says whether it did.
+    pub(super) fn closure(&mut self, tokens: &Tokens) -> bool {
+        let is_bar = |at| matches!(tokens.peek_after(at), Some(TokenTree::Punct(bar)) if bar.as_char() == '|');
+        if !is_bar(0) {
+            return false;
+        }
+        self.diagnostics
+            .error(tokens.span(), "a closure is not a node")
+            .help("write a function: `#[node] async fn name(input: Input) -> Output { .. }`, and its name here")
+            .help("to capture a value, implement `Node` for a struct that holds it: `let name = Name { value };`");
+        true
     }
 
     /// `a | b`, where a statement begins.
@@ -206,8 +225,8 @@ impl Parser<'_> {
             matches!(next, TokenTree::Ident(_)) || tokens.peek_group(Delimiter::Parenthesis).is_some();
         if begins_statement {
             self.diagnostics
-                .error(next, format!("`;` is missing before `{}`", quoted(next)))
-                .help("statements are separated by `;`, and the nodes of a statement by `=>`");
+                .error(next, format!("`=>` or `;` is missing before `{}`", quoted(next)))
+                .help("`=>` leads on to the next node, and `;` begins another statement");
         } else if tokens.peek_punct(',') && place == Place::Each {
             self.diagnostics
                 .error(next, "`[..]` has one way in and gives one value")
