@@ -418,7 +418,14 @@ fn the_initial_state_that_would_lose_a_field_is_refused_by_name() {
 #[test]
 fn what_a_collecting_node_has_kept_is_refused_by_name_if_it_would_lose_a_field() {
     let remains = Remains::default();
-    remains.dies_at::<first::gathered>(5, "waits");
+    life(async {
+        let death = Death::at("waits");
+        let engine = remains.engine(&death).build().unwrap();
+        let run = engine.start::<first::gathered>(5).id("run").await.unwrap();
+        let mut events = run.events();
+        while !matches!(events.next().await.unwrap().kind, EventKind::NodeCollecting { .. }) {}
+        death.came().await;
+    });
     let (result, _) = remains.goes_on::<renamed::gathered>();
     let error = result.expect_err("a field would be lost").to_string();
     assert!(error.contains("state key `all`") && error.contains("at `[0].price`"), "{error}");
