@@ -108,7 +108,8 @@ pub trait AnyNode: Any + Send + Sync {
     /// A copy of an input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
-    /// Runs one attempt on a prepared input. The body finds its node by its context. It catches no panic and knows no time limit: that is the driver's.
+    /// Runs one attempt on a prepared input. The body finds its node by its context. It catches no panic and knows no time
+    /// limit: that is the driver's.
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
 
     /// `prepare` and `run` in one, without the box between them. What arrived is converted by the body, where that is polled.
