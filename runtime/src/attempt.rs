@@ -80,7 +80,7 @@ impl At {
     }
 }
 
-/// Another reference to an attempt than its driver's: what a context was.
+/// The reference to an attempt that its context had, beside that of its driver.
 #[derive(Debug)]
 pub struct Holder(Arc<Attempt>);
 

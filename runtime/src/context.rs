@@ -73,7 +73,7 @@ impl Context {
         Context(Arc::clone(attempt), None)
     }
 
-    /// Gives it back, as whoever ends an attempt does.
+    /// The reference to the attempt, for the context of the next node.
     pub(crate) fn into_holder(self) -> Holder {
         Holder::of(self.0)
     }

@@ -42,7 +42,7 @@ impl SharedDraft {
         self.draft.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Of one that nobody else uses at the moment.
+    /// Whether it was ever locked. Certain only while no other thread uses it.
     pub(crate) fn was_locked(&self) -> bool {
         self.was_locked.load(Ordering::Relaxed)
     }

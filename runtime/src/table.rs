@@ -23,6 +23,11 @@ use crate::resource::ResourceNeed;
 use crate::shared::Env;
 use crate::value::{self, Against, Loss, MaxSize, Unrecordable};
 
+/// A node of a table that was written by hand, without a body.
+pub(crate) fn no_body(place: impl fmt::Display) -> Fault {
+    Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
+}
+
 /// A value whose type only the two ends of its edge know.
 pub type BoxValue = Box<dyn Any + Send>;
 

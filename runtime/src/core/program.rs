@@ -12,15 +12,6 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// How many nodes of a graph may be under way at once: as the node around it says, or else as the workflow does. In
-    /// `[..]` that option of a node counts items.
-    pub(super) fn places_in(&self, layout: usize, around: Option<(&NodeLayout, bool)>) -> Option<usize> {
-        let nested = around.filter(|(_, is_in_each)| !is_in_each).map(|(node, _)| node);
-        let own = nested.filter(|node| matches!(node.kind, NodeKind::Scope(ScopeKind::Nested, _)));
-        let most = own.and_then(|node| node.options.max_parallel).or(self.layouts[layout].max_parallel)?;
-        Some((most as usize).max(1))
-    }
-
     /// How many edges of START of the graph inside a node go live under a choice.
     pub(crate) fn edges_inside(&self, layout: &Layout, node: NodeIx, choice: usize) -> usize {
         match layout.nodes.get(node).map(|node| node.kind) {
@@ -43,7 +34,7 @@ pub(crate) struct Layout {
     /// Whether any node collects, so that graphs without one pay nothing for it.
     pub(super) collects: bool,
     /// How many of its nodes may be under way at once.
-    max_parallel: Option<u32>,
+    pub(super) max_parallel: Option<u32>,
     /// The node that it has, where it is one of the driver's between START and END and nothing else.
     pub(super) only: Option<NodeIx>,
 }

@@ -10,7 +10,7 @@ use super::frame::turns_of;
 use super::impossible::{Applied, Impossible};
 use super::items::TimeLimit;
 use super::path::Place;
-use super::program::{Layout, NodeKind, NodeLayout, Program};
+use super::program::{Layout, NodeKind, NodeLayout, Program, ScopeKind};
 use super::scope::{Scope, Spare};
 use super::state_map::StateMap;
 use super::task::{TaskState, Tasks};
@@ -131,16 +131,17 @@ impl<V> RunState<V> {
         self.place(task.scope, task.frame, task.node).ok()
     }
 
-    /// How many nodes of a graph that opens inside this node, or of the run's own, may be under way at once.
+    /// How many nodes of a graph that opens may be under way at once: as the node around it says, or else as the workflow
+    /// does. In `[..]` that option of a node counts items.
     pub(super) fn places_in(&self, program: &Program, layout: usize, around: Option<TaskId>) -> Applied<Option<usize>> {
-        let around = match around {
-            Some(task) => {
-                let is_in_each = self.scope(self.tasks.expect(task)?.scope)?.each.is_some();
-                Some((self.node(program, task)?, is_in_each))
+        let mut most = program.layouts[layout].max_parallel;
+        if let Some(task) = around {
+            let (node, outer) = (self.node(program, task)?, self.scope(self.tasks.expect(task)?.scope)?);
+            if outer.each.is_none() && matches!(node.kind, NodeKind::Scope(ScopeKind::Nested, _)) {
+                most = node.options.max_parallel.or(most);
             }
-            None => None,
-        };
-        Ok(program.places_in(layout, around))
+        }
+        Ok(most.map(|most| (most as usize).max(1)))
     }
 
     /// Whether an attempt at this node takes a place, of any kind.

@@ -23,8 +23,9 @@ pub(super) struct Scope<V> {
     pub(super) free_frames: Vec<usize>,
     /// Its nodes that are not done.
     pub(super) tasks: Vec<TaskId>,
-    /// How many of its nodes may be under way at once, and how many have a place.
+    /// How many of its nodes may be under way at once.
     pub(super) places: Option<usize>,
+    /// How many of its nodes have a place, of any kind.
     pub(super) taken: usize,
     pub(super) closing: Option<ScopeExit>,
     pub(super) output: Option<Arrived<V>>,

@@ -158,11 +158,11 @@ impl<T: From<Fault>> Running<'_, T> {
                 T::from(Fault::Timeout { after: *after })
             }
         };
-        Poll::Ready(self.is_over(attempt, finished))
+        Poll::Ready(self.finish(attempt, finished))
     }
 
     /// The attempt has come to this. Drops what is left of it, which may be a panic of its own.
-    pub(super) fn is_over(&mut self, attempt: Option<&Arc<Attempt>>, finished: T) -> T {
+    pub(super) fn finish(&mut self, attempt: Option<&Arc<Attempt>>, finished: T) -> T {
         if let (None, Some((_, requests))) = (&self.requesting, requesting(attempt)) {
             requests.over();
         }

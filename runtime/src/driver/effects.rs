@@ -22,7 +22,7 @@ use crate::halt::Halt;
 use crate::options::NodeOptions;
 use crate::store::Record;
 use crate::table::{
-    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Routed, ScopeKind, Token,
+    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Routed, ScopeKind, Token, no_body,
 };
 
 /// What goes by the arm `err` though it is no error of the node's own.
@@ -61,14 +61,13 @@ impl Driver {
     /// Has a task have under way what its state wants.
     fn see_to(&mut self, task: TaskId) {
         let wanted = self.run.wanted(task);
-        match wanted {
-            Wanted::Timer(until) => self.timers.set_at(Timer::Delay(task), until, &self.shared.env.clock),
-            Wanted::Inside(Some(until)) => self.timers.set_at(Timer::Limit(task), until, &self.shared.env.clock),
-            _ => {
-                self.timers.unset(Timer::Delay(task));
-                self.timers.unset(Timer::Limit(task));
-            }
-        }
+        let (delay, limit) = match wanted {
+            Wanted::Timer(until) => (Some(until), None),
+            Wanted::Inside(until) => (None, until),
+            _ => (None, None),
+        };
+        self.timers.want(Timer::Delay(task), delay, &self.shared.env.clock);
+        self.timers.want(Timer::Limit(task), limit, &self.shared.env.clock);
         match wanted {
             Wanted::Attempt => self.begin_attempt(task),
             Wanted::Stop => self.stop_attempt(task),
@@ -247,8 +246,7 @@ impl Driver {
         let span = tracing::debug_span!("node", path = %place, attempt = number);
         let definition = Arc::clone(self.executable.definition(&self.definition, place.scope.layout.index));
         let Some((node, options)) = body(&definition, &place) else {
-            let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
-            return self.fails(task, &place, Fault::Context { message }, false);
+            return self.fails(task, &place, no_body(&place), false);
         };
         let attempt = self.attempt(task, &definition, place.clone(), number, options.at_most_once);
         let context = Context::new(&attempt);

@@ -12,8 +12,7 @@ use super::run::{Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
 use crate::core::Walk;
-use crate::fault::Fault;
-use crate::table::{Definition, Emitted, Finished, Token, Tokens};
+use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 
 impl Driver {
     /// Has the lone attempt, whose node has ended like this, go on as that of the next node, and of the next after that.
@@ -33,9 +32,9 @@ impl Driver {
         // Caught once for all of them: what panics is a part of the node that the attempt is at then.
         let advanced = caught(|| lane.go_on(finished, waker));
         match advanced {
-            Ok(Advanced::Ended(finished)) => Advanced::Ended(lane.is_over(finished)),
+            Ok(Advanced::Ended(finished)) => Advanced::Ended(lane.finish(finished)),
             Ok(advanced) => advanced,
-            Err(fault) => Advanced::Ended(lane.is_over(Finished::from(fault))),
+            Err(fault) => Advanced::Ended(lane.finish(Finished::from(fault))),
         }
     }
 }
@@ -63,9 +62,7 @@ impl Lane<'_> {
                 return Advanced::Ended(Finished::Emitted { emitted, output: None, holder: None });
             };
             let Some(node) = self.definition.entry(node as usize).and_then(|entry| entry.node.as_ref()) else {
-                let place = self.attempt.place();
-                let message = format!("`{place}` has no body; the table of its workflow was not made by `workflow!`");
-                return Advanced::Ended(Finished::from(Fault::Context { message }));
+                return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
             };
             let Token { value, hand } = token;
             let body = self.running.go_on_as(|spare| node.go_on(value, hand, context, spare));
@@ -105,7 +102,7 @@ impl Lane<'_> {
         Some((step.node, Context::new(attempt)))
     }
 
-    fn is_over(&mut self, finished: Finished) -> Finished {
-        self.running.is_over(Some(self.attempt), finished)
+    fn finish(&mut self, finished: Finished) -> Finished {
+        self.running.finish(Some(self.attempt), finished)
     }
 }

@@ -306,9 +306,7 @@ impl Driver {
 
     /// Has the run end when its time is up.
     fn watch_the_time(&mut self) {
-        if let Some(until) = self.run.limit() {
-            self.timers.set_at(Timer::Run, until, &self.shared.env.clock);
-        }
+        self.timers.want(Timer::Run, self.run.limit(), &self.shared.env.clock);
     }
 
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the

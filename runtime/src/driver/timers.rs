@@ -52,9 +52,12 @@ impl Timers {
         self.others += usize::from(!timer.is_limit());
     }
 
-    /// The same by the clock on the wall; at once where that time has passed.
-    pub(super) fn set_at(&mut self, timer: Timer, at: SystemTime, clock: &Clock) {
-        self.set(timer, clock.until(at));
+    /// The same by the clock on the wall, and at once where that time has passed; or not at all.
+    pub(super) fn want(&mut self, timer: Timer, at: Option<SystemTime>, clock: &Clock) {
+        match at {
+            Some(at) => self.set(timer, clock.until(at)),
+            None => self.unset(timer),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -36,8 +36,9 @@ impl Engine {
     /// memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
     /// [`EventKind::AnswerAccepted`](crate::EventKind::AnswerAccepted) or
     /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded then. That takes up to 250 ms if another
-    /// engine executes the run, some 10 ms for each further answer while answers follow one another, and as long as the node needs to ask again if it begins anew: after a restart, or because
-    /// the run was unloaded. Many answers at once wait together.
+    /// engine executes the run, some 10 ms for each further answer while answers follow one another, and as long as the
+    /// node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many answers at
+    /// once wait together.
     ///
     /// An answer that nobody has read for 10 s is [`AnswerError::Unread`].
     ///

@@ -112,19 +112,17 @@ impl Engine {
         mut history: Vec<Stored>,
     ) -> Result<Past, Halt> {
         check_resources(&self.0.env, definition).map_err(Halt::MissingResources)?;
-        let Some(EventKind::RunStarted { input, state, .. }) = history.first().map(|stored| &stored.record.kind) else {
+        by_the_clock_of(self.0.env.clock.now(), &mut history);
+        let first = history.first().map(|stored| &stored.record.kind);
+        let Some(EventKind::RunStarted { input, state, limit, .. }) = first else {
             return Err(Halt::Unreadable {
                 path: header.workflow.clone(),
                 field: ".".to_owned(),
                 message: "its first record is not that of its start".to_owned(),
             });
         };
+        let limit = limit.as_ref().map(TimeLimit::from);
         let (input, state) = (Arc::new(input.clone()), state.clone());
-        by_the_clock_of(self.0.env.clock.now(), &mut history);
-        let limit = match history.first().map(|stored| &stored.record.kind) {
-            Some(EventKind::RunStarted { limit, .. }) => limit.as_ref().map(TimeLimit::from),
-            _ => None,
-        };
         let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
         Ok(Past { input, state, limit, history: effective(history), new_graph })

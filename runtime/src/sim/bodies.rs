@@ -49,7 +49,7 @@ pub(super) fn definition(flow: &Flow) -> Arc<Definition> {
 }
 
 /// The workflow of the run.
-pub(super) fn root(scenario: &Scenario) -> Arc<Definition> {
+pub(super) fn root_definition(scenario: &Scenario) -> Arc<Definition> {
     made(&scenario.flow, scenario.time_limit).build()
 }
 

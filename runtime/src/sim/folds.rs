@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::behaviour;
-use super::bodies::{definition, root};
+use super::bodies::{definition, root_definition};
 use super::scenario::Scenario;
 use super::sites::Sites;
 use crate::compile;
@@ -37,7 +37,7 @@ impl Folds {
         Folds {
             scenario: scenario.clone(),
             sites: Arc::clone(sites),
-            root: root(scenario),
+            root: root_definition(scenario),
             jobs: scenario.jobs.iter().map(definition).collect(),
             history: Vec::new(),
             folds: BTreeMap::new(),

@@ -196,8 +196,7 @@ impl Follower {
     }
 
     fn is_over_time(&self, now: SystemTime) -> bool {
-        let limit = self.sites.time_limit.map(Duration::from_millis);
-        limit.is_some_and(|limit| now >= self.counts_from + limit)
+        self.sites.time_limit().is_some_and(|limit| now >= self.counts_from + limit)
     }
 
     /// What is done, and what the state is, are a matter of the records that still count.

@@ -10,7 +10,7 @@ use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
 use super::behaviour;
-use super::bodies::{World, root};
+use super::bodies::{World, root_definition};
 use super::disk::Lapse;
 use super::jobs::set_stage;
 use super::load::is_recorded;
@@ -94,7 +94,7 @@ impl Life<'_> {
         let moments = Moments::new(self.disk, &ledger);
         let world = World { ledger, clock: self.clock.clone() };
         set_stage(self.scenario);
-        let (definition, now) = (root(self.scenario), self.clock.clone());
+        let (definition, now) = (root_definition(self.scenario), self.clock.clone());
         let builder = Engine::builder().store(process.clone()).clock(move || now.now()).knows(&definition);
         let builder = builder.resource(world).observer(moments.observer());
         let builder = match NonZeroUsize::new(self.scenario.max_concurrency) {

@@ -1,6 +1,7 @@
 //! Where the nodes of a scenario stand: what a path says without looking at the run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use graphweft_graph::Graph;
 
@@ -10,8 +11,6 @@ use super::scenario::{Doing, Flow, Inside, Scenario, Special};
 #[derive(Debug)]
 pub(super) struct Sites {
     scenario: Scenario,
-    /// After how many milliseconds the run has taken too long.
-    pub(super) time_limit: Option<u64>,
     around: BTreeMap<String, Around>,
 }
 
@@ -39,7 +38,12 @@ impl Sites {
             let of_job = Around { is_job: true, is_in_job: true, most_nodes: job.max_parallel, ..Around::default() };
             stand_in(job, &of_job, &mut around);
         }
-        Sites { scenario: scenario.clone(), time_limit: scenario.time_limit, around }
+        Sites { scenario: scenario.clone(), around }
+    }
+
+    /// How long the run may take.
+    pub(super) fn time_limit(&self) -> Option<Duration> {
+        self.scenario.time_limit.map(Duration::from_millis)
     }
 
     /// The graph that a node stands in; `None` for what is no node of a graph.

@@ -18,7 +18,9 @@ use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
-use crate::table::{AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Routed};
+use crate::table::{
+    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Routed, no_body,
+};
 use crate::value::MaxSize;
 
 /// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
@@ -83,7 +85,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         context: Context,
     ) -> impl Future<Output = Finished> + Send + 'static {
         async move {
-            let Some(leaf) = context.0.body::<Self>() else { return Finished::from(no_body(&context)) };
+            let Some(leaf) = context.0.body::<Self>() else { return Finished::from(no_body(context.path())) };
             let input = match input(leaf) {
                 Ok(input) => input,
                 Err(fault) => return Finished::from(fault),
@@ -208,11 +210,6 @@ fn or_fault<T>(polled: Poll<T>, context: &Context) -> Poll<Result<T, Fault>> {
 /// An input that is there.
 fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
     |_| Ok(input)
-}
-
-fn no_body(context: &Context) -> Fault {
-    let place = context.path();
-    Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
 }
 
 fn wrong_input<N: Node>() -> Fault {

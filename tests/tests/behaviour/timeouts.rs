@@ -231,3 +231,26 @@ async fn the_timeout_of_a_nested_workflow_takes_its_arm_err() {
     };
     assert_eq!(flow.run(0).await.unwrap(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_time_limit_of_an_attempt_at_a_nested_workflow_does_not_cut_the_delay_before_the_next_one_short() {
+    #[node]
+    async fn fails_once(ctx: &Context, #[resource] journal: &Journal) -> Result<u32, String> {
+        journal.note("attempt");
+        if journal.count("attempt") == 1 { Err(format!("not yet, {}", ctx.path())) } else { Ok(1) }
+    }
+    workflow! { unready(()) -> u32 { START => fails_once; } }
+    workflow! {
+        patient(()) -> u32 {
+            let unready = unready(
+                timeout = "10s",
+                retry(max_attempts = 2, initial_delay = "1h", max_delay = "1h", jitter = 0.0),
+            );
+            START => unready;
+        }
+    }
+    let begun = Instant::now();
+    let engine = Engine::builder().resource(Journal::default()).build().unwrap();
+    assert_eq!(engine.start::<patient>(()).await.unwrap().result().await.unwrap(), 1);
+    assert_eq!(begun.elapsed().as_secs(), 3600);
+}

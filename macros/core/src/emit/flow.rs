@@ -88,7 +88,7 @@ fn label_checks(emission: &Emission<'_>) -> TokenStream {
     (START..emission.flow.nodes.len()).map(|node| emission.label_checks(node)).collect()
 }
 
-/// `max_parallel` outside of `[..]` limits how many nodes of a nested workflow are under way at once: it stands at one.
+/// `max_parallel` of a `let`, outside of `[..]`: it limits the nodes of a nested workflow, so that the node has to be one.
 pub fn limits_of_nested(workflow: &Workflow) -> TokenStream {
     let of = |node: &FlowNode| {
         let NodeKind::Let(at) = node.kind else { return None };

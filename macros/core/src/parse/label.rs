@@ -26,26 +26,21 @@ impl Parser<'_> {
     }
 
     fn label(&mut self, tokens: &mut Tokens) -> Option<Label> {
+        if let Some(mend) = range_with_a_name(tokens) {
+            self.range_ends(tokens, mend);
+            return None;
+        }
         match tokens.peek() {
             Some(TokenTree::Ident(name)) => {
                 let name = name.clone();
                 if name == "true" || name == "false" {
                     return self.literal(tokens);
                 }
-                if let Some(mend) = range_with_a_name(tokens) {
-                    self.range_ends(tokens, mend);
-                    return None;
-                }
                 tokens.next();
                 if name == "_" {
                     return Some(Label::Default(name.span()));
                 }
                 Some(self.variant(name, tokens))
-            }
-            Some(TokenTree::Literal(_) | TokenTree::Punct(_)) if range_with_a_name(tokens).is_some() => {
-                let mend = range_with_a_name(tokens).unwrap_or_default();
-                self.range_ends(tokens, mend);
-                None
             }
             Some(TokenTree::Literal(_)) => self.literal(tokens),
             Some(TokenTree::Punct(punct)) if ['-', '.'].contains(&punct.as_char()) => self.literal(tokens),

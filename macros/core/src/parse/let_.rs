@@ -105,12 +105,7 @@ impl Parser<'_> {
                 None
             }
             Ok(Expr::Closure(_)) => {
-                self.diagnostics
-                    .error(whole, "a closure is not a node")
-                    .help("write a function: `#[node] async fn name(input: Input) -> Output { .. }`, and its name in the graph")
-                    .help(format!(
-                        "to capture a value, implement `Node` for a struct that holds it: `let {name} = Name {{ value }};`"
-                    ));
+                self.not_a_closure(whole, &name.to_string());
                 None
             }
             Ok(_) => {

@@ -184,7 +184,7 @@ impl Parser<'_> {
         while !tokens.is_empty() {
             let before = tokens.position();
             let place = self.chain(&mut tokens);
-            if place.is_none() && self.closure(&tokens) {
+            if place.is_none() && self.refuse_closure(&tokens) {
                 tokens.rest();
             } else if place.is_none() {
                 let blame = tokens.span();

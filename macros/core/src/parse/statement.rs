@@ -111,7 +111,7 @@ impl Parser<'_> {
     }
 
     fn nothing_behind(&mut self, arrow: Blame, tokens: &mut Tokens) {
-        if self.closure(tokens) {
+        if self.refuse_closure(tokens) {
             while !tokens.is_empty() && !tokens.peek_punct(';') && !tokens.peek_pair('=', '>') {
                 tokens.next();
             }
@@ -132,17 +132,24 @@ impl Parser<'_> {
         }
     }
 
-    /// `|x| x + 1` or `move |x| ..`: tells that it is no node, and says whether it did.
-    pub(super) fn closure(&mut self, tokens: &Tokens) -> bool {
+    /// `|x| x + 1`: tells that it is no node, and says whether it did.
+    pub(super) fn refuse_closure(&mut self, tokens: &Tokens) -> bool {
         let is_bar = |at| matches!(tokens.peek_after(at), Some(TokenTree::Punct(bar)) if bar.as_char() == '|');
         if !is_bar(0) {
             return false;
         }
-        self.diagnostics
-            .error(tokens.span(), "a closure is not a node")
-            .help("write a function: `#[node] async fn name(input: Input) -> Output { .. }`, and its name here")
-            .help("to capture a value, implement `Node` for a struct that holds it: `let name = Name { value };`");
+        self.not_a_closure(tokens.span(), "name");
         true
+    }
+
+    /// `name`: what the node would be called.
+    pub(super) fn not_a_closure(&mut self, blame: impl Into<Blame>, name: &str) {
+        self.diagnostics
+            .error(blame, "a closure is not a node")
+            .help("write a function: `#[node] async fn name(input: Input) -> Output { .. }`, and its name in the graph")
+            .help(format!(
+                "to capture a value, implement `Node` for a struct that holds it: `let {name} = Name {{ value }};`"
+            ));
     }
 
     /// `a | b`, where a statement begins.

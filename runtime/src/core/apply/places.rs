@@ -56,11 +56,11 @@ impl<V> RunState<V> {
         }
         let at = self.tasks.expect_mut(task)?;
         at.holds_place = false;
-        let at = at.scope;
-        let scope = self.scope_mut(at)?;
+        let graph = at.scope;
+        let scope = self.scope_mut(graph)?;
         scope.taken -= 1;
         if scope.places.is_some() {
-            self.news.freed.push(Gate::Graph(at));
+            self.news.freed.push(Gate::Graph(graph));
         }
         Ok(())
     }

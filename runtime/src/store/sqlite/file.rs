@@ -144,8 +144,8 @@ impl OpenFile {
         self.gone.get_or_init(|| gone).clone()
     }
 
-    /// The length of the database before and now, if it is shorter than when it was looked at last.
-    pub(super) fn shrunk(&self) -> Option<(u64, u64)> {
+    /// Looks how long the database is. Its length before and now, if it is shorter than when that was looked at last.
+    pub(super) fn look_at_length(&self) -> Option<(u64, u64)> {
         let now = fs::metadata(&self.path).ok()?.len();
         let before = self.length.swap(now, Ordering::Relaxed);
         (now < before).then_some((before, now))

@@ -273,7 +273,7 @@ impl Writer {
     fn look(&self, shared: &Shared) -> Result<(), StoreError> {
         let file = &shared.file;
         file.look()?;
-        let Some((before, now)) = file.shrunk() else { return Ok(()) };
+        let Some((before, now)) = file.look_at_length() else { return Ok(()) };
         match self.is_cut_off(shared, now) {
             Ok(false) => Ok(()),
             Ok(true) => Err(file.is_gone(format!("was cut off, from {before} to {now} bytes,"))),

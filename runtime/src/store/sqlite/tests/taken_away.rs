@@ -86,7 +86,7 @@ async fn a_file_that_is_cut_off_stops_its_store() {
     // All of it is in the file.
     behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let whole = fs::metadata(&path).unwrap().len();
-    store.0.shared.file.shrunk();
+    store.0.shared.file.look_at_length();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(whole / 2).unwrap();
     let text = once_noticed(&store).await.to_string();
     assert!(text.contains(&format!("was cut off, from {whole} to {} bytes,", whole / 2)), "{text}");
@@ -103,7 +103,7 @@ async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
     let other = behind_the_back(&path);
     let checkpoint = || other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     checkpoint();
-    store.0.shared.file.shrunk();
+    store.0.shared.file.look_at_length();
     let before = fs::metadata(&path).unwrap().len();
     other.execute_batch("CREATE TABLE more (x); INSERT INTO more VALUES (zeroblob(50000)); DROP TABLE more").unwrap();
     other.execute_batch("DELETE FROM journal WHERE length(body) > 10000; VACUUM").unwrap();
