@@ -250,11 +250,9 @@ fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Optio
     if at.holds_place {
         return None;
     }
-    let gate = full_node(program, state, task).or_else(|| {
-        let scope = state.scope(at.scope).ok()?;
-        let is_full = scope.places.is_some_and(|places| scope.taken >= places);
-        is_full.then_some(Gate::Graph(at.scope))
-    });
+    let scope = state.scope(at.scope).ok()?;
+    let is_full = scope.places.is_some_and(|places| scope.taken >= places);
+    let gate = if is_full { Some(Gate::Graph(at.scope)) } else { full_node(program, state, task) };
     gate.map(|gate| (gate, Waiting::Task(task)))
 }
 

@@ -146,8 +146,9 @@ impl<V> RunState<V> {
 
     /// Whether an attempt at this node takes a place, of any kind.
     pub(super) fn needs_place(&self, program: &Program, task: TaskId) -> bool {
-        let scope = self.tasks.get(task).and_then(|at| self.scope(at.scope).ok());
-        scope.is_some_and(|scope| scope.places.is_some()) || self.place_key(program, task).is_some()
+        let Some(at) = self.tasks.get(task) else { return false };
+        let Ok(scope) = self.scope(at.scope) else { return false };
+        scope.places.is_some() || scope.each.is_some() && program.layouts[scope.layout].nodes[at.node].has_places
     }
 
     /// Whose places an attempt at this node takes one of, where it has any.

@@ -53,6 +53,7 @@ impl Timers {
     }
 
     /// The same by the clock on the wall, and at once where that time has passed; or not at all.
+    #[inline]
     pub(super) fn want(&mut self, timer: Timer, at: Option<SystemTime>, clock: &Clock) {
         match at {
             Some(at) => self.set(timer, clock.until(at)),
@@ -69,6 +70,7 @@ impl Timers {
         self.others == 0
     }
 
+    #[inline]
     pub(super) fn unset(&mut self, timer: Timer) {
         if self.by_timer.is_empty() {
             return;
