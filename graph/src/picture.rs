@@ -174,6 +174,11 @@ impl Picture {
     }
 }
 
+/// The label of an arm, with how often it may be taken: `redo (at most 5)`.
+pub fn labelled(label: &str, at_most: Option<u32>) -> String {
+    at_most.map_or_else(|| label.to_owned(), |at_most| format!("{label} (at most {at_most})"))
+}
+
 fn label_of<Id>(graph: &Graph<Id>, labels: &[Vec<String>], node: NodeIx, edge: EdgeIx) -> Option<String> {
     let labels = labels.get(node).filter(|labels| !labels.is_empty())?;
     let choices = &graph.nodes.get(node)?.choices;

@@ -1,6 +1,6 @@
 //! What the analysis finds out about a sound graph, and an engine needs in order to run it.
 
-use crate::model::{EdgeIx, NodeIx};
+use crate::model::{EdgeIx, Graph, NodeIx};
 
 /// The place of a loop in [`Plan::loops`].
 pub type LoopIx = usize;
@@ -58,6 +58,35 @@ impl Plan {
     /// The loops around a node, the innermost first.
     pub fn loops_around(&self, node: NodeIx) -> impl Iterator<Item = LoopIx> + '_ {
         std::iter::successors(self.node_loop[node], |at| self.loops[*at].parent)
+    }
+
+    /// How many loops there are around a loop.
+    pub fn level(&self, at: LoopIx) -> usize {
+        std::iter::successors(self.loops[at].parent, |at| self.loops[*at].parent).count()
+    }
+
+    /// The loop that a choice of a node keeps going round: the innermost around the node that goes on to another turn by
+    /// one of its edges, at once or after further nodes. `None` if every one of its edges leads out, or to the side.
+    pub fn turned<Id>(&self, graph: &Graph<Id>, node: NodeIx, choice: usize) -> Option<LoopIx> {
+        let edges = &graph.nodes[node].choices[choice].edges;
+        self.loops_around(node).find(|at| edges.iter().any(|edge| self.leads_on(graph, *edge, *at)))
+    }
+
+    /// Whether a path that begins with an edge begins another turn of a loop.
+    fn leads_on<Id>(&self, graph: &Graph<Id>, edge: EdgeIx, at: LoopIx) -> bool {
+        let mut seen = vec![false; graph.nodes.len()];
+        let mut open = vec![edge];
+        while let Some(edge) = open.pop() {
+            if self.back[edge] == Some(at) {
+                return true;
+            }
+            let to = graph.edges[edge].to;
+            let is_inside = self.loops_around(to).any(|around| around == at);
+            if is_inside && !std::mem::replace(&mut seen[to], true) {
+                open.extend(graph.nodes[to].choices.iter().flat_map(|choice| choice.edges.iter().copied()));
+            }
+        }
+        false
     }
 
     /// Whether an edge leads back to the head of a loop.

@@ -196,6 +196,7 @@ fn routes(definition: &Definition, node: NodeIx) -> Vec<RoutePrint> {
     let choices = definition.graph.nodes[node].choices.iter().enumerate();
     let route = |(at, choice): (usize, &graphweft_graph::Choice)| RoutePrint {
         label: definition.labels[node].get(at).map(|label| (*label).to_owned()),
+        at_most: definition.bounds.get(&(node, at)).copied(),
         to: choice.edges.iter().map(|edge| name_of(definition, definition.graph.edges[*edge].to)).collect(),
     };
     choices.map(route).collect()

@@ -121,6 +121,8 @@ pub(crate) struct SourcePrint {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RoutePrint {
     pub(crate) label: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) at_most: Option<u32>,
     pub(crate) to: Vec<String>,
 }
 

@@ -1,6 +1,8 @@
 //! The graph of a workflow as data: for pictures, user interfaces and custom checks.
 
-use graphweft_graph::picture::{Picture, PictureKind, PictureNode};
+use std::collections::BTreeMap;
+
+use graphweft_graph::picture::{Picture, PictureKind, PictureNode, labelled};
 use graphweft_graph::{Arrival, END, NodeIx, Presence, START, Way};
 use schemars::Schema;
 use serde::{Deserialize, Serialize};
@@ -64,6 +66,9 @@ pub struct GraphNode {
     pub output: Option<Schema>,
     /// The labels of its arms, in order; empty for a node without routes.
     pub labels: Vec<String>,
+    /// By arm, how often it may be taken before `spent` is; empty if none of them is bounded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_most: BTreeMap<usize, u32>,
     /// The ways in.
     pub ways: Vec<GraphWay>,
     /// The loop that it runs in: an index of [`Graph::loops`].
@@ -183,7 +188,7 @@ impl Graph {
             let ways = node.ways.iter().map(GraphWay::to_way).collect();
             shape.nodes.push(graphweft_graph::NodeData { id: at, choices: choices.collect(), ways });
         }
-        let labels: Vec<Vec<String>> = self.nodes.iter().map(|node| node.labels.clone()).collect();
+        let labels: Vec<Vec<String>> = self.nodes.iter().map(GraphNode::labelled).collect();
         let nodes = self.nodes.iter().map(GraphNode::picture).collect();
         Picture::of(&shape, nodes, &labels, self.is_unit)
     }
@@ -209,9 +214,16 @@ impl GraphNode {
                 _ => entry.map(|entry| (entry.output_schema)()),
             },
             labels: definition.labels[node].iter().map(|label| (*label).to_owned()).collect(),
+            at_most: definition.bounds.range((node, 0)..(node + 1, 0)).map(|((_, arm), most)| (*arm, *most)).collect(),
             ways: data.ways.iter().zip(arrivals).map(|(way, arrival)| GraphWay::of(way, arrival)).collect(),
             in_loop: definition.plan.node_loop[node],
         }
+    }
+
+    /// The labels of its arms, with their bounds.
+    fn labelled(&self) -> Vec<String> {
+        let arms = self.labels.iter().enumerate();
+        arms.map(|(arm, label)| labelled(label, self.at_most.get(&arm).copied())).collect()
     }
 
     fn picture(&self) -> PictureNode {

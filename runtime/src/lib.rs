@@ -103,7 +103,7 @@ pub mod __ {
     pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
-    pub use crate::table::{Definition, Entry};
+    pub use crate::table::{Definition, Entry, Moment};
     pub use crate::typed::*;
     pub use crate::value::MaxSize;
     pub use crate::workflow::{Workflow, run_in_memory, run_within};

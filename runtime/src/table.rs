@@ -2,6 +2,7 @@
 //! object. The macro fills it through `typed`; the core reads its shape, the driver calls its bodies.
 
 use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
@@ -10,8 +11,8 @@ use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 use tokio_util::sync::ReusableBoxFuture;
 
-use crate::attempt::Bodies;
 pub use crate::attempt::Holder;
+use crate::attempt::{At, Bodies};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
@@ -132,14 +133,62 @@ pub trait AnyNode: Any + Send + Sync {
 
     /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
     /// the error comes with it where `records`; one that has none is not routed.
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed>;
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
 
-    /// What goes on from an output that is on record. Runs no user code but serde, `Route::split` and, for a fan-out,
+    /// What goes on from an output that is recorded, with the choice that was taken then. Runs no user code but serde, `Route::split` and, for a fan-out,
     /// `Clone`: the conversions of edges wait in their tokens.
-    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable>;
+    fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 
     /// What goes on by the arm `err` from an error that is on record.
-    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable>;
+    fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
+}
+
+/// When a node goes on. It says whether a bounded arm is spent: a run decides that once, by the turn of the loop, and what
+/// is recorded stands, even if the bound is another by now.
+#[derive(Clone, Copy)]
+pub struct Moment<'a>(When<'a>);
+
+#[derive(Clone, Copy)]
+enum When<'a> {
+    Begins,
+    Ends(&'a Context),
+    IsAt(&'a Place),
+    Was(usize),
+}
+
+impl<'a> Moment<'a> {
+    /// START of a graph, which is in no loop.
+    pub const START: Self = Moment(When::Begins);
+
+    /// An attempt has ended.
+    pub(crate) fn of(context: &'a Context) -> Self {
+        Moment(When::Ends(context))
+    }
+
+    /// The driver has a node go on: one with a graph inside, or one whose attempt it has ended.
+    pub(crate) fn at(place: &'a Place) -> Self {
+        Moment(When::IsAt(place))
+    }
+
+    /// A node went on before, by this choice.
+    pub(crate) fn recorded(choice: usize) -> Self {
+        Moment(When::Was(choice))
+    }
+
+    /// Whether the choice `spent` is taken in the place of an arm that may be taken `at_most` so often, in the loop with so
+    /// many loops around it.
+    pub fn is_spent(self, level: usize, at_most: u32, spent: usize) -> bool {
+        let is_over = |place: &Place| place.turns.at(level).is_some_and(|turn| turn > u64::from(at_most));
+        match self.0 {
+            When::Begins => false,
+            When::Ends(context) => match context.0.place() {
+                At::Node(place) => is_over(&place),
+                At::Child(_) => false,
+            },
+            When::IsAt(place) => is_over(place),
+            When::Was(choice) => choice == spent,
+        }
+    }
 }
 
 /// The body of a node that has a graph inside: a nested workflow, or `[..]`.
@@ -158,17 +207,17 @@ pub trait AnyScope: Send + Sync {
 
     /// What the node emits, from the boxed outputs of the graph inside, in the order of the inputs. The JSON form of the
     /// output comes with it where `records`.
-    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault>;
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault>;
 
     /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed. The JSON form of the failure
     /// comes with it where `records`.
-    fn route_failure(&self, failure: &crate::Failure, records: Option<MaxSize>) -> Option<Routed>;
+    fn route_failure(&self, failure: &crate::Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
 
     /// What goes on from an output that is on record, as [`AnyNode::restore`].
-    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable>;
+    fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 
     /// What goes on by the arm `err` from a failure that is on record.
-    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable>;
+    fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 }
 
 pub use crate::core::ScopeKind;
@@ -258,6 +307,8 @@ pub struct Definition {
     pub plan: Plan,
     /// For each node and choice, how its labels were written (`"ok"`, `"low | medium"`); empty for an unrouted node.
     pub labels: Vec<Vec<&'static str>>,
+    /// By node and choice, how often an arm may be taken before `spent` is.
+    pub bounds: BTreeMap<(usize, usize), u32>,
     /// The nodes behind START and END: entry `i` is node `i + 2` of the graph.
     pub entries: Vec<Entry>,
     /// Routes a boxed input from START.

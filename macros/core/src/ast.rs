@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::Path;
 
 use crate::diagnostics::Blame;
-use crate::ir::{Item, Label, Let, Signature};
+use crate::ir::{Bound, Item, Label, Let, Signature};
 use crate::options::RunLimits;
 
 /// One invocation of `workflow!`.
@@ -79,6 +79,8 @@ pub struct OneOf {
 pub struct ArmShape {
     /// The labels: at least one.
     pub labels: Vec<Label>,
+    /// `(at most 5)`
+    pub bound: Option<Bound>,
     /// The `:`.
     pub colon: Span,
     /// Where it leads.
@@ -144,7 +146,8 @@ impl Shape {
 impl ArmShape {
     fn text(&self) -> String {
         let labels: Vec<String> = self.labels.iter().map(Label::text).collect();
-        format!("{}: {}", labels.join(" | "), self.chain.text())
+        let bound = self.bound.map(|bound| format!(" (at most {})", bound.at_most)).unwrap_or_default();
+        format!("{}{bound}: {}", labels.join(" | "), self.chain.text())
     }
 }
 

@@ -138,6 +138,8 @@ pub enum NodeKind {
 pub struct Arm {
     /// `low | medium`: at least one.
     pub labels: Vec<Label>,
+    /// `(at most 5)`: how often it may be taken before `spent` is.
+    pub bound: Option<Bound>,
     /// Where the arm leads, each with the place where that target was written. Empty where it leads to END alone in a
     /// workflow without output.
     pub targets: Vec<(EdgeIx, MentionIx)>,
@@ -145,6 +147,15 @@ pub struct Arm {
     pub span: Span,
     /// The `<` of the route map that the arm stands in; a complaint about the map as a whole stands here.
     pub map: Span,
+}
+
+/// `(at most 5)`, behind the labels of an arm that leads back to the beginning of a loop.
+#[derive(Clone, Copy)]
+pub struct Bound {
+    /// How often the loop may go round by this arm; at least 1.
+    pub at_most: u32,
+    /// The parentheses.
+    pub span: Span,
 }
 
 /// A label as it was written.
@@ -214,12 +225,35 @@ impl Label {
         }
     }
 
+    /// Whether it is called `spent`.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, Label::Name(_)) && self.key() == "spent"
+    }
+
     /// What two labels that mean the same have in common: a variant's name in snake_case.
     pub fn key(&self) -> String {
         match self {
             Label::Name(name) => names::snake_case(&name.to_string()),
             label => label.text(),
         }
+    }
+}
+
+impl FlowNode {
+    /// The arm that is taken in the place of a bounded one: that of the label `spent`, which is a label like any other
+    /// where no arm is bounded.
+    pub fn spent(&self) -> Option<usize> {
+        let is_bounded = self.arms.iter().any(|arm| arm.bound.is_some());
+        let is_spent = |arm: &Arm| arm.labels.iter().any(Label::is_spent);
+        self.arms.iter().position(is_spent).filter(|_| is_bounded)
+    }
+
+    /// Every label that the node gives, with the place of its arm.
+    pub fn labels(&self) -> impl Iterator<Item = (usize, &Label)> {
+        let spent = self.spent();
+        let arms = self.arms.iter().enumerate();
+        arms.flat_map(|(at, arm)| arm.labels.iter().map(move |label| (at, label)))
+            .filter(move |(at, label)| Some(*at) != spent || !label.is_spent())
     }
 }
 

@@ -52,6 +52,15 @@ impl Turns {
         }
     }
 
+    /// The turn of the loop that has so many loops around it.
+    pub(crate) fn at(&self, level: usize) -> Option<u64> {
+        match (self, level) {
+            (Turns::One(turn) | Turns::Two(turn, _), 0) | (Turns::Two(_, turn), 1) => Some(*turn),
+            (Turns::More(turns), level) => turns.get(level).copied(),
+            _ => None,
+        }
+    }
+
     /// The same in another turn of the innermost loop.
     pub(crate) fn with_innermost(&self, turn: u64) -> Turns {
         match self {

@@ -22,7 +22,8 @@ use crate::halt::Halt;
 use crate::options::NodeOptions;
 use crate::store::Record;
 use crate::table::{
-    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Routed, ScopeKind, Token, no_body,
+    AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Moment, Routed, ScopeKind, Token,
+    no_body,
 };
 
 /// What goes by the arm `err` though it is no error of the node's own.
@@ -378,7 +379,7 @@ impl Driver {
         let scope = self.executable.scope(&self.definition, place).ok_or_else(input_is_gone)?;
         let end = &scope.definition().end;
         let records = self.shared.max_size();
-        caught(|| scope.leave(ends.into_iter().map(end).collect(), records))?
+        caught(|| scope.leave(ends.into_iter().map(end).collect(), records, Moment::at(place)))?
     }
 
     /// Whether an error that is not the node's own goes on by its arm `err`. A conversion that panics takes no arm: the
@@ -386,9 +387,10 @@ impl Driver {
     fn route(&self, place: &Place, error: &Routable<'_>) -> Option<Routed> {
         let entry = self.executable.entry(&self.definition, place)?;
         let records = self.shared.max_size();
+        let moment = Moment::at(place);
         let routed = match (error, &entry.node, &entry.scope) {
-            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records)),
-            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records)),
+            (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records, moment)),
+            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records, moment)),
             _ => Ok(None),
         };
         routed.unwrap_or_default()

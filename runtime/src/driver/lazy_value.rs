@@ -127,14 +127,14 @@ impl Driver {
         };
         match recorded {
             Recorded::Given { place, json, is_error, choice, at } => {
-                let emitted = self.restore(&place, &json, is_error)?;
+                let emitted = self.restore(&place, &json, is_error, choice)?;
                 nth(emitted, choice, at).ok_or_else(|| unreadable(&place, routed_otherwise()))
             }
             Recorded::Inside { inside, item, choice, at } => self.read_item(&inside, item, choice, at),
         }
     }
 
-    fn restore(&self, place: &Place, json: &Value, is_error: bool) -> Result<Emitted, Halt> {
+    fn restore(&self, place: &Place, json: &Value, is_error: bool, choice: usize) -> Result<Emitted, Halt> {
         let entry = self.executable.entry(&self.definition, place);
         let restored = caught(|| {
             let entry = entry?;
@@ -146,10 +146,10 @@ impl Driver {
                 return Some(Err(Misread::Loses(loss).into()));
             }
             Some(match (&entry.scope, &entry.node) {
-                (Some(scope), _) if place.is_scope() => restore_scope(scope.as_ref(), json, is_error),
-                (_, Some(node)) if is_error => node.restore_error(json),
-                (_, Some(node)) => node.restore(json),
-                (Some(scope), None) => restore_scope(scope.as_ref(), json, is_error),
+                (Some(scope), _) if place.is_scope() => restore_scope(scope.as_ref(), json, is_error, choice),
+                (_, Some(node)) if is_error => node.restore_error(json, choice),
+                (_, Some(node)) => node.restore(json, choice),
+                (Some(scope), None) => restore_scope(scope.as_ref(), json, is_error, choice),
                 (None, None) => return None,
             })
         });
@@ -246,8 +246,8 @@ impl Driver {
     }
 }
 
-fn restore_scope(scope: &dyn AnyScope, json: &Value, is_error: bool) -> Result<Emitted, Unreadable> {
-    if is_error { scope.restore_error(json) } else { scope.restore(json) }
+fn restore_scope(scope: &dyn AnyScope, json: &Value, is_error: bool, choice: usize) -> Result<Emitted, Unreadable> {
+    if is_error { scope.restore_error(json, choice) } else { scope.restore(json, choice) }
 }
 
 fn into_tokens(emitted: Emitted) -> Vec<Token> {

@@ -21,7 +21,7 @@ use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
-    Hand, Limits, Routed, ScopeKind, Token, Tokens,
+    Hand, Limits, Moment, Routed, ScopeKind, Token, Tokens,
 };
 use crate::value::MaxSize;
 
@@ -190,16 +190,16 @@ impl AnyNode for MadeNode {
         self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, _: Moment<'_>) -> Option<Routed> {
         panic_if(self.panics, Panics::RouteFault);
         self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records))
     }
 
-    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+    fn restore(&self, output: &Value, _: usize) -> Result<Emitted, Unreadable> {
         self.exits.restore(output)
     }
 
-    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
+    fn restore_error(&self, error: &Value, _: usize) -> Result<Emitted, Unreadable> {
         self.exits.restore_error(error)
     }
 }
@@ -229,7 +229,7 @@ impl AnyScope for MadeScope {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, _: Moment<'_>) -> Result<Finished, Fault> {
         panic_if(self.panics, Panics::Leave);
         let mut values = outputs.into_iter().map(|output| *output.downcast::<Value>().expect("JSON"));
         let value = match self.kind {
@@ -240,16 +240,16 @@ impl AnyScope for MadeScope {
         Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output, holder: None })
     }
 
-    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, _: Moment<'_>) -> Option<Routed> {
         self.faults_by.map(|label| self.exits.route(label, json!(failure.to_string()), records))
     }
 
-    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
+    fn restore(&self, output: &Value, _: usize) -> Result<Emitted, Unreadable> {
         // It is left by its first choice, whatever the output is.
         Ok(self.exits.emit(None, &Value::__from_json(output)?))
     }
 
-    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
+    fn restore_error(&self, error: &Value, _: usize) -> Result<Emitted, Unreadable> {
         self.exits.restore_error(error)
     }
 }
@@ -404,6 +404,7 @@ impl Made {
             doc: "",
             plan: self.net.plan,
             labels,
+            bounds: BTreeMap::new(),
             entries,
             start: Box::new(move |input| {
                 panic_if(panics, Panics::Start);

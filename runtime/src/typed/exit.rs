@@ -8,7 +8,7 @@ use super::probe::ErrorJson;
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::node::Node;
-use crate::table::{Emitted, Hand, Routed, Token, Tokens};
+use crate::table::{Emitted, Hand, Moment, Routed, Token, Tokens};
 use crate::value::{Against, MaxSize, Unrecordable};
 
 /// What a node with output `T` and error `E` does with them.
@@ -22,10 +22,13 @@ pub enum Exit<T, E> {
     /// The same, and beside it the implied edge by which a workflow without output reaches END.
     AndUnit(Box<Exit<T, E>>),
     /// It is routed by its output; an error fails it.
-    Value(Arc<dyn Fn(T) -> Emitted + Send + Sync>),
+    Value(Arc<Route<T>>),
     /// It is routed by its output and its error.
-    Whole(Arc<dyn Fn(Result<T, E>) -> Emitted + Send + Sync>, ErrorForms<E>),
+    Whole(Arc<Route<Result<T, E>>>, ErrorForms<E>),
 }
+
+/// A function that matches on the label of what a node gave.
+type Route<T> = dyn Fn(T, Moment<'_>) -> Emitted + Send + Sync;
 
 /// What an error that is routed can be made from and turned into.
 pub struct ErrorForms<E> {
@@ -66,19 +69,19 @@ impl<T, E> Clone for Exit<T, E> {
 
 impl<T: Send + 'static, E> Exit<T, E> {
     #[inline]
-    pub(crate) fn value(&self, value: T) -> Emitted {
+    pub(crate) fn value(&self, value: T, moment: Moment<'_>) -> Emitted {
         match self {
             Exit::Terminal => Emitted { choice: 0, tokens: Tokens::None },
             Exit::One(hand) => emit_one(0, Token { value: Box::new(value), hand: *hand }),
             Exit::Many(hands, copy) => to_many(hands, *copy, value),
-            Exit::AndUnit(exit) => exit.and_unit(value),
-            Exit::Value(route) => route(value),
-            Exit::Whole(route, _) => route(Ok(value)),
+            Exit::AndUnit(exit) => exit.and_unit(value, moment),
+            Exit::Value(route) => route(value, moment),
+            Exit::Whole(route, _) => route(Ok(value), moment),
         }
     }
 
-    fn and_unit(&self, value: T) -> Emitted {
-        let Emitted { choice, tokens } = self.value(value);
+    fn and_unit(&self, value: T, moment: Moment<'_>) -> Emitted {
+        let Emitted { choice, tokens } = self.value(value, moment);
         let unit = Token { value: Box::new(()), hand: hand_nothing };
         let tokens = match tokens {
             Tokens::None => Tokens::One(unit),
@@ -89,29 +92,31 @@ impl<T: Send + 'static, E> Exit<T, E> {
     }
 
     /// Where the error goes.
-    pub(crate) fn error(&self, error: E, records: Option<MaxSize>) -> Result<Routed, Unrouted<E>> {
+    pub(crate) fn error(&self, error: E, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Routed, Unrouted<E>> {
         let Exit::Whole(route, forms) = self else { return Err(Unrouted::NoArm(error)) };
         let write = forms.json.map(|json| json.write).zip(records);
         match write.map(|(write, max)| write(&error, max)).transpose() {
-            Ok(json) => Ok(Routed { emitted: route(Err(error)), error: json }),
+            Ok(json) => Ok(Routed { emitted: route(Err(error), moment), error: json }),
             Err(problem) => Err(Unrouted::NotWritten(error, problem)),
         }
     }
 
-    pub(crate) fn fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
+    pub(crate) fn fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
         match self {
-            Exit::Whole(_, ErrorForms { from_fault: Some(from), .. }) => self.error(from(fault.clone()), records).ok(),
+            Exit::Whole(_, ErrorForms { from_fault: Some(from), .. }) => {
+                self.error(from(fault.clone()), records, moment).ok()
+            }
             _ => None,
         }
     }
 
     /// Where an error went that is on record.
-    pub(crate) fn recorded_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
+    pub(crate) fn recorded_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
         match self {
             Exit::Whole(route, ErrorForms { json: Some(json), .. }) => {
                 let read = (json.read)(error)?;
                 match json.reread.check(error, Against::Fields) {
-                    Ok(()) => Ok(route(Err(read))),
+                    Ok(()) => Ok(route(Err(read), Moment::recorded(choice))),
                     Err(misread) => Err(misread.into()),
                 }
             }
@@ -159,13 +164,13 @@ where
 }
 
 /// Routed by the output alone.
-pub fn exit_value<T, E>(route: impl Fn(T) -> Emitted + Send + Sync + 'static) -> Exit<T, E> {
+pub fn exit_value<T, E>(route: impl Fn(T, Moment<'_>) -> Emitted + Send + Sync + 'static) -> Exit<T, E> {
     Exit::Value(Arc::new(route))
 }
 
 /// Routed by the output and the error.
 pub fn exit_whole<T, E>(
-    route: impl Fn(Result<T, E>) -> Emitted + Send + Sync + 'static,
+    route: impl Fn(Result<T, E>, Moment<'_>) -> Emitted + Send + Sync + 'static,
     from_fault: Option<fn(Fault) -> E>,
     json: Option<ErrorJson<E>>,
 ) -> Exit<T, E> {

@@ -19,7 +19,7 @@ use crate::node::{Collector, Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::table::{
-    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Routed, no_body,
+    AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
 };
 use crate::value::MaxSize;
 
@@ -102,24 +102,25 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
             };
             let output = match result {
                 Ok(Ok(output)) => output,
-                Ok(Err(error)) => return leaf.fail(error, context.records()),
+                Ok(Err(error)) => return leaf.fail(error, context.records(), Moment::of(&context)),
                 Err(fault) => return Finished::from(fault),
             };
             let Some(given) = Y::give(output) else { return Finished::Waiting };
             match context.records() {
-                Some(max) => leaf.recorded(given, max),
+                Some(max) => leaf.recorded(given, max, Moment::of(&context)),
                 None => {
-                    let emitted = leaf.exit.value(given);
+                    let emitted = leaf.exit.value(given, Moment::of(&context));
                     Finished::Emitted { emitted, output: None, holder: Some(context.into_holder()) }
                 }
             }
         }
     }
 
-    fn recorded(&self, given: Y::Given, max: MaxSize) -> Finished {
+    fn recorded(&self, given: Y::Given, max: MaxSize, moment: Moment<'_>) -> Finished {
         match given.__to_json(max) {
             Ok(output) => {
-                Finished::Emitted { emitted: self.exit.value(given), output: Some(Box::new(output)), holder: None }
+                let emitted = self.exit.value(given, moment);
+                Finished::Emitted { emitted, output: Some(Box::new(output)), holder: None }
             }
             Err(error) => Finished::from(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
         }
@@ -127,11 +128,11 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
 
     /// An error that is routed and cannot be recorded is retried like any other; it takes no arm, since a run that is
     /// picked up again would not know what went along it.
-    fn fail(&self, error: N::Error, records: Option<MaxSize>) -> Finished {
+    fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
         let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let mut cause = Cause { chain, fault: None };
-        let routed = match self.exit.error(error, records) {
+        let routed = match self.exit.error(error, records, moment) {
             Ok(routed) => Some(routed),
             Err(Unrouted::NoArm(_)) => None,
             Err(Unrouted::NotWritten(_, problem)) => {
@@ -181,16 +182,16 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         body
     }
 
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>) -> Option<Routed> {
-        self.exit.fault(fault, records)
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
+        self.exit.fault(fault, records, moment)
     }
 
-    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        Ok(self.exit.value(Y::Given::__from_json(output)?))
+    fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(Y::Given::__from_json(output)?, Moment::recorded(choice)))
     }
 
-    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        self.exit.recorded_error(error)
+    fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error, choice)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::graph::Graph;
 use crate::node::{Node, Payload, not_written, reread};
 use crate::options::NodeOptions;
 use crate::table::{
-    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Limits, Reread, Routed, ScopeKind,
+    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Limits, Moment, Reread, Routed, ScopeKind,
 };
 use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
@@ -57,12 +57,13 @@ fn finish<S: Source, E>(
     exit: &Exit<S::Output, E>,
     output: S::Output,
     records: Option<MaxSize>,
+    moment: Moment<'_>,
 ) -> Result<Finished, Fault> {
     let record = records
         .map(|max| S::json(&output, max))
         .transpose()
         .map_err(|error| Fault::Context { message: format!("the output cannot be recorded: {error}") })?;
-    Ok(Finished::Emitted { emitted: exit.value(output), output: record.map(Box::new), holder: None })
+    Ok(Finished::Emitted { emitted: exit.value(output, moment), output: record.map(Box::new), holder: None })
 }
 
 impl<N: Node> AnyScope for NestedScope<N> {
@@ -82,21 +83,21 @@ impl<N: Node> AnyScope for NestedScope<N> {
         copy::<N>(input)
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {
         let output = outputs.into_iter().next().ok_or_else(mismatch::<N::Output>)?;
-        finish::<N, _>(&self.exit, open::<N::Output>(output)?, records)
+        finish::<N, _>(&self.exit, open::<N::Output>(output)?, records, moment)
     }
 
-    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
-        self.exit.error(cast::<Failure, N::Error>(failure.clone())?, records).ok()
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
+        self.exit.error(cast::<Failure, N::Error>(failure.clone())?, records, moment).ok()
     }
 
-    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        Ok(self.exit.value(N::from_json(output)?))
+    fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(N::from_json(output)?, Moment::recorded(choice)))
     }
 
-    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        self.exit.recorded_error(error)
+    fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error, choice)
     }
 }
 
@@ -125,21 +126,21 @@ impl<First: Target + 'static, Last: Source + 'static> AnyScope for EachScope<Fir
         copy::<First>(input)
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {
         let outputs = outputs.into_iter().map(open::<Last::Output>).collect::<Result<Vec<_>, _>>()?;
-        finish::<Each<First, Last>, _>(&self.exit, outputs, records)
+        finish::<Each<First, Last>, _>(&self.exit, outputs, records, moment)
     }
 
-    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>) -> Option<Routed> {
-        self.exit.error(failure.clone(), records).ok()
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
+        self.exit.error(failure.clone(), records, moment).ok()
     }
 
-    fn restore(&self, output: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        Ok(self.exit.value(Each::<First, Last>::from_json(output)?))
+    fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        Ok(self.exit.value(Each::<First, Last>::from_json(output)?, Moment::recorded(choice)))
     }
 
-    fn restore_error(&self, error: &serde_json::Value) -> Result<Emitted, Unreadable> {
-        self.exit.recorded_error(error)
+    fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exit.recorded_error(error, choice)
     }
 }
 
@@ -211,11 +212,16 @@ pub fn define<I: Payload, O: Payload>(
         doc,
         plan,
         labels: shape.labels.iter().map(|labels| labels.to_vec()).collect(),
+        bounds: shape
+            .bounds
+            .iter()
+            .map(|[node, choice, at_most]| ((*node as usize, *choice as usize), *at_most))
+            .collect(),
         entries: distinct(entries, shape.names),
         graph,
         is_unit: shape.is_unit,
         start: Box::new(move |input| match input.downcast::<I>() {
-            Ok(input) => start.value(*input),
+            Ok(input) => start.value(*input, Moment::START),
             Err(_) => unreachable!("a workflow is entered through its own input type"),
         }),
         end: Box::new(move |arrived| match take::<O>(arrived, &end) {

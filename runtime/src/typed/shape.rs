@@ -12,6 +12,8 @@ pub struct Shape {
     pub numbers: &'static [u32],
     /// For each node and choice, how its labels were written; an empty list for a node that is not routed.
     pub labels: &'static [&'static [&'static str]],
+    /// The bounded arms: a node, its choice, and how often that may be taken.
+    pub bounds: &'static [[u32; 3]],
     /// Whether the workflow has no output.
     pub is_unit: bool,
 }

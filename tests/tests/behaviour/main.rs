@@ -5,6 +5,7 @@ mod after_failure;
 mod answering;
 mod asking;
 mod blocked;
+mod bounded_loops;
 mod cancellation;
 mod cannot_continue;
 mod changed_graphs;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use graphweft::prelude::*;
-use graphweft::table::{Emitted, Entry, Token, Tokens, Unreadable};
+use graphweft::table::{Emitted, Entry, Moment, Token, Tokens, Unreadable};
 use graphweft::{Flow, Json, Workflow, json};
 use graphweft_tests::failure;
 
@@ -99,15 +99,15 @@ fn with<R>(entries: &[Entry], name: &str, use_it: impl FnOnce(&Entry) -> R) -> R
 
 fn output(entries: &[Entry], name: &str, json: &Json) -> Result<Emitted, Unreadable> {
     with(entries, name, |entry| match (&entry.scope, &entry.node) {
-        (Some(scope), _) => scope.restore(json),
-        (None, node) => node.as_ref().expect("a body").restore(json),
+        (Some(scope), _) => scope.restore(json, 0),
+        (None, node) => node.as_ref().expect("a body").restore(json, 0),
     })
 }
 
 fn error(entries: &[Entry], name: &str, json: &Json) -> Result<Emitted, Unreadable> {
     with(entries, name, |entry| match (&entry.scope, &entry.node) {
-        (Some(scope), _) => scope.restore_error(json),
-        (None, node) => node.as_ref().expect("a body").restore_error(json),
+        (Some(scope), _) => scope.restore_error(json, 0),
+        (None, node) => node.as_ref().expect("a body").restore_error(json, 0),
     })
 }
 
@@ -293,7 +293,12 @@ fn brackets_give_what_their_items_gave() {
 fn a_fault_comes_with_the_error_that_it_became() {
     let node = |records| {
         with(entries_of::<checkout>(), "validate", |entry| {
-            entry.node.as_ref().expect("a body").route_fault(&Fault::Interrupted, records).expect("`From<Fault>`")
+            entry
+                .node
+                .as_ref()
+                .expect("a body")
+                .route_fault(&Fault::Interrupted, records, Moment::START)
+                .expect("`From<Fault>`")
         })
     };
     let written = node(Some(graphweft::__::MaxSize::DEFAULT)).error.expect("as JSON");

@@ -1,5 +1,6 @@
 //! Proves the graph, and tells what is wrong with it.
 
+mod bounds;
 mod ends;
 mod holes;
 mod loops;
@@ -51,8 +52,12 @@ fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnos
     if !begins {
         return;
     }
+    bounds::have_a_way_on(flow, diagnostics);
     match analyse(&flow.graph) {
-        Ok(plan) => flow.plan = flow.holes.is_empty().then_some(plan),
+        Ok(plan) => {
+            bounds::keep_a_loop_going(&Spell::new(flow), flow, &plan, diagnostics);
+            flow.plan = flow.holes.is_empty().then_some(plan);
+        }
         Err(problems) => tell(flow, inside, &holes::that_stand(flow, problems), diagnostics),
     }
     meetings::collecting(&Spell::new(flow), diagnostics);

@@ -6,7 +6,7 @@ use quote::{format_ident, quote, quote_spanned};
 
 use super::labels::{Routing, aliased, by_alias, error_alias, known_alias};
 use super::mention::{Emission, glue, out};
-use crate::ir::{Label, MentionIx};
+use crate::ir::{Bound, Label, MentionIx};
 
 impl Emission<'_> {
     /// The `Exit` of a node.
@@ -103,9 +103,14 @@ impl Emission<'_> {
         let value = Ident::new("__value", span);
         let by_value = self.match_value(node, routing, &value);
         let (output, error) = (quote!(<#source as __gw::Source>::Output), quote!(<#source as __gw::Source>::Error));
+        let moment = moment(span);
         if !routing.sees_errors() {
             return quote_spanned! {span=>
-                __gw::exit_value(move |#whole: #output| { #(#copies)* let #value = #whole; #by_value })
+                __gw::exit_value(move |#whole: #output, #moment: __gw::Moment<'_>| {
+                    #(#copies)*
+                    let #value = #whole;
+                    #by_value
+                })
             };
         }
         let by_result = if routing == Routing::Result {
@@ -129,7 +134,10 @@ impl Emission<'_> {
         };
         quote_spanned! {span=>
             __gw::exit_whole(
-                move |#whole: ::core::result::Result<#output, #error>| { #(#copies)* #by_result },
+                move |#whole: ::core::result::Result<#output, #error>, #moment: __gw::Moment<'_>| {
+                    #(#copies)*
+                    #by_result
+                },
                 __gw::FaultProbe::<#error>::FROM_FAULT,
                 __gw::ErrorProbe::<#error>::ERROR_JSON,
             )
@@ -203,8 +211,23 @@ impl Emission<'_> {
         }
     }
 
-    /// What goes out when an arm is taken: a token for each edge of its choice.
+    /// What goes out by a label: what its arm says, or where that is bounded and spent, what the arm `spent` says.
     fn emit_arm(&self, node: NodeIx, arm: usize, payload: &TokenStream) -> TokenStream {
+        let taken = self.emit_choice(node, arm, payload);
+        let Some(data) = self.flow.nodes.get(node) else { return taken };
+        let bound = data.arms.get(arm).and_then(|arm| arm.bound);
+        let level = self.flow.plan.as_ref().and_then(|plan| plan.turned(&self.flow.graph, node, arm));
+        let (Some(Bound { at_most, span }), Some(spent), Some(level)) = (bound, data.spent(), level) else {
+            return taken;
+        };
+        let instead = self.emit_choice(node, spent, payload);
+        let (span, moment) = (glue(span), moment(glue(self.map_span(node))));
+        let level = self.flow.plan.as_ref().map_or(0, |plan| plan.level(level));
+        quote_spanned!(span=> if #moment.is_spent(#level, #at_most, #spent) { #instead } else { #taken })
+    }
+
+    /// A token for each edge of a choice.
+    fn emit_choice(&self, node: NodeIx, arm: usize, payload: &TokenStream) -> TokenStream {
         let Some(data) = self.flow.nodes.get(node).and_then(|node| node.arms.get(arm)) else {
             return TokenStream::new();
         };
@@ -266,6 +289,11 @@ impl Emission<'_> {
         let in_arm = |edge: &EdgeIx| arms.iter().any(|arm| arm.targets.iter().any(|(one, _)| one == edge));
         first.edges.iter().filter(|edge| !in_arm(edge) && self.carries(**edge)).copied().collect()
     }
+}
+
+/// What says which turn it is.
+fn moment(span: Span) -> Ident {
+    Ident::new("__moment", span)
 }
 
 fn plain_token(edge: EdgeIx, span: Span) -> Ident {

@@ -52,11 +52,7 @@ fn is_error(label: &Label) -> bool {
 impl Emission<'_> {
     /// How the route map of a node is to be read.
     pub fn routing(&self, node: NodeIx) -> Routing {
-        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
-        let mut literal = false;
-        for label in arms.iter().flat_map(|arm| &arm.labels) {
-            literal |= matches!(label, Label::Literal { .. });
-        }
+        let literal = self.labels(node).any(|label| matches!(label, Label::Literal { .. }));
         let names = self.label_names(node);
         let has = |name: &str| names.iter().any(|one| one == name);
         let others = names.iter().any(|name| name != "err");
@@ -66,24 +62,24 @@ impl Emission<'_> {
             () if literal => Routing::Literals { error_first },
             () if node == START && !names.is_empty() => Routing::Names { error_first: false },
             () if others => Routing::Names { error_first },
-            () if arms.iter().flat_map(|arm| &arm.labels).any(|label| matches!(label, Label::Default(_))) => {
-                Routing::Default { error_first }
-            }
+            () if self.labels(node).any(|label| matches!(label, Label::Default(_))) => Routing::Default { error_first },
             () => Routing::Result,
         }
     }
 
     /// The types and functions by which rustc checks the labels of a node: each exists, and none is missing.
     pub fn label_checks(&self, node: NodeIx) -> TokenStream {
-        let data = self.flow.nodes.get(node).filter(|node| !node.arms.is_empty());
-        let Some(data) = data.filter(|_| !self.flow.unknown.contains(&node)) else { return TokenStream::new() };
+        let is_routed = self.flow.nodes.get(node).is_some_and(|node| !node.arms.is_empty());
+        if !is_routed || self.flow.unknown.contains(&node) {
+            return TokenStream::new();
+        }
         let span = glue(self.map_span(node));
         let source = self.source_type(node);
         let (alias, check) = (labels_alias(node, span), format_ident!("__labels_{node}", span = span));
         let routing = self.routing(node);
         let error = self.error_check(node, routing);
         let is_matched = |label: &&Label| routing == Routing::Result || node == START || !is_error(label);
-        let patterns = data.arms.iter().flat_map(|arm| &arm.labels).filter(is_matched).map(|label| match label {
+        let patterns = self.labels(node).filter(is_matched).map(|label| match label {
             Label::Name(name) => {
                 let variant = variant(name);
                 quote_spanned!(span=> #alias::#variant(_) => {})
@@ -202,8 +198,9 @@ impl Emission<'_> {
         quote_spanned!(span=> const #known: ::core::primitive::bool = { #(#checks)* true };)
     }
 
-    fn labels(&self, node: NodeIx) -> impl Iterator<Item = &Label> {
-        self.flow.nodes.get(node).into_iter().flat_map(|node| &node.arms).flat_map(|arm| &arm.labels)
+    /// The labels that a node gives: `spent` of a bounded loop is none of them.
+    pub fn labels(&self, node: NodeIx) -> impl Iterator<Item = &Label> {
+        self.flow.nodes.get(node).into_iter().flat_map(|node| node.labels().map(|(_, label)| label))
     }
 
     /// A routed error travels, so it is a value; and it can occur.
@@ -211,8 +208,7 @@ impl Emission<'_> {
         if !routing.sees_errors() || node == START {
             return TokenStream::new();
         }
-        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
-        let label = arms.iter().flat_map(|arm| &arm.labels).find_map(|label| match label {
+        let label = self.labels(node).find_map(|label| match label {
             Label::Name(name) if is_error(label) => Some(name.span()),
             _ => None,
         });
@@ -250,11 +246,8 @@ impl Emission<'_> {
     /// The labels that are matched on, each with the place of its arm; without `err` where that is taken out first.
     pub fn matched_labels(&self, node: NodeIx) -> impl Iterator<Item = (usize, &Label)> {
         let routing = self.routing(node);
-        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
-        arms.iter()
-            .enumerate()
-            .flat_map(|(at, arm)| arm.labels.iter().map(move |label| (at, label)))
-            .filter(move |(_, label)| routing == Routing::Result || node == START || !is_error(label))
+        let labels = self.flow.nodes.get(node).into_iter().flat_map(|node| node.labels());
+        labels.filter(move |(_, label)| routing == Routing::Result || node == START || !is_error(label))
     }
 }
 

@@ -63,9 +63,7 @@ impl<'a> Emission<'a> {
 
     /// The labels of a node that are names, in snake_case.
     pub fn label_names(&self, node: NodeIx) -> Vec<String> {
-        let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
-        arms.iter()
-            .flat_map(|arm| &arm.labels)
+        self.labels(node)
             .filter_map(|label| match label {
                 Label::Name(name) => Some(snake_case(&name.to_string())),
                 _ => None,

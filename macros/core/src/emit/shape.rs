@@ -1,6 +1,6 @@
 //! The graph as numbers and names.
 
-use graphweft_graph::picture::{Picture, PictureKind, PictureNode};
+use graphweft_graph::picture::{Picture, PictureKind, PictureNode, labelled};
 use graphweft_graph::{Graph, NodeIx, Way};
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
@@ -17,9 +17,17 @@ pub fn shape(emission: &Emission<'_>) -> TokenStream {
         quote!(&[#(#texts),*])
     });
     let is_unit = emission.flow.unit_output;
+    let bounds = emission.flow.nodes.iter().enumerate().flat_map(|(node, data)| {
+        let arms = data.arms.iter().enumerate();
+        arms.filter_map(move |(arm, data)| {
+            let numbers = [node as u32, arm as u32, data.bound?.at_most].map(Literal::u32_unsuffixed);
+            Some(quote!([#(#numbers),*]))
+        })
+    });
     quote! {
         __gw::Shape {
-            names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*], is_unit: #is_unit,
+            names: &[#(#names),*], numbers: &[#(#numbers),*], labels: &[#(#labels),*], bounds: &[#(#bounds),*],
+            is_unit: #is_unit,
         }
     }
 }
@@ -84,6 +92,7 @@ pub fn picture(emission: &Emission<'_>) -> Picture {
             _ => PictureKind::Step,
         },
     });
-    let labels: Vec<Vec<String>> = flow.nodes.iter().map(|node| node.arms.iter().map(label_text).collect()).collect();
+    let label = |arm: &Arm| labelled(&label_text(arm), arm.bound.map(|bound| bound.at_most));
+    let labels: Vec<Vec<String>> = flow.nodes.iter().map(|node| node.arms.iter().map(label).collect()).collect();
     Picture::of(&flow.graph, nodes.collect(), &labels, flow.unit_output)
 }

@@ -120,6 +120,11 @@ impl Builder {
         draft.arms.len() - 1
     }
 
+    /// Whether an arm of the node is bounded, so that `spent` is no label of what it gives.
+    pub(super) fn is_bounded(&self, node: NodeIx) -> bool {
+        self.drafts.get(node).is_some_and(|draft| draft.arms.iter().any(|arm| arm.bound.is_some()))
+    }
+
     pub(super) fn hole(&mut self, node: NodeIx) {
         self.holes.insert(node);
     }

@@ -12,6 +12,7 @@ impl Lowering<'_> {
         // A default beside other labels in one arm is told where it is read.
         let behind_default = self.builder.default_of(router);
         for label in labels {
+            let is_given = !label.is_spent() || !self.builder.is_bounded(router);
             match (label, self.builder.route(router, label)) {
                 (Label::Default(span), Some(_)) => {
                     self.diagnostics
@@ -31,7 +32,7 @@ impl Lowering<'_> {
                 }
                 _ => {}
             }
-            if let (Some(default), false) = (behind_default, matches!(label, Label::Default(_))) {
+            if let (Some(default), false, true) = (behind_default, matches!(label, Label::Default(_)), is_given) {
                 self.diagnostics
                     .error(default, format!("`_` comes before other labels of `{name}`, which would never be taken"))
                     .help("move it to the end of the last route map");

@@ -24,7 +24,7 @@ impl Lowering<'_> {
                     let labels = arm.labels.clone();
                     let at = self.builder.add_arm(
                         router.node,
-                        Arm { labels, targets: Vec::new(), span: arm.colon, map: map.blame.first },
+                        Arm { labels, bound: arm.bound, targets: Vec::new(), span: arm.colon, map: map.blame.first },
                     );
                     let origin = Origin { arm: Some(at), ..router };
                     let blame = arm.labels.first().map_or(arm.colon, Label::span);

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 
+use super::bound::is_bound;
 use super::tokens::Tokens;
 use super::{Parser, quoted};
 use crate::ir::Label;
@@ -65,6 +66,9 @@ impl Parser<'_> {
         }
         if qualified {
             self.diagnostics.error(first, "a label is the variant's name alone").help(format!("write `{name}`"));
+        }
+        if is_bound(tokens) {
+            return Label::Name(name);
         }
         let payload = tokens.eat_group(Delimiter::Parenthesis).or_else(|| tokens.eat_group(Delimiter::Brace));
         if let Some(payload) = payload {

@@ -1,5 +1,6 @@
 //! Tokens to [`Program`]: whatever can be read is kept, and everything that cannot is told.
 
+mod bound;
 mod head;
 mod label;
 mod let_;

@@ -66,6 +66,7 @@ impl Parser<'_> {
 
     fn arm(&mut self, tokens: &mut Tokens, closing: Closing) -> Option<ArmShape> {
         let labels = self.labels(tokens)?;
+        let bound = self.bound(tokens);
         let colon = if tokens.peek_path_separator() {
             self.diagnostics.error(tokens.span(), "a label is followed by `:`, not by `::`");
             return None;
@@ -102,7 +103,7 @@ impl Parser<'_> {
             self.diagnostics.error(blame, "a node is missing behind this label").help("`label: node`, or `label: END`");
             Chain { first: Shape::Missing, links: Vec::new() }
         });
-        Some(ArmShape { labels, colon, chain })
+        Some(ArmShape { labels, bound, colon, chain })
     }
 }
 
