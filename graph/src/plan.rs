@@ -65,8 +65,8 @@ impl Plan {
         std::iter::successors(self.loops[at].parent, |at| self.loops[*at].parent).count()
     }
 
-    /// The loop that a choice of a node keeps going round: the innermost around the node that goes on to another turn by
-    /// one of its edges, at once or after further nodes. `None` if every one of its edges leads out, or to the side.
+    /// The loop that a choice of a node leads round again: the innermost around the node of which one of the choice's edges
+    /// begins the next turn, at once or after further nodes. `None` if all of them lead out, or to the side.
     pub fn turned<Id>(&self, graph: &Graph<Id>, node: NodeIx, choice: usize) -> Option<LoopIx> {
         let edges = &graph.nodes[node].choices[choice].edges;
         self.loops_around(node).find(|at| edges.iter().any(|edge| self.leads_on(graph, *edge, *at)))

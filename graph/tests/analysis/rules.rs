@@ -311,6 +311,31 @@ fn a_loop_whose_routes_all_stay_inside_has_no_way_out() {
     is_sound("START => a => <x: b, y: c, z: END>; b => a; c => a");
 }
 
+/// The head of the loop that a choice leads round again, and how many loops there are around that one.
+fn turned(text: &str, node: &str, choice: usize) -> Option<(String, usize)> {
+    let (graph, plan) = plan(text);
+    let at = graph.nodes.iter().position(|known| known.id == node).unwrap();
+    let turned = plan.turned(&graph, at, choice)?;
+    Some((graph.nodes[plan.loops[turned].heads[0]].id.clone(), plan.level(turned)))
+}
+
+#[test]
+fn a_choice_leads_round_again_at_once_or_after_further_nodes() {
+    let head = |name: &str, level| Some((name.to_owned(), level));
+    let writing = "START => a => b => <x: c, y: d>; c => a; d => END";
+    assert_eq!(turned(writing, "b", 0), head("a", 0));
+    assert_eq!(turned(writing, "b", 1), None, "leads out");
+    assert_eq!(turned("START => a => <x: a, y: END>", "a", 0), head("a", 0));
+    // The side branch does not come back.
+    assert_eq!(turned("START => a => b => <x: a, y: END>; b.x => s", "b", 0), head("a", 0));
+    let nested = "START => a => b => c => <x: b, y: a, z: d, w: e>; d => a; e => END";
+    assert_eq!(turned(nested, "c", 0), head("b", 1));
+    assert_eq!(turned(nested, "c", 1), head("a", 0));
+    assert_eq!(turned(nested, "c", 2), head("a", 0));
+    assert_eq!(turned(nested, "c", 3), None);
+    assert_eq!(turned("START => a", "a", 0), None, "there is no loop");
+}
+
 #[test]
 fn each_loop_that_cannot_be_left_is_reported_and_what_leads_into_it_is_not() {
     assert_eq!(refused("START => s => a => b => a; b => c => d => c"), ["cycle c d", "cycle a b"]);

@@ -83,11 +83,6 @@ fn the_graph_says_how_often() {
 }
 
 #[node]
-async fn mend(n: u32) -> u32 {
-    n + 1
-}
-
-#[node]
 async fn check(n: u32) -> Result<u32, String> {
     if n < 100 { Err(format!("{n} is too small")) } else { Ok(n) }
 }
