@@ -175,7 +175,7 @@ pub enum EventKind {
         /// Whether it was held against the schema of the question only, and not against its type: it came through an engine
         /// that did not execute the run, or before the node had asked again after a restart. Then
         /// [`AnswerAccepted`](Self::AnswerAccepted) or [`AnswerRejected`](Self::AnswerRejected) follows, and
-        /// `answer()` waits for that.
+        /// `answer()` waits for that; if the question is withdrawn before, the answer does not count.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unchecked: bool,
     },
@@ -200,7 +200,8 @@ pub enum EventKind {
     /// graph inside.
     TimerFired,
     /// A node does not wait any more for a question, a child, a step or a timer: it has dropped the future. The path is that
-    /// of the request. A question that was withdrawn cannot be answered.
+    /// of the request. A question that was withdrawn cannot be answered, and an answer to it that was
+    /// recorded unchecked, and not accepted before, does not count.
     RequestWithdrawn,
     /// A node waits again for a request that was withdrawn. A child or a step that was not done starts anew.
     RequestReopened,

@@ -69,7 +69,8 @@ pub enum AnswerError {
         /// The id of the question.
         question: String,
     },
-    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it.
+    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it. The answer does
+    /// not count, even if it was recorded before that came to light; if the node asks again, the question is open again.
     #[error("`{question}` of run `{run}` was withdrawn: the node that asked it no longer waits")]
     Withdrawn {
         /// The run.
@@ -125,11 +126,18 @@ pub(crate) enum State {
     Open,
     /// This process is about to record an answer.
     Answering,
+    /// It has an answer that was recorded unchecked. If nobody waits for it any more before it was accepted, it is void.
+    Unchecked,
     Answered,
     /// Its node does not wait for it any more.
     Withdrawn,
     /// Its node is done.
     Over,
+}
+
+impl State {
+    /// Nobody has been told that there is an answer.
+    const UNSETTLED: [State; 3] = [State::Open, State::Answering, State::Unchecked];
 }
 
 impl Questions {
@@ -148,12 +156,15 @@ impl Questions {
                 };
                 self.0.insert(path.to_owned(), (question, State::Open));
             }
-            EventKind::Answered { .. } => self.set(path, State::Answered),
+            EventKind::Answered { unchecked: true, .. } => self.set(path, State::Unchecked),
+            EventKind::Answered { unchecked: false, .. } => self.set(path, State::Answered),
+            EventKind::AnswerAccepted => self.replace(path, State::Unchecked, State::Answered),
             EventKind::AnswerRejected { .. } => self.set(path, State::Open),
             EventKind::RequestWithdrawn => {
                 self.withdraw(Some(path));
-                self.replace(path, State::Open, State::Withdrawn);
-                self.replace(path, State::Answering, State::Withdrawn);
+                for unsettled in State::UNSETTLED {
+                    self.replace(path, unsettled, State::Withdrawn);
+                }
             }
             EventKind::RequestReopened => self.replace(path, State::Withdrawn, State::Open),
             kind if closes(kind) => self.withdraw(Some(path)),
@@ -169,7 +180,7 @@ impl Questions {
         }
         let from = below.map_or(String::new(), |path| format!("{path}/"));
         for (_, (_, state)) in self.0.range_mut(from.clone()..).take_while(|(id, _)| id.starts_with(&from)) {
-            if matches!(state, State::Open | State::Answering) {
+            if State::UNSETTLED.contains(state) {
                 *state = State::Over;
             }
         }
@@ -237,7 +248,7 @@ impl Questions {
         };
         match state {
             State::Open => Ok(question),
-            State::Answering | State::Answered => {
+            State::Answering | State::Unchecked | State::Answered => {
                 Err(AnswerError::AlreadyAnswered { run, question: question.id.clone() })
             }
             State::Withdrawn | State::Over => Err(AnswerError::Withdrawn { run, question: question.id.clone() }),

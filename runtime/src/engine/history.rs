@@ -347,7 +347,26 @@ impl Past {
             }
         }
         self.void_attempts(&again, &mut voids);
+        voids.extend(self.answers_refused());
         voids
+    }
+
+    /// Answers that were recorded unchecked, and had not been accepted when the run ended: who gave them was told that the
+    /// question was withdrawn.
+    fn answers_refused(&self) -> Vec<u64> {
+        let mut unchecked: Vec<&Stored> = Vec::new();
+        let mut refused = Vec::new();
+        for stored in self.facts.iter().map(|fact| &fact.stored).take_while(|stored| stored.seq < self.until) {
+            match &stored.record.kind {
+                EventKind::Answered { unchecked: true, .. } => unchecked.push(stored),
+                EventKind::AnswerAccepted | EventKind::AnswerRejected { .. } => {
+                    unchecked.retain(|answer| answer.record.path != stored.record.path);
+                }
+                kind if kind.is_terminal() => refused.extend(unchecked.drain(..).map(|answer| answer.seq)),
+                _ => {}
+            }
+        }
+        refused
     }
 
     /// These leaves have all their attempts again, and wait for their turn; what had failed of their requests is tried again.

@@ -1,8 +1,10 @@
 //! What is known of the requests of nodes: the fold of their records. Only paths and records are looked at; who holds a
 //! request, and who is told of its result, is the affair of the [`Desk`](super::Desk).
 
+use std::collections::hash_map::Entry;
 use std::time::SystemTime;
 
+use foldhash::HashMap;
 use serde_json::Value;
 
 use super::tree::Tree;
@@ -23,6 +25,8 @@ pub(super) struct RequestState {
     /// themselves.
     before: Tree<Vec<Stored>>,
     pub(super) questions: Questions,
+    /// By path: how many withdrawals nodes have gone on from that are not recorded yet.
+    withdrawing: HashMap<String, u32>,
 }
 
 /// Something that a node has asked for.
@@ -88,6 +92,15 @@ impl Item {
         self.result.is_some() && !self.withdrawn
     }
 
+    /// Its node has dropped it. An answer that was not accepted before is void: whoever has given it is told so.
+    fn withdraw(&mut self) {
+        self.withdrawn = true;
+        self.withdrawals += 1;
+        if std::mem::take(&mut self.unchecked) {
+            (self.answer, self.result) = (None, None);
+        }
+    }
+
     /// Whether it has a result.
     pub(crate) fn is_done(&self) -> bool {
         self.output.is_some() || self.failed.is_some() || self.answer.is_some() || self.fired
@@ -121,6 +134,7 @@ impl RequestState {
         // From here on nobody answers it.
         if *kind == EventKind::RequestWithdrawn {
             self.questions.apply(path, kind);
+            *self.withdrawing.entry(path.to_owned()).or_default() += 1;
         }
         self.apply(path, kind, now);
     }
@@ -135,11 +149,20 @@ impl RequestState {
         {
             self.questions.apply(path, &EventKind::RequestWithdrawn);
         }
-        // Its node may be done by now.
+        // Its node may be done by now, or have dropped it when the answer was on its way: see `Item::withdraw`.
         if let EventKind::Answered { answer, unchecked } = kind
             && let Some(item) = self.items.get_mut(path)
+            && !(*unchecked && self.withdrawing.contains_key(path))
         {
             (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
+        }
+        if *kind == EventKind::RequestWithdrawn
+            && let Entry::Occupied(mut noted) = self.withdrawing.entry(path.clone())
+        {
+            *noted.get_mut() -= 1;
+            if *noted.get() == 0 {
+                noted.remove();
+            }
         }
         let is_result = kind.is_result() || *kind == EventKind::RequestReopened;
         is_result && !self.items.is_empty() && self.has_result(path, number)
@@ -239,9 +262,7 @@ impl RequestState {
                 (item.answer, item.unchecked, item.result) = (None, false, None);
             }
             EventKind::RequestWithdrawn => {
-                let item = self.items.get_or_insert(path);
-                item.withdrawn = true;
-                item.withdrawals += 1;
+                self.items.get_or_insert(path).withdraw();
                 self.forget_below(path);
             }
             EventKind::RequestReopened => {

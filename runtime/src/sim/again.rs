@@ -68,10 +68,16 @@ fn paths(records: &[Stored], is_it: impl Fn(&EventKind) -> bool) -> Vec<String> 
 /// What is done and still counts, before a retry: the records with which it was done, by path.
 fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     let mut done: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    let mut unchecked: BTreeMap<String, u64> = BTreeMap::new();
     for stored in records {
         let path = &stored.record.path;
         match &stored.record.kind {
-            kind if begins_anew(kind) => done.retain(|at, _| !is_inside(sites, at, path)),
+            kind if begins_anew(kind) => {
+                done.retain(|at, _| !is_inside(sites, at, path));
+                unchecked.retain(|at, _| !is_inside(sites, at, path));
+            }
+            EventKind::Answered { unchecked: true, .. } => _ = unchecked.insert(path.clone(), stored.seq),
+            EventKind::AnswerAccepted => done.entry(path.clone()).or_default().extend(unchecked.remove(path)),
             EventKind::NodeCompleted { .. }
             | EventKind::NodeCollecting { .. }
             | EventKind::Answered { .. }
@@ -83,6 +89,20 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
         }
     }
     done
+}
+
+/// The answers that were recorded unchecked and never accepted, by the numbers of their records: whoever gave them was told
+/// that the question was withdrawn.
+fn refused(records: &[Stored]) -> Vec<u64> {
+    let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
+    for Stored { seq, record, .. } in records {
+        match &record.kind {
+            EventKind::Answered { unchecked: true, .. } => _ = refused.insert(&record.path, *seq),
+            EventKind::AnswerAccepted => _ = refused.remove(record.path.as_str()),
+            _ => {}
+        }
+    }
+    refused.into_values().collect()
 }
 
 /// Whether all that has happened in the graphs inside a node does not count any more.
@@ -157,6 +177,10 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
     let rerun = rerun.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: false });
     let named: Vec<Named<'_>> =
         from_nodes.chain(rerun).filter(|named| is_current(sites, records, named.path)).collect();
+    let is_void = |number: u64| voids.iter().any(|range| range.contains(&number));
+    if let Some(refused) = refused(records).into_iter().find(|number| !is_fork && !is_void(*number)) {
+        return Err(format!("the answer of record {refused} was refused when the run ended, and counts again"));
+    }
     let done = done(sites, records);
     let failed = failed_jobs(sites, records, &done);
     for (path, numbers) in done {
@@ -167,8 +191,7 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
         }
         let is_due = is_in_failed || named.iter().any(|named| graphs.runs_again(named, &path));
         for number in numbers {
-            let is_void = voids.iter().any(|range| range.contains(&number));
-            if is_void != is_due {
+            if is_void(number) != is_due {
                 let what = if is_due { "is to run again, and stays" } else { "is not to run again, and is voided" };
                 return Err(format!("`{path}` {what} (record {number})"));
             }

@@ -61,6 +61,9 @@ impl Asked {
                 let is_known = self.attempt > 0 || self.is_asked || self.until.is_some();
                 require(is_known, "is withdrawn, and was never asked for")?;
                 self.is_withdrawn = true;
+                if std::mem::take(&mut self.is_unchecked) {
+                    self.is_answered = false;
+                }
                 Ok(())
             }
             EventKind::RequestReopened => {

@@ -111,7 +111,9 @@ fn a_question_under_a_timer_of_the_nodes_own_is_open_after_a_restart_between_two
                 Ok::<_, Never>(())
             };
             ctx.step("look", step).key(ctx.attempt()).await.ok();
-            tokio::time::timeout(Duration::from_secs(3600), ctx.ask::<u32>("amount", "?")).await.ok();
+            if let Ok(answer) = tokio::time::timeout(Duration::from_secs(3600), ctx.ask::<u32>("amount", "?")).await {
+                return answer;
+            }
         }
     }
     workflow! { waiting_a_while(()) -> u32 { START => waits_a_while; } }
@@ -126,6 +128,8 @@ fn a_question_under_a_timer_of_the_nodes_own_is_open_after_a_restart_between_two
             }
         };
         soon(answered).await;
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        assert_eq!(soon(run.result()).await.unwrap(), 7);
     });
 }
 

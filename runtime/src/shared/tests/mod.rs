@@ -1,3 +1,4 @@
 //! On a store of their own.
 
+mod desk;
 mod journal;
