@@ -554,3 +554,13 @@ fn a_retried_run_that_is_taken_over_and_taken_back_at_once_continues() {
                 {"at":0,"carried_out":false,"how":{"TakenOver":{"after":0,"back":true}}}]}"#,
     );
 }
+
+/// The judge took all items of the inner brackets for one graph, and counted their nodes together.
+#[test]
+fn each_item_of_brackets_in_brackets_has_the_places_of_a_graph_of_its_own() {
+    holds(
+        r#"{"chance":3170564252381559542,"flow":{"graph":"(n10) => END; (n2) => n10; START => n2; n2 => n4",
+                "nodes":{"n4":{"inside":{"Each":{"graph":"(n4i2) => END; START => n4i2","nodes":{"n4i2":{"inside":{"Each":{
+                    "graph":"(START) => END; START => n4i2i2","max_parallel":2}}}}}}}}}}"#,
+    );
+}

@@ -190,8 +190,10 @@ impl Sites {
     fn graph_at(&self, path: &str) -> String {
         let outermost = self.job(path).unwrap_or("w");
         let around = self.above(path).into_iter().next().unwrap_or_else(|| outermost.to_owned());
-        match self.item(path).filter(|_| self.around(path).is_some_and(|around| around.is_each)) {
-            Some((_, item)) => format!("{around}[{item}]"),
+        let last = path.rsplit('/').next().unwrap_or_default();
+        match last.rfind('[').filter(|_| self.around(path).is_some_and(|around| around.is_each)) {
+            // What is in front of it is in the path of the node around.
+            Some(item) => format!("{around}{}", &last[item..]),
             None => around,
         }
     }
