@@ -7,10 +7,10 @@ use graphweft_graph::{Graph, NodeIx};
 use graphweft_judge::judge::{Verdict, judge};
 
 use super::behaviour::TURNS;
-use super::oracle::kept;
 use super::play::Life;
 use super::scenario::Again;
 use super::sites::{Sites, name_of};
+use super::wiring::kept;
 use crate::engine::{Engine, Retry, RetryError, effective};
 use crate::event::{AfterFailure, EventKind};
 use crate::run_error::RunError;

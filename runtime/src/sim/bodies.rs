@@ -78,6 +78,9 @@ fn made(flow: &Flow, time_limit: Option<u64>) -> Made {
         if let Some(err) = special.err {
             made = made.faults_by(&data.id, behaviour::label(err, Some(err)));
         }
+        if let Some((arm, at_most)) = special.bound {
+            made = made.bounded(&data.id, arm, at_most, proven.stops[node]);
+        }
         let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
         made = match special.inside.as_deref() {
             Some(Inside::Nested(inside)) => made.inside(&data.id, ScopeKind::Nested, self::made(inside, None)),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::behaviour::weight;
 use super::load::{damage, is_recorded};
 
-use super::oracle::{self, Story};
+use super::oracle;
 use super::play::{Ended, Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
+use super::story::Story;
 use crate::engine::Outcome;
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::{Cause, Failure, Fault};

@@ -165,6 +165,7 @@ fn failing(random: &mut Random, flow: &mut Flow) {
             None => {}
         }
     }
+    soothe_inside(flow);
     flow.nodes.retain(|_, special| *special != Special::default());
 }
 
@@ -319,11 +320,23 @@ fn job(random: &mut Random, at: usize) -> Flow {
     job
 }
 
-/// Has nothing fail for good in a job with a node that collects: whether the job is completed before that would be a
-/// matter of time, and with it what the job gives.
+/// Has nothing fail for good in a graph with a node that collects: whether the graph is completed before that would be a
+/// matter of time, and with it what it gives.
 fn soothe(job: &mut Flow) {
     if has_collectors(job) {
         end_well(job);
+    }
+}
+
+/// Does so in the graphs from whose failure the graph around goes on.
+fn soothe_inside(flow: &mut Flow) {
+    for special in flow.nodes.values_mut() {
+        let err = special.err;
+        match &mut special.inside {
+            Some(inside) if err.is_some() => soothe(inside.flow_mut()),
+            Some(inside) => soothe_inside(inside.flow_mut()),
+            None => {}
+        }
     }
 }
 
@@ -362,7 +375,22 @@ fn flow(random: &mut Random, prefix: &str, drawing: Drawing, levels: usize) -> F
             flow.nodes.insert(data.id.clone(), special);
         }
     }
+    bounding(random, &mut flow);
+    soothe_inside(&mut flow);
     flow
+}
+
+/// Bounds many of the arms that lead round a loop.
+fn bounding(random: &mut Random, flow: &mut Flow) {
+    let drawn = flow.clone();
+    let proven = drawn.prove().expect("it was proven");
+    for (node, data) in proven.graph.nodes.iter().enumerate().skip(START + 2) {
+        let arms: Vec<usize> = (0..data.choices.len()).filter(|arm| proven.may_be_bounded(node, *arm)).collect();
+        if !arms.is_empty() && random.in_percent(60) {
+            let bound = (arms[random.below(arms.len())], 1 + random.below(2) as u32);
+            flow.nodes.entry(data.id.clone()).or_default().bound = Some(bound);
+        }
+    }
 }
 
 fn proven(random: &mut Random, prefix: &str, drawing: Drawing) -> Graph<String> {

@@ -41,5 +41,7 @@ mod shrink;
 mod sight;
 mod sites;
 mod small;
+mod story;
 mod tests;
 mod tracks;
+mod wiring;

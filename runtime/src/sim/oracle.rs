@@ -4,50 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, START, Way};
+use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 use graphweft_judge::judge::{Verdict, judge};
 use serde_json::{Value, json};
 
 use super::behaviour::{self, Routing};
 use super::load::Carried;
 use super::scenario::{Flow, Inside, Proven, Scenario};
+use super::story::Story;
+use super::wiring;
 
 /// The number of the turn in each loop around, the outermost first.
 type Tag = Vec<u64>;
-
-/// What happens in a run, whatever the order.
-#[derive(Debug, Default)]
-pub(super) struct Story {
-    /// Nodes that complete, by path, with the label by which they go on.
-    pub(super) completes: BTreeMap<String, Option<String>>,
-    pub(super) skips: BTreeSet<String>,
-    /// Nodes that need not come to an end: what they lead to may be over before they are.
-    pub(super) may_be_stopped: BTreeSet<String>,
-    /// Their names: they may also be skipped, in turns that never come.
-    pub(super) may_be_in_vain: BTreeSet<String>,
-    /// Nodes whose failure fails the run.
-    pub(super) fails: BTreeSet<String>,
-    pub(super) output: Option<Value>,
-    /// Where chance had a say, in order: the paths, how they may go on, and how they did.
-    pub(super) routes: Vec<(String, Routing, usize)>,
-    /// For the graph itself, how its ways in were seen to fire: node, way, places.
-    pub(super) fired: BTreeSet<(NodeIx, usize, u64)>,
-}
-
-impl Story {
-    /// Takes over what has happened in a graph that is a part of this one. What fails stops all that is beside it.
-    fn takes(&mut self, mut told: Story, has_failed: bool) {
-        if has_failed {
-            told.may_be_stopped.extend(told.completes.keys().cloned());
-            told.may_be_stopped.extend(told.skips.iter().cloned());
-        }
-        self.completes.extend(told.completes);
-        self.skips.extend(told.skips);
-        self.may_be_stopped.extend(told.may_be_stopped);
-        self.may_be_in_vain.extend(told.may_be_in_vain);
-        self.routes.extend(told.routes);
-    }
-}
 
 /// Plays a scenario in which these nodes have failed in a way that time decides: they were cut short and may not be
 /// repeated, another was faster than their last attempt, or the time of the graph inside was up.
@@ -134,7 +102,7 @@ impl<'a> Play<'a> {
         let proven = flow.prove().expect("a proven graph");
         let verdict = judge(&proven.graph);
         let verdict = verdict.unwrap_or_else(|why| panic!("the analysis accepts {}, but {why}", flow.graph));
-        let only_collected = only_collected(&proven);
+        let only_collected = wiring::only_collected(&proven.graph);
         let mut play = Play {
             scenario,
             given_up,
@@ -178,7 +146,7 @@ impl<'a> Play<'a> {
     }
 
     fn kept(&self, edge: EdgeIx) -> usize {
-        kept(&self.proven.graph, &self.verdict, edge)
+        wiring::kept(&self.proven.graph, &self.verdict, edge)
     }
 
     /// Puts a token on each out-edge: live ones on those of the choice, dead ones on the others.
@@ -433,10 +401,19 @@ impl<'a> Play<'a> {
             Some((choice, if is_routed { json!({ label: output }) } else { output }))
         };
         let Some((choice, output)) = gives else { return self.fail(path, node) };
+        let choice = if self.is_spent(node, choice, &tag) { self.proven.stops[node] } else { choice };
         let label = (routing.choices > 1).then(|| behaviour::label(choice, special.err).to_owned());
         let is_twice = self.story.completes.insert(path.clone(), label).is_some();
         assert!(!is_twice, "`{path}` completes twice");
         self.emit(node, &tag, Some((choice, output)));
+    }
+
+    /// Whether an arm has been taken as often as it may be: in each turn before this one.
+    fn is_spent(&self, node: NodeIx, choice: usize, tag: &[u64]) -> bool {
+        let bound = self.proven.flow.special(&self.proven.graph.nodes[node].id).bound;
+        let Some((_, at_most)) = bound.filter(|(arm, _)| *arm == choice) else { return false };
+        let counted = wiring::counted(&self.proven.graph, &self.verdict, node, choice);
+        counted.is_some_and(|level| tag[level] > u64::from(at_most))
     }
 
     fn fail(&mut self, path: String, node: NodeIx) {
@@ -496,33 +473,4 @@ impl<'a> Play<'a> {
             true => Ok(outputs.into_iter().next().expect("one output")),
         }
     }
-}
-
-/// How many counters of its source's tag an edge keeps.
-pub(super) fn kept(graph: &Graph<String>, verdict: &Verdict, edge: EdgeIx) -> usize {
-    let ends = graph.edges[edge];
-    let (from, to) = (&verdict.chain[ends.from], &verdict.chain[ends.to]);
-    match verdict.back[edge] {
-        Some(of) => 1 + from.iter().position(|at| *at == of).expect("it stands in its loop"),
-        None => from.iter().zip(to).take_while(|(a, b)| a == b).count(),
-    }
-}
-
-/// The nodes that lead to collecting nodes and nowhere else: what they do may be in vain.
-fn only_collected(proven: &Proven<'_>) -> BTreeSet<NodeIx> {
-    let graph = &proven.graph;
-    let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
-    let ends = |node: NodeIx| node == END || graph.edges.iter().all(|edge| edge.from != node);
-    // Those that lead elsewhere: what has an edge to an end, or to one of them, that is no collecting node.
-    let mut elsewhere: BTreeSet<NodeIx> = (0..graph.nodes.len()).filter(|node| ends(*node)).collect();
-    loop {
-        let leads = |edge: &&Edge| elsewhere.contains(&edge.to) && !collects(edge.to);
-        let more: Vec<NodeIx> = graph.edges.iter().filter(leads).map(|edge| edge.from).collect();
-        let before = elsewhere.len();
-        elsewhere.extend(more);
-        if elsewhere.len() == before {
-            break;
-        }
-    }
-    (0..graph.nodes.len()).filter(|node| !elsewhere.contains(node)).collect()
 }

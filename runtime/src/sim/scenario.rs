@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use graphweft_graph::{Graph, Plan, analyse};
+use graphweft_graph::{Graph, NodeIx, Plan, analyse};
 use graphweft_judge::notation;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,9 @@ pub(super) struct Special {
     pub(super) max_parallel: Option<u32>,
     /// For a collecting node: how many arrivals it wants; 0 is 1.
     pub(super) wants: u64,
+    /// An arm that leads round a loop, and how often it may be taken; after that the node takes the way to an end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bound: Option<(usize, u32)>,
     /// What it asks its context for, one thing after another.
     pub(super) does: Vec<Doing>,
     /// Whether it replaces a key of the state that others replace as well, so that it may have to be tried again.
@@ -225,6 +228,17 @@ pub(super) struct Proven<'s> {
     pub(super) stops: Vec<usize>,
 }
 
+impl Proven<'_> {
+    /// Whether an arm leads round a loop whose turns can be counted, and another one to an end, which no error goes by.
+    pub(super) fn may_be_bounded(&self, node: NodeIx, arm: usize) -> bool {
+        let data = &self.graph.nodes[node];
+        let err = self.flow.special(&data.id).err;
+        let counted = (arm < data.choices.len()).then(|| self.plan.turned(&self.graph, node, arm)).flatten();
+        let has_one_head = |at: usize| self.plan.loops[at].heads.len() == 1;
+        arm != self.stops[node] && err != Some(self.stops[node]) && counted.is_some_and(has_one_head)
+    }
+}
+
 impl Flow {
     /// `None` where the analysis refuses it.
     pub(super) fn prove(&self) -> Option<Proven<'_>> {
@@ -237,9 +251,13 @@ impl Flow {
     /// Whether all of it, with the graphs inside, can be run. A node with a graph inside takes its first choice unless it
     /// fails, so that one has to lead to an end.
     pub(super) fn can_run(&self) -> bool {
-        let Some(Proven { graph, stops, .. }) = self.prove() else { return false };
-        let is_sound = |node: usize| stops[node] == 0 || self.special(&graph.nodes[node].id).inside.is_none();
-        (0..graph.nodes.len()).all(is_sound) && self.insides().all(|(_, inside)| inside.flow().can_run())
+        let Some(proven) = self.prove() else { return false };
+        let is_sound = |node: usize| {
+            let special = self.special(&proven.graph.nodes[node].id);
+            let leads_to_an_end = special.inside.is_none() || proven.stops[node] == 0;
+            leads_to_an_end && special.bound.is_none_or(|(arm, _)| proven.may_be_bounded(node, arm))
+        };
+        (0..proven.graph.nodes.len()).all(is_sound) && self.insides().all(|(_, inside)| inside.flow().can_run())
     }
 
     pub(super) fn insides(&self) -> impl Iterator<Item = (&str, &Inside)> {

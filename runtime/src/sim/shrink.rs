@@ -126,6 +126,8 @@ fn smaller_specials(special: &Special) -> Vec<Special> {
     with(&|to| to.at_most_once = false);
     with(&|to| to.max_parallel = None);
     with(&|to| to.limit = None);
+    with(&|to| to.bound = None);
+    with(&|to| to.bound = to.bound.map(|(arm, at_most)| (arm, at_most - u32::from(at_most > 1))));
     with(&|to| to.limit = to.limit.map(|limit| limit / 2));
     with(&|to| (to.attempts, to.fails) = (0, 0));
     with(&|to| to.attempts = to.attempts.saturating_sub(1));

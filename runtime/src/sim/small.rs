@@ -8,8 +8,9 @@ use graphweft_judge::{notation, small_graphs};
 
 use super::behaviour::Routing;
 use super::check::judged;
-use super::oracle::{self, Story};
+use super::oracle;
 use super::scenario::{Flow, Scenario};
+use super::story::Story;
 
 /// How many choices of routes of one graph are played at most; loops have a great many.
 const ROUTES: usize = 40;

@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use graphweft_graph::{Graph, START};
 use serde_json::{Map, Value, json};
 
+use super::exits::{Bound, Exits, recorded};
 use super::net::{Net, net};
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
@@ -21,7 +22,7 @@ use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
-    Hand, Limits, Moment, Routed, ScopeKind, Token, Tokens,
+    Hand, Limits, Moment, Routed, ScopeKind, Token,
 };
 use crate::value::MaxSize;
 
@@ -52,45 +53,6 @@ pub(crate) type Items = fn(&Value) -> Vec<Value>;
 
 type Body = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Step> + Send + Sync>;
 
-struct Exits {
-    labels: Vec<String>,
-    /// By choice.
-    edges: Vec<usize>,
-}
-
-impl Exits {
-    fn emit(&self, label: Option<&str>, value: &Value) -> Emitted {
-        let choice = label.map_or(0, |label| self.labels.iter().position(|known| known == label).expect("a label"));
-        let token = || Token { value: Box::new(value.clone()), hand: |_, _| {} };
-        let tokens = match self.edges[choice] {
-            0 => Tokens::None,
-            1 => Tokens::One(token()),
-            edges => Tokens::Many((0..edges).map(|_| token()).collect()),
-        };
-        Emitted { choice, tokens }
-    }
-
-    fn route(&self, label: &str, error: Value, records: Option<MaxSize>) -> Routed {
-        Routed { emitted: self.emit(Some(label), &error), error: records.map(|max| recorded(&error, max)) }
-    }
-
-    /// The output of a closure does not say by which label it went; that of a routed node which is to be restored is the
-    /// label, or an object with the label as its key. Otherwise it is taken to have gone by the first.
-    fn restore(&self, output: &Value) -> Result<Emitted, Unreadable> {
-        let output = Value::__from_json(output)?;
-        let names = |label: &&String| output == label.as_str() || output.get(label.as_str()).is_some();
-        let label = self.labels.iter().find(names).or(self.labels.first());
-        Ok(self.emit(label.map(String::as_str), &output))
-    }
-
-    fn restore_error(&self, error: &Value) -> Result<Emitted, Unreadable> {
-        match self.labels.iter().find(|label| *label == "err") {
-            Some(label) => Ok(self.emit(Some(label), &Value::__from_json(error)?)),
-            None => Err(Unreadable::whole("there is no arm `err`")),
-        }
-    }
-}
-
 struct MadeNode {
     body: Body,
     exits: Arc<Exits>,
@@ -113,10 +75,6 @@ pub(crate) fn value(arrived: Arrived) -> Value {
         Arrived::One(token) => open(token),
         Arrived::Join { places, .. } => places.into_iter().map(|place| place.map_or(Value::Null, open)).collect(),
     }
-}
-
-fn recorded(value: &Value, max: MaxSize) -> Value {
-    value.__to_json(max).expect("JSON")
 }
 
 fn panic_if(panics: Option<Panics>, here: Panics) {
@@ -156,18 +114,20 @@ impl AnyNode for MadeNode {
             };
             match step {
                 Ok(Step::Give(value)) => Finished::Emitted {
-                    emitted: exits.emit(None, &value),
+                    emitted: exits.emit(None, &value, Moment::of(&stop)),
                     output: records.map(|max| Box::new(recorded(&value, max))),
                     holder: None,
                 },
                 Ok(Step::Take(label, value)) => {
-                    let emitted = exits.emit(Some(label), &value);
+                    let emitted = exits.emit(Some(label), &value, Moment::of(&stop));
                     let output = records.map(|max| Box::new(recorded(&value, max)));
                     Finished::Emitted { emitted, output, holder: None }
                 }
                 Ok(Step::Wait) => Finished::Waiting,
                 Ok(Step::Fail(text)) => failed(text, None),
-                Ok(Step::FailBy(text, label)) => failed(text, Some(exits.route(label, json!(text), records))),
+                Ok(Step::FailBy(text, label)) => {
+                    failed(text, Some(exits.route(label, json!(text), records, Moment::of(&stop))))
+                }
                 Err(fault) => Finished::from(fault),
             }
         })
@@ -190,17 +150,17 @@ impl AnyNode for MadeNode {
         self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, _: Moment<'_>) -> Option<Routed> {
+    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
         panic_if(self.panics, Panics::RouteFault);
-        self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records))
+        self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records, moment))
     }
 
-    fn restore(&self, output: &Value, _: usize) -> Result<Emitted, Unreadable> {
-        self.exits.restore(output)
+    fn restore(&self, output: &Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exits.restore(output, choice)
     }
 
-    fn restore_error(&self, error: &Value, _: usize) -> Result<Emitted, Unreadable> {
-        self.exits.restore_error(error)
+    fn restore_error(&self, error: &Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exits.restore_error(error, choice)
     }
 }
 
@@ -229,7 +189,7 @@ impl AnyScope for MadeScope {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
-    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, _: Moment<'_>) -> Result<Finished, Fault> {
+    fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {
         panic_if(self.panics, Panics::Leave);
         let mut values = outputs.into_iter().map(|output| *output.downcast::<Value>().expect("JSON"));
         let value = match self.kind {
@@ -237,20 +197,20 @@ impl AnyScope for MadeScope {
             ScopeKind::Nested => values.next().expect("one output"),
         };
         let output = records.map(|max| Box::new(recorded(&value, max)));
-        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value), output, holder: None })
+        Ok(Finished::Emitted { emitted: self.exits.emit(None, &value, moment), output, holder: None })
     }
 
-    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, _: Moment<'_>) -> Option<Routed> {
-        self.faults_by.map(|label| self.exits.route(label, json!(failure.to_string()), records))
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
+        self.faults_by.map(|label| self.exits.route(label, json!(failure.to_string()), records, moment))
     }
 
-    fn restore(&self, output: &Value, _: usize) -> Result<Emitted, Unreadable> {
+    fn restore(&self, output: &Value, choice: usize) -> Result<Emitted, Unreadable> {
         // It is left by its first choice, whatever the output is.
-        Ok(self.exits.emit(None, &Value::__from_json(output)?))
+        Ok(self.exits.emit(None, &Value::__from_json(output)?, Moment::recorded(choice)))
     }
 
-    fn restore_error(&self, error: &Value, _: usize) -> Result<Emitted, Unreadable> {
-        self.exits.restore_error(error)
+    fn restore_error(&self, error: &Value, choice: usize) -> Result<Emitted, Unreadable> {
+        self.exits.restore_error(error, choice)
     }
 }
 
@@ -268,6 +228,8 @@ pub(crate) struct Made {
     resources: BTreeMap<String, ResourceNeed>,
     types: BTreeMap<String, TypeId>,
     limits: Limits,
+    /// By node: the arm, how often it may be taken, and what is taken after that.
+    bounds: BTreeMap<String, (usize, u32, usize)>,
 }
 
 /// A workflow named `w`. Nodes that are not given a body pass on what they get.
@@ -290,6 +252,7 @@ pub(crate) fn made_of(net: Net) -> Made {
         resources: BTreeMap::new(),
         types: BTreeMap::new(),
         limits: Limits::default(),
+        bounds: BTreeMap::new(),
     }
 }
 
@@ -322,13 +285,19 @@ impl Made {
         self
     }
 
-    /// Which of its choices a routed START takes, of so many.
     /// The limits of its runs.
     pub(crate) fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
+    /// The choice `arm` of a node may be taken so often, and `spent` is taken after that.
+    pub(crate) fn bounded(mut self, name: &str, arm: usize, at_most: u32, spent: usize) -> Self {
+        self.bounds.insert(name.to_owned(), (arm, at_most, spent));
+        self
+    }
+
+    /// Which of its choices a routed START takes, of so many.
     pub(crate) fn starts_by(mut self, choose: fn(&Value, usize) -> usize) -> Self {
         self.starts_by = Some(choose);
         self
@@ -362,7 +331,14 @@ impl Made {
 
     pub(crate) fn build(self) -> Arc<Definition> {
         let graph = names_of(&self.net.graph);
+        let plan = &self.net.plan;
+        let bound = |node: usize| {
+            let (arm, at_most, spent) = *self.bounds.get(graph.nodes[node].id)?;
+            let counted = plan.turned(&graph, node, arm).expect("it leads back");
+            Some(Bound { arm, at_most, spent, level: plan.level(counted) })
+        };
         let exits = |node: usize| Exits {
+            bound: bound(node),
             labels: self.net.labels[node].clone(),
             edges: graph.nodes[node].choices.iter().map(|choice| choice.edges.len()).collect(),
         };
@@ -394,6 +370,8 @@ impl Made {
             }
         });
         let entries = entries.collect();
+        let bounded = (0..graph.nodes.len()).filter_map(|node| Some((node, bound(node)?)));
+        let bounds = bounded.map(|(node, bound)| ((node, bound.arm), bound.at_most)).collect();
         let labels = self.net.labels.iter().map(|labels| labels.iter().map(|label| leak(label)).collect()).collect();
         let (start, panics) = (exits(START), self.panics.get("START").copied());
         let end_panics = self.panics.get("END").copied();
@@ -404,14 +382,14 @@ impl Made {
             doc: "",
             plan: self.net.plan,
             labels,
-            bounds: BTreeMap::new(),
+            bounds,
             entries,
             start: Box::new(move |input| {
                 panic_if(panics, Panics::Start);
                 let input = input.downcast_ref::<Value>().expect("JSON");
                 let choose = starts_by.filter(|_| !start.labels.is_empty());
                 let label = choose.map(|choose| start.labels[choose(input, start.labels.len())].as_str());
-                start.emit(label, input)
+                start.emit(label, input, Moment::START)
             }),
             end: Box::new(move |arrived| {
                 panic_if(end_panics, Panics::End);

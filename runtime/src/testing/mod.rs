@@ -1,5 +1,6 @@
 //! Workflows for tests, made of a line of text and closures.
 
+mod exits;
 mod flow;
 mod net;
 

@@ -1,0 +1,53 @@
+//! What a plain look at a graph, and at the loops that the judge has found in it, says of its edges and nodes.
+
+use std::collections::BTreeSet;
+
+use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, Way};
+use graphweft_judge::judge::Verdict;
+
+/// How many loops there are around the one that a choice of a node leads round again: the innermost, if there are several.
+pub(super) fn counted(graph: &Graph<String>, verdict: &Verdict, node: NodeIx, choice: usize) -> Option<usize> {
+    let leads_round = |of: &usize| {
+        let mut open = graph.nodes[node].choices[choice].edges.clone();
+        let mut seen = BTreeSet::new();
+        while let Some(edge) = open.pop() {
+            if verdict.back[edge] == Some(*of) {
+                return true;
+            }
+            let to = graph.edges[edge].to;
+            if verdict.chain[to].contains(of) && seen.insert(to) {
+                open.extend((0..graph.edges.len()).filter(|at| graph.edges[*at].from == to));
+            }
+        }
+        false
+    };
+    verdict.chain[node].iter().rposition(leads_round)
+}
+
+/// How many counters of its source's tag an edge keeps.
+pub(super) fn kept(graph: &Graph<String>, verdict: &Verdict, edge: EdgeIx) -> usize {
+    let ends = graph.edges[edge];
+    let (from, to) = (&verdict.chain[ends.from], &verdict.chain[ends.to]);
+    match verdict.back[edge] {
+        Some(of) => 1 + from.iter().position(|at| *at == of).expect("it stands in its loop"),
+        None => from.iter().zip(to).take_while(|(a, b)| a == b).count(),
+    }
+}
+
+/// The nodes that lead to collecting nodes and nowhere else: what they do may be in vain.
+pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
+    let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
+    let ends = |node: NodeIx| node == END || graph.edges.iter().all(|edge| edge.from != node);
+    // Those that lead elsewhere: what has an edge to an end, or to one of them, that is no collecting node.
+    let mut elsewhere: BTreeSet<NodeIx> = (0..graph.nodes.len()).filter(|node| ends(*node)).collect();
+    loop {
+        let leads = |edge: &&Edge| elsewhere.contains(&edge.to) && !collects(edge.to);
+        let more: Vec<NodeIx> = graph.edges.iter().filter(leads).map(|edge| edge.from).collect();
+        let before = elsewhere.len();
+        elsewhere.extend(more);
+        if elsewhere.len() == before {
+            break;
+        }
+    }
+    (0..graph.nodes.len()).filter(|node| !elsewhere.contains(node)).collect()
+}
