@@ -419,15 +419,11 @@ impl Follower {
         if most > 0 && count > most {
             return Err(format!("begins as one of {count} nodes, of at most {most}"));
         }
-        if let Some(crowded) = self.sites.crowded(path, under_way()).or_else(|| self.sites.overfull(path, under_way()))
-        {
-            return Err(format!("begins, and {crowded}"));
-        }
-        match self.sites.items(path, under_way()) {
-            Some((of, count, most)) if count > most as usize => {
-                Err(format!("begins in one of {count} items of `{of}`, of at most {most}"))
-            }
-            _ => Ok(()),
+        let overfull = || self.sites.overfull(path, under_way());
+        let many_items = || self.sites.many_items(path, under_way());
+        match self.sites.crowded(path, under_way()).or_else(overfull).or_else(many_items) {
+            Some(crowded) => Err(format!("begins, and {crowded}")),
+            None => Ok(()),
         }
     }
 

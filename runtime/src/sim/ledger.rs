@@ -336,13 +336,10 @@ impl Ledger {
         self.look_at_concurrency(book);
         let sites = &self.shared.sites;
         let overfull = || sites.overfull(path, self.under_way(book));
-        if let Some(crowded) = sites.crowded(path, self.under_way(book)).or_else(overfull) {
+        let many_items = || sites.many_items(path, self.under_way(book));
+        let crowded = sites.crowded(path, self.under_way(book));
+        if let Some(crowded) = crowded.or_else(overfull).or_else(many_items) {
             book.broken.push(crowded);
-        }
-        if let Some((of, count, most)) = sites.items(path, self.under_way(book))
-            && count > most as usize
-        {
-            book.broken.push(format!("{count} items of `{of}` are under way, of at most {most}"));
         }
     }
 

@@ -144,31 +144,25 @@ impl Sites {
         self.above(path).into_iter().flat_map(with_node).collect()
     }
 
-    /// How many items of one node of `[..]` these nodes are in, and how many there may be: for the node at `path`, which is
-    /// among them. Brackets in brackets have no more than their own items counted.
-    pub(super) fn items<'p>(
-        &self,
-        path: &str,
-        under_way: impl Iterator<Item = &'p str>,
-    ) -> Option<(String, usize, u32)> {
-        let around = self.around(path).filter(|around| around.is_each && path.matches('[').count() == 1)?;
-        let most = around.max_parallel?;
-        let (of, _) = self.item(path)?;
-        let mut items: Vec<String> =
-            under_way.filter_map(|at| self.item(at)).filter(|(each, _)| *each == of).map(|(_, item)| item).collect();
-        items.sort_unstable();
-        items.dedup();
-        Some((of, items.len(), most))
+    /// A node of `[..]` around a node that more of its items are under way of than may be.
+    pub(super) fn many_items<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
+        let under_way: BTreeSet<String> = under_way.flat_map(|at| self.with_above(at)).collect();
+        self.with_above(path).into_iter().find_map(|node| {
+            let most = self.around(&node)?.max_parallel?;
+            let (of, _) = self.item(&node)?;
+            let items: BTreeSet<&str> =
+                under_way.iter().filter_map(|at| self.item(at)).filter(|at| at.0 == of).map(|at| at.1).collect();
+            let count = items.len();
+            (count > most as usize).then(|| format!("{count} items of `{of}` are under way, of at most {most}"))
+        })
     }
 
-    /// The node of `[..]` that a node stands in, and in which of its items.
-    fn item(&self, path: &str) -> Option<(String, String)> {
-        let (before, name) = path.rsplit_once('/')?;
-        let (name, item) = name.split_once('[')?;
-        let (name, turns) = name.split_once('#').unwrap_or((name, ""));
-        let inside = self.around.get(name)?;
-        let item = item.split(']').next()?.to_owned();
-        Some((format!("{before}/{}#{turns}", inside.name), item))
+    /// The node of `[..]` that a node stands in, and in which of its items: `[1]`.
+    fn item<'p>(&self, path: &'p str) -> Option<(String, &'p str)> {
+        self.around(path).filter(|around| around.is_each)?;
+        // The items in front of the last are in the path of the node around; what is behind it are the node's own turns.
+        let item = path.rfind('[')?..=path.rfind(']')?;
+        Some((self.graph_around(path)?, &path[item]))
     }
 
     /// A graph around a node, and the node itself is in it, that more nodes are under way in than may be.
@@ -188,13 +182,9 @@ impl Sites {
 
     /// Which graph a node stands in: that of the run or of a job, or inside which node and which of its items.
     fn graph_at(&self, path: &str) -> String {
-        let outermost = self.job(path).unwrap_or("w");
-        let around = self.above(path).into_iter().next().unwrap_or_else(|| outermost.to_owned());
-        let last = path.rsplit('/').next().unwrap_or_default();
-        match last.rfind('[').filter(|_| self.around(path).is_some_and(|around| around.is_each)) {
-            // What is in front of it is in the path of the node around.
-            Some(item) => format!("{around}{}", &last[item..]),
-            None => around,
+        match self.item(path) {
+            Some((around, item)) => format!("{around}{item}"),
+            None => self.graph_around(path).unwrap_or_else(|| self.job(path).unwrap_or("w").to_owned()),
         }
     }
 
