@@ -205,7 +205,7 @@ fn broken(orders: &Orders, what: &str) -> i32 {
         return NO_ROOM;
     }
     if orders.deed == Deed::LosesItsFile
-        && ["was removed", "was replaced", "was emptied", "was cut off", "is damaged"]
+        && ["was removed", "was replaced", "was emptied", "was cut off", "is damaged", "Corrupt {"]
             .iter()
             .any(|lost| what.contains(lost))
     {

@@ -20,8 +20,8 @@ use super::times::from_integer;
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError};
 
-/// Files up to this length are checked when they are opened, in bytes.
-const SMALL: u64 = 1 << 20;
+/// Files up to this length are checked when they are opened and when their log was copied back, in bytes.
+pub(super) const SMALL: u64 = 1 << 20;
 
 /// A log without its database would be removed by SQLite, with all that is in it; and it takes a file of one byte for an
 /// empty one.

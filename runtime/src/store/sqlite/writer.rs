@@ -266,7 +266,18 @@ impl Writer {
             tracing::warn!(log = %self.log.display(), %error, "the log cannot be copied back to the database");
         }
         // It may be longer now.
-        drop(self.look(shared));
+        if self.look(shared).is_ok() {
+            self.look_for_a_gap(shared);
+        }
+    }
+
+    /// A file that is cut off while its log is copied back can be as long as before when that is over. Only reading it shows
+    /// the gap, which a small file is quick at.
+    fn look_for_a_gap(&self, shared: &Shared) {
+        let is_small = check::wanted_length(&self.connection).is_ok_and(|wanted| wanted <= check::SMALL);
+        if is_small && Self::lacks_pages(shared).is_ok_and(|lacks_some| lacks_some) {
+            drop(shared.file.is_gone("was cut off while its log was copied back,".to_owned()));
+        }
     }
 
     /// Looks whether the file is the one that was opened, and all of it is there.
@@ -294,7 +305,11 @@ impl Writer {
             Err(trouble) if !trouble.is_damage() => return Err(trouble),
             Ok(_) | Err(_) => {}
         }
-        // By a connection of its own: this one still has the pages that it has read.
+        Self::lacks_pages(shared)
+    }
+
+    /// By a connection of its own: that of the writer still has the pages that it has read.
+    fn lacks_pages(shared: &Shared) -> Result<bool, Trouble> {
         let whole = open::reader(&shared.file.path, &shared.settings).map_err(Trouble::from);
         match whole.and_then(|connection| check::structure(&connection)) {
             Ok(()) => Ok(false),

@@ -97,6 +97,20 @@ async fn a_file_that_is_cut_off_stops_its_store() {
 }
 
 #[tokio::test]
+async fn a_small_file_that_is_cut_off_and_as_long_as_before_when_it_is_looked_at_stops_its_store() {
+    let (_root, path, store) = in_use().await;
+    create(&store, long_run()).await;
+    behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let whole = file.metadata().unwrap().len();
+    store.0.shared.file.look_at_length();
+    // As when a page behind the cut is copied back from the log at the same moment.
+    file.set_len(whole / 2).and_then(|()| file.set_len(whole)).unwrap();
+    let text = once_noticed(&store).await.to_string();
+    assert!(text.contains("was cut off"), "{text}");
+}
+
+#[tokio::test]
 async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
     let (_root, path, store) = in_use().await;
     create(&store, long_run()).await;
