@@ -93,7 +93,7 @@ impl Context {
     /// - a failed child returns its recorded error after a restart, and is executed again by a later attempt of this
     ///   node;
     /// - an interrupted child starts again, with its own recorded results returned to it; a workflow resumes where it
-    ///   was.
+    ///   was after a restart, and starts anew in a later attempt of this node.
     ///
     /// Numbers of attempts and delays between them survive. If an enclosing workflow is retried, everything inside it
     /// restarts; recorded results are not reused.

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::error::ChildError;
 use crate::attempt::{Attempt, Beat};
-use crate::core::{Chance, is_retryable, next_attempt};
+use crate::core::{AttemptEvent, Chance, Resumable, Resumption, is_retryable};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
@@ -17,7 +17,7 @@ use crate::field::Unreadable;
 use crate::node::{Payload, reread};
 use crate::options::NodeOptions;
 use crate::requests::Held;
-use crate::shared::{Item, Moving, Within};
+use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Misread, Reread};
@@ -165,6 +165,11 @@ impl Asked {
         Fault::Context { message: format!("`{}` {message}", self.path) }
     }
 
+    /// A mistake in graphweft.
+    fn broken(&self, what: &str) -> Fault {
+        self.fault(format!("cannot be executed: {what}; this is a mistake in graphweft"))
+    }
+
     /// An error where the record is of something else.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
         let (Some(recorded), Some(Input { json, reread })) = (&item.input, &self.input) else { return Ok(()) };
@@ -183,10 +188,9 @@ impl Asked {
 
     /// The recorded result, if there is one.
     fn given_back<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
-        let given = match (&item.output, &item.failed) {
-            (Some((output, writes)), _) => self.output_back(output, writes),
-            (None, Some((cause, error))) => Err(self.error_back(cause, error.as_ref())),
-            (None, None) => return None,
+        let given = match item.attempts.end()? {
+            Ended::Completed { output, writes } => self.output_back(output, writes),
+            Ended::Failed { cause, error } => Err(self.error_back(cause, error.as_ref())),
         };
         if let Some(journal) = &self.parent.run.journal {
             journal.show(|| self.path.clone(), EventKind::ResultReused);
@@ -313,31 +317,40 @@ impl Asked {
     async fn tried<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
         // Its parent may wait for something else at the same time, and does not count then.
         let mut moving = Moving::of(&self.parent.run);
-        let goes_on = item.under_way && item.is_before && item.inside && work.is_graph();
-        if item.under_way && self.options.at_most_once && !goes_on {
-            let was_dropped = !item.is_before || item.withdrawals > 0;
-            let fault = if was_dropped { Fault::Dropped } else { Fault::Interrupted };
-            self.fail(item.attempt, Cause::from(fault.clone()), None);
-            return (Err(fault.into()), true);
-        }
-        let begins_again = item.under_way && !work.is_graph();
-        let mut number = if goes_on || begins_again { item.attempt } else { item.attempt + 1 };
-        let mut failures = item.failures;
-        let mut history = goes_on.then(|| self.parent.run.desk().take_records(&self.path));
-        if let Some(retry_at) = item.retry_at {
-            tokio::time::sleep(self.parent.run.env.clock.until(retry_at)).await;
-        }
+        let Item { mut attempts, inside, process, .. } = *item;
+        // A workflow in the place of what was a node when it was recorded has no records of a graph.
+        let how = if work.is_graph() && inside { Resumable::FromRecords } else { Resumable::FromItsTop };
+        let (mut number, mut delay, mut history) = match attempts.resumption(&self.options, how, process) {
+            Some(Resumption::Next { number, after }) => (number, after, None),
+            Some(Resumption::Again { number }) => (number, None, None),
+            Some(Resumption::Continue { number }) => {
+                (number, None, Some(self.parent.run.desk().take_records(&self.path)))
+            }
+            Some(Resumption::Fail { number, fault }) => {
+                self.fail(number, Cause::from(fault.clone()), None);
+                return (Err(fault.into()), true);
+            }
+            None => return (Err(self.broken("its result was not reused").into()), false),
+        };
+        let clock = &self.parent.run.env.clock;
         loop {
+            if let Some(until) = delay.take() {
+                tokio::time::sleep(clock.until(until)).await;
+                // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
+                self.parent.requests().recorded().await;
+            }
             if history.is_none() {
+                if let Err(impossible) = attempts.apply(AttemptEvent::Begun { number, work: () }) {
+                    return (Err(self.broken(&impossible.to_string()).into()), false);
+                }
                 self.start(number, work.is_graph()).await;
             }
             let was_stopped = self.parent.is_stopped();
-            let may_repeat = failures + 1 < self.options.retry.max_attempts;
             let begun = work.begin(Start {
                 parent: &self.parent,
                 path: &self.path,
                 number,
-                may_repeat,
+                may_repeat: attempts.may_be_followed(&self.options.retry),
                 once_only: self.options.at_most_once,
                 history: history.take().unwrap_or_default(),
                 moving: moving.take(),
@@ -367,20 +380,18 @@ impl Asked {
             if is_stopped {
                 return (Err(error), false);
             }
-            failures += 1;
-            let clock = &self.parent.run.env.clock;
             let chance = || Chance { now: clock.now(), random: random() };
-            let Some(time) = next_attempt(&self.options.retry, failures, may_be_retried, chance) else {
+            let Some(time) = attempts.next_attempt(&self.options.retry, may_be_retried, chance) else {
                 self.fail(number, cause, json);
                 return (Err(error), true);
             };
+            if let Err(impossible) = attempts.apply(AttemptEvent::RetryAt(time)) {
+                return (Err(self.broken(&impossible.to_string()).into()), false);
+            }
             let then = AfterFailure::RetryAt { time };
             self.push(EventKind::NodeFailed { attempt: number, cause, then, error: None });
             drop(error);
-            number += 1;
-            tokio::time::sleep(clock.until(time)).await;
-            // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
-            self.parent.requests().recorded().await;
+            (number, delay) = (number + 1, Some(time));
         }
     }
 

@@ -9,7 +9,7 @@ use super::event::{Admission, Event};
 use super::items::{ItemPace, Items};
 use super::program::{NodeKind, Program, ScopeKind};
 use super::run_state::{Gate, RunState};
-use super::task::TaskState;
+use super::task::Task;
 use super::task_id::TaskId;
 
 pub(super) struct Admissions {
@@ -70,9 +70,9 @@ impl Admissions {
     /// Takes in what the last events have changed.
     fn absorb<V>(&mut self, state: &mut RunState<V>) {
         for task in state.news.queued.drain(..) {
-            match state.tasks.get(task).map(|at| &at.state) {
-                Some(TaskState::Queued) => self.ready.push_back(task),
-                Some(TaskState::Inside(_)) => self.with_items.push_back(task),
+            match state.tasks.get(task) {
+                Some(at) if at.is_queued() => self.ready.push_back(task),
+                Some(at) if at.items().is_some() => self.with_items.push_back(task),
                 _ => {}
             }
         }
@@ -192,8 +192,8 @@ impl Admissions {
         state.news.changed = state.tasks.ids().into();
         // A task that was queued, stopped or started since is looked at when its turn comes.
         let is_bounded = |task: &TaskId| {
-            let at = state.tasks.get(*task).map(|at| &at.state);
-            matches!(at, Some(TaskState::Inside(items)) if !items.pending.is_empty())
+            let items = state.tasks.get(*task).and_then(Task::items);
+            items.is_some_and(|items| !items.pending.is_empty())
         };
         let with_items: Vec<TaskId> = state.tasks.ids().into_iter().filter(is_bounded).collect();
         state.news.queued.extend(with_items);
@@ -203,7 +203,7 @@ impl Admissions {
 }
 
 fn is_queued<V>(state: &RunState<V>, task: TaskId) -> bool {
-    state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Queued))
+    state.tasks.get(task).is_some_and(Task::is_queued)
 }
 
 /// Puts what waits back to where it is looked at, before all others. The first of it, if anything still waits.
@@ -220,9 +220,9 @@ fn look_again<V>(
     };
     let mut first = None;
     for task in inside.into_iter().chain(itself).rev() {
-        match state.tasks.get(task).map(|at| &at.state) {
-            Some(TaskState::Queued) => ready.push_front(task),
-            Some(TaskState::Inside(_)) => with_items.push_front(task),
+        match state.tasks.get(task) {
+            Some(at) if at.is_queued() => ready.push_front(task),
+            Some(at) if at.items().is_some() => with_items.push_front(task),
             _ => continue,
         }
         first = Some(task);
@@ -239,7 +239,7 @@ fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Optio
     {
         let closed = closed_gate(program, state, around).or_else(|| {
             let is_full = |items: &Items<V>| items.open - items.idle.len() >= max_items(program, state, around);
-            let TaskState::Inside(items) = &state.tasks.get(around)?.state else { return None };
+            let items = state.tasks.get(around)?.items()?;
             let waits = items.idle.contains(&item) && is_full(items);
             waits.then_some((Gate::Items(around), Waiting::Item(around, item)))
         });
@@ -260,7 +260,7 @@ fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Optio
 fn full_node<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<Gate> {
     let key = state.place_key(program, task)?;
     let places = program.layouts[key.1].nodes[key.2].options.max_parallel?;
-    let TaskState::Inside(items) = &state.tasks.get(key.0)?.state else { return None };
+    let items = state.tasks.get(key.0)?.items()?;
     let is_full = items.places.get(&(key.1, key.2)).is_some_and(|taken| *taken >= (places as usize).max(1));
     is_full.then_some(Gate::Node(key))
 }
@@ -268,7 +268,7 @@ fn full_node<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<
 /// The item of a `[..]` that may begin now.
 fn next_item<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<usize> {
     let at = state.tasks.get(task)?;
-    let TaskState::Inside(items) = &at.state else { return None };
+    let items = at.items()?;
     let most = match items.pace {
         ItemPace::Bounded => max_items(program, state, task),
         ItemPace::AtOnce | ItemPace::InTurn => usize::MAX,

@@ -1,14 +1,11 @@
 //! What a report comes to. Reads the state, the options, the clock and the dice; changes nothing.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
+use super::attempts::AttemptState;
 use super::event::{Chance, Event, Report, Then};
 use super::run::Run;
-use super::task::TaskState;
 use super::task_id::{StopReason, TaskId};
 use super::token::Emitted;
 use crate::fault::{Cause, Fault};
-use crate::options::RetryPolicy;
 
 impl<V> Run<V> {
     /// The event that a report comes to; `None` where it comes too late to matter.
@@ -40,10 +37,10 @@ impl<V> Run<V> {
             },
             Report::TimerFired { task } => {
                 let at = self.state.tasks.get(task)?;
-                let counts = match &at.state {
-                    TaskState::Backoff { .. } => true,
-                    TaskState::Inside(items) => at.stopping.is_none() && !items.is_over(None),
-                    _ => false,
+                let counts = match (at.attempts.state(), at.items()) {
+                    (AttemptState::Backoff { .. }, _) => true,
+                    (_, Some(items)) => at.stopping.is_none() && !items.is_over(None),
+                    (_, None) => false,
                 };
                 counts.then_some(Event::TimerFired { task })
             }
@@ -72,32 +69,10 @@ impl<V> Run<V> {
         routed: Option<Emitted<V>>,
         chance: impl FnOnce() -> Chance,
     ) -> Then<V> {
-        let policy = self.state.node(&self.program, task).ok().map(|spec| &spec.options.retry);
-        match policy.and_then(|policy| next_attempt(policy, self.attempts(task), retryable, chance)) {
+        let next = self.state.tasks.get(task).zip(self.policy(task));
+        match next.and_then(|(at, policy)| at.attempts.next_attempt(policy, retryable, chance)) {
             Some(time) => Then::RetryAt(time),
             None => routed.map_or(Then::Fails, Then::Routed),
         }
     }
-}
-
-/// When the next attempt at something begins of which so many have failed; `None` if there is no other.
-pub(crate) fn next_attempt(
-    policy: &RetryPolicy,
-    failed: u32,
-    retryable: bool,
-    chance: impl FnOnce() -> Chance,
-) -> Option<SystemTime> {
-    if !retryable || failed >= policy.max_attempts {
-        return None;
-    }
-    let Chance { now, random } = chance();
-    Some(after(now, policy.delay_after(failed, random)))
-}
-
-/// A time as a record can hold it: to the millisecond, and not before it is due.
-pub(crate) fn after(now: SystemTime, delay: Duration) -> SystemTime {
-    let far_off = Duration::from_secs(100 * 366 * 24 * 60 * 60);
-    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default() + delay.min(far_off);
-    let millis = u64::try_from(since.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-    UNIX_EPOCH + Duration::from_millis(millis)
 }

@@ -163,8 +163,3 @@ impl<V> Event<V> {
         }
     }
 }
-
-/// Whether another attempt may follow a fault.
-pub(crate) fn is_retryable(fault: &Fault) -> bool {
-    !matches!(fault, Fault::NothingCollected { .. }) && !fault.is_cut_short()
-}

@@ -3,8 +3,9 @@
 //! An item before the failed one continues, since it may fail as well, and then its failure is the one that is reported. One
 //! that waits for a person, or for a timer, would keep the failure back for as long as that takes: it is cancelled.
 
+use super::attempts::AttemptState;
 use super::run::Run;
-use super::task::{Task, TaskState};
+use super::task::{Execution, Task};
 use super::task_id::TaskId;
 
 impl<V> Run<V> {
@@ -13,9 +14,7 @@ impl<V> Run<V> {
         let (tasks, news) = (&self.state.tasks, &mut self.state.news);
         news.with_failed_items.retain(|task| {
             let at = tasks.get(*task).filter(|at| at.stopping.is_none());
-            at.is_some_and(
-                |at| matches!(&at.state, TaskState::Inside(items) if items.failed.is_some() && items.open > 0),
-            )
+            at.and_then(Task::items).is_some_and(|items| items.failed.is_some() && items.open > 0)
         });
         !self.state.news.with_failed_items.is_empty()
     }
@@ -23,7 +22,7 @@ impl<V> Run<V> {
     /// Such an item, and its node. `waits`: whether the attempt of a node is under way and waits.
     pub(crate) fn idle_item(&self, waits: impl Fn(TaskId) -> bool) -> Option<(TaskId, usize)> {
         self.state.news.with_failed_items.iter().find_map(|task| {
-            let TaskState::Inside(items) = &self.state.tasks.get(*task)?.state else { return None };
+            let items = self.state.tasks.get(*task)?.items()?;
             let is_idle = |(item, scope): &(usize, Option<usize>)| {
                 items.is_before_failed(*item) && scope.is_some_and(|scope| self.only_waits(scope, &waits))
             };
@@ -38,16 +37,19 @@ impl<V> Run<V> {
     }
 
     fn task_waits(&self, id: TaskId, task: &Task<V>, waits: &impl Fn(TaskId) -> bool) -> bool {
-        match &task.state {
+        match task.attempts.state() {
             _ if task.stopping.is_some() => false,
-            TaskState::Running => waits(id),
-            TaskState::Inside(items) => {
+            AttemptState::UnderWay(Execution::Body) => waits(id),
+            AttemptState::UnderWay(Execution::Inside(items)) => {
                 let mut open = items.children.iter().flatten();
                 items.open > 0 && open.all(|scope| self.only_waits(*scope, waits))
             }
-            TaskState::Backoff { .. } => true,
+            AttemptState::Backoff { .. } => true,
             // It begins as soon as it may.
-            TaskState::Queued | TaskState::Exhausted { .. } => false,
+            AttemptState::Due | AttemptState::UnderWay(Execution::Exhausted { .. }) | AttemptState::CutShort(_) => {
+                false
+            }
+            AttemptState::Ended(end) => match *end {},
         }
     }
 }

@@ -10,4 +10,4 @@ pub(crate) struct Impossible {
 }
 
 /// What applying an event comes to.
-pub(super) type Applied<T = ()> = Result<T, Box<Impossible>>;
+pub(crate) type Applied<T = ()> = Result<T, Box<Impossible>>;

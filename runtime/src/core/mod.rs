@@ -19,6 +19,7 @@
 
 mod admission;
 mod apply;
+mod attempts;
 mod dataflow;
 mod decide;
 mod event;
@@ -45,10 +46,12 @@ mod write_log;
 mod tests;
 
 pub(crate) use apply::Walk;
-pub(crate) use decide::{after, next_attempt};
-pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then, is_retryable};
+pub(crate) use attempts::{
+    AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
+};
+pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then};
 pub(crate) use fold_writes::fold_into;
-pub(crate) use impossible::Impossible;
+pub(crate) use impossible::{Applied, Impossible};
 pub(crate) use items::{ItemPace, TimeLimit};
 pub(crate) use path::{Place, escaped, unescaped};
 pub use program::ScopeKind;

@@ -6,16 +6,18 @@ use std::time::SystemTime;
 use serde_json::{Map, Value};
 
 use super::admission::Admissions;
+use super::attempts::{Process, Resumable, Resumption};
 use super::event::{Admission, Conclusion, Derived, Event, RunEnd};
 use super::impossible::Applied;
 use super::path::{Place, ScopePath};
-use super::program::Program;
+use super::program::{NodeKind, Program};
 use super::run_state::RunState;
 use super::state_map::{StateMap, Writes};
-use super::task::{Task, TaskState, Wanted};
+use super::task::{Execution, Task, Wanted};
 use super::task_id::{StopReason, TaskId};
 use super::token::Arrived;
 use crate::fault::Fault;
+use crate::options::RetryPolicy;
 use crate::state_write::StateWrite;
 
 /// One run.
@@ -118,12 +120,12 @@ impl<V> Run<V> {
 
     /// Whether an attempt at a node without a graph inside is under way.
     pub(crate) fn is_running(&self, task: TaskId) -> bool {
-        self.state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Running))
+        self.state.tasks.get(task).is_some_and(Task::is_running)
     }
 
     /// Whether graphs inside the node are under way.
     pub(crate) fn is_inside(&self, task: TaskId) -> bool {
-        self.state.tasks.get(task).is_some_and(|at| matches!(at.state, TaskState::Inside(_)))
+        self.state.tasks.get(task).is_some_and(|at| at.items().is_some())
     }
 
     pub(crate) fn tasks(&self) -> Vec<TaskId> {
@@ -136,12 +138,29 @@ impl<V> Run<V> {
 
     /// How many attempts have begun.
     pub(crate) fn attempts(&self, task: TaskId) -> u32 {
-        self.state.tasks.get(task).map_or(0, |at| at.attempts)
+        self.state.tasks.get(task).map_or(0, |at| at.attempts.number())
     }
 
-    /// How many attempts a node may have.
-    pub(crate) fn max_attempts(&self, task: TaskId) -> u32 {
-        self.state.node(&self.program, task).map_or(1, |spec| spec.options.retry.max_attempts)
+    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same input.
+    pub(crate) fn may_be_followed(&self, task: TaskId) -> bool {
+        let at = self.state.tasks.get(task).zip(self.policy(task));
+        at.is_some_and(|(at, policy)| at.attempts.may_be_followed(policy))
+    }
+
+    /// When the attempts at a node are repeated.
+    pub(super) fn policy(&self, task: TaskId) -> Option<&RetryPolicy> {
+        self.state.node(&self.program, task).ok().map(|spec| &spec.options.retry)
+    }
+
+    /// What is to be done for a task when its run is resumed; `None` if it is being stopped.
+    pub(crate) fn resumption(&self, task: TaskId) -> Option<Resumption> {
+        let at = self.state.tasks.get(task).filter(|at| at.stopping.is_none())?;
+        let spec = self.state.node(&self.program, task).ok()?;
+        let how = match (at.attempts.work(), spec.kind) {
+            (Some(Execution::Body), NodeKind::Leaf) => Resumable::FromItsTop,
+            _ => Resumable::FromRecords,
+        };
+        at.attempts.resumption(&spec.options, how, Process::Earlier)
     }
 
     /// What fired a task, once.
@@ -178,24 +197,25 @@ impl<V> Run<V> {
     pub(crate) fn take_conclusion(&mut self, task: TaskId) -> Option<Conclusion<V>> {
         let inside = self.check_inside(task);
         let at = self.state.tasks.get_mut(task)?;
-        match &mut at.state {
-            TaskState::Exhausted { arrivals } => Some(Conclusion::NothingCollected(*arrivals)),
-            TaskState::Inside(items) if at.stopping == Some(StopReason::TimedOut) => {
+        let stopping = at.stopping;
+        match at.attempts.work_mut()? {
+            Execution::Body => None,
+            Execution::Exhausted { arrivals } => Some(Conclusion::NothingCollected(*arrivals)),
+            Execution::Inside(items) if stopping == Some(StopReason::TimedOut) => {
                 Some(Conclusion::TimedOut(items.limit.map_or_else(Default::default, |limit| limit.after)))
             }
-            TaskState::Inside(items) => match &items.failed {
+            Execution::Inside(items) => match &items.failed {
                 Some((_, failure)) => Some(Conclusion::Failed(failure.clone())),
                 None if let Err(fault) = inside => Some(Conclusion::Unfit(fault)),
                 None => Some(Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect())),
             },
-            _ => None,
         }
     }
 
     /// Whether what was written inside a node that is done can be folded into the state around it.
     fn check_inside(&self, task: TaskId) -> Result<(), Fault> {
-        match self.state.tasks.get(task).map(|at| (&at.state, self.state.state_of(at.scope))) {
-            Some((TaskState::Inside(items), Ok(state))) if items.failed.is_none() => state.check_inside(&items.state),
+        match self.state.tasks.get(task).map(|at| (at.items(), self.state.state_of(at.scope))) {
+            Some((Some(items), Ok(state))) if items.failed.is_none() => state.check_inside(&items.state),
             _ => Ok(()),
         }
     }

@@ -13,7 +13,7 @@ use super::path::Place;
 use super::program::{Layout, NodeKind, NodeLayout, Program, ScopeKind};
 use super::scope::{Scope, Spare};
 use super::state_map::StateMap;
-use super::task::{TaskState, Tasks};
+use super::task::Tasks;
 use super::task_id::TaskId;
 
 /// All that changes while a run goes on: the fold of its events, and of nothing else. What it is folded under does not
@@ -176,18 +176,14 @@ impl<V> RunState<V> {
     /// What the nodes of a graph share.
     pub(super) fn state_of(&self, scope: usize) -> Applied<&StateMap> {
         let Some((around, _)) = self.scope(scope)?.parent else { return Ok(&self.shared) };
-        match &self.tasks.expect(around)?.state {
-            TaskState::Inside(items) => Ok(&items.state),
-            _ => Err(scope_gone()),
-        }
+        let items = self.tasks.expect(around)?.items().ok_or_else(scope_gone)?;
+        Ok(&items.state)
     }
 
     pub(super) fn state_of_mut(&mut self, scope: usize) -> Applied<&mut StateMap> {
         let Some((around, _)) = self.scope(scope)?.parent else { return Ok(&mut self.shared) };
-        match &mut self.tasks.expect_mut(around)?.state {
-            TaskState::Inside(items) => Ok(&mut items.state),
-            _ => Err(scope_gone()),
-        }
+        let items = self.tasks.expect_mut(around)?.items_mut().ok_or_else(scope_gone)?;
+        Ok(&mut items.state)
     }
 }
 

@@ -7,12 +7,13 @@ use std::fmt::Debug;
 
 use graphweft_graph::{NodeIx, START};
 
+use super::attempts::AttemptState;
 use super::frame::{Frame, Stage};
 use super::items::Items;
 use super::program::Layout;
 use super::run::Run;
 use super::scope::{Scope, ScopeExit};
-use super::task::{Task, TaskState};
+use super::task::{Execution, Task};
 
 impl<V> Run<V> {
     /// One line for each thing, in alphabetical order. `with_state`: what the run's state holds, and what attempts see of
@@ -39,7 +40,7 @@ impl<V> Run<V> {
         let parent = self.state.scope(scope).ok().and_then(|scope| scope.parent);
         parent.is_some_and(|(task, item)| {
             let around = self.state.tasks.get(task).expect("a graph is over before the node around it");
-            let is_idle = matches!(&around.state, TaskState::Inside(items) if items.idle.contains(&item));
+            let is_idle = around.items().is_some_and(|items| items.idle.contains(&item));
             let is_at_gate = self.state.needs_place(&self.program, task) && !around.holds_place;
             is_idle || is_at_gate || self.waits_around(around.scope)
         })
@@ -59,14 +60,17 @@ impl<V> Run<V> {
             let tasks = scope.tasks.iter().filter_map(|id| state.tasks.get(*id));
             let is_full = self.admissions.is_full(state.running);
             for task in tasks.clone() {
-                let may_wait = match &task.state {
-                    TaskState::Running => true,
-                    TaskState::Inside(items) => !items.is_over(task.stopping),
-                    TaskState::Queued => {
+                let may_wait = match task.attempts.state() {
+                    AttemptState::UnderWay(Execution::Body) => true,
+                    AttemptState::UnderWay(Execution::Inside(items)) => !items.is_over(task.stopping),
+                    AttemptState::Due => {
                         let has_places = layout.nodes[task.node].has_places || scope.places.is_some();
                         is_full || has_places || self.waits_around(task.scope)
                     }
-                    TaskState::Backoff { .. } | TaskState::Exhausted { .. } => false,
+                    AttemptState::Backoff { .. }
+                    | AttemptState::UnderWay(Execution::Exhausted { .. })
+                    | AttemptState::CutShort(_) => false,
+                    AttemptState::Ended(end) => match *end {},
                 };
                 if !may_wait {
                     let (node, state) = (&layout.nodes[task.node].name, task.in_words());
@@ -85,17 +89,18 @@ impl<V> Run<V> {
 }
 
 fn task_line<V>(task: &Task<V>, with_state: bool) -> String {
-    let items = match &task.state {
-        TaskState::Inside(items) => items_line(items, with_state),
-        TaskState::Backoff { until } => format!("until {until:?}"),
-        TaskState::Exhausted { arrivals } => format!("after {arrivals}"),
-        TaskState::Queued | TaskState::Running => String::new(),
+    let items = match task.attempts.state() {
+        AttemptState::UnderWay(Execution::Inside(items)) => items_line(items, with_state),
+        AttemptState::UnderWay(Execution::Exhausted { arrivals }) => format!("after {arrivals}"),
+        AttemptState::Backoff { until } => format!("until {until:?}"),
+        AttemptState::Due | AttemptState::UnderWay(Execution::Body) | AttemptState::CutShort(_) => String::new(),
+        AttemptState::Ended(end) => match *end {},
     };
     let seen = task.sees.as_ref().map(|sees| (sees.version, with_state.then_some(&sees.values)));
     format!(
         "{}, {} attempts, sees {seen:?}, place {}, stopping {:?} {items}",
-        task.state.name(),
-        task.attempts,
+        task.state_name(),
+        task.attempts.number(),
         task.holds_place,
         task.stopping
     )

@@ -1,5 +1,8 @@
 //! Nodes that have fired and are not done yet.
 //!
+//! Queued, under way and Backoff are the states of the [attempts](super::attempts) at a node; Running, Inside and Exhausted
+//! are what is under way in one ([`Execution`]). `is_allowed` in `apply/mod.rs` is the table of the events.
+//!
 //! ```text
 //!             Started                    Completed, Collecting, Failed { Routed | Fails }
 //!   Queued ─────────────> Running ───────────────────────────────────────────────────────> gone
@@ -15,6 +18,7 @@
 
 use std::time::SystemTime;
 
+use super::attempts::{AttemptState, Attempts};
 use super::impossible::{Applied, Impossible};
 use super::items::Items;
 use super::state_map::Snapshot;
@@ -27,9 +31,8 @@ pub(super) struct Task<V> {
     pub(super) node: usize,
     /// Its place in the scope's list of tasks.
     pub(super) listed: usize,
-    /// How many attempts have begun.
-    pub(super) attempts: u32,
-    pub(super) state: TaskState<V>,
+    /// The attempts at it: queued, under way or delayed. It is gone when they end.
+    pub(super) attempts: Attempts<Execution<V>>,
     /// Why it is being stopped, while what it started has yet to end.
     pub(super) stopping: Option<StopReason>,
     /// What fired it, until a driver takes it. A value on its way, and no part of the state.
@@ -40,16 +43,13 @@ pub(super) struct Task<V> {
     pub(super) holds_place: bool,
 }
 
-pub(super) enum TaskState<V> {
-    /// It has fired, or is to be tried again, and waits to be admitted.
-    Queued,
-    /// An attempt is under way.
-    Running,
-    /// The graphs inside are under way.
+/// What is under way in an attempt at a node.
+pub(super) enum Execution<V> {
+    /// Its body. Of a node with a graph inside: its inputs are made.
+    Body,
+    /// The graphs inside.
     Inside(Box<Items<V>>),
-    /// The next attempt has its time.
-    Backoff { until: SystemTime },
-    /// A collecting node that has had all its arrivals, and gave nothing.
+    /// Nothing: a collecting node that has had all its arrivals, and gave nothing.
     Exhausted { arrivals: u64 },
 }
 
@@ -70,40 +70,74 @@ pub(crate) enum Wanted {
     Conclude,
 }
 
-impl<V> TaskState<V> {
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            TaskState::Queued => "Queued",
-            TaskState::Running => "Running",
-            TaskState::Inside(_) => "Inside",
-            TaskState::Backoff { .. } => "Backoff",
-            TaskState::Exhausted { .. } => "Exhausted",
-        }
-    }
-}
-
 impl<V> Task<V> {
     /// What has to be under way: a function of the state.
     pub(super) fn wanted(&self) -> Wanted {
-        match &self.state {
-            TaskState::Queued => Wanted::Nothing,
-            TaskState::Running if self.stopping.is_some() => Wanted::Stop,
-            TaskState::Running => Wanted::Attempt,
-            TaskState::Inside(items) if items.is_over(self.stopping) => Wanted::Conclude,
-            TaskState::Inside(items) if self.stopping.is_some() => {
+        let work = match self.attempts.state() {
+            AttemptState::Due => return Wanted::Nothing,
+            AttemptState::Backoff { until } => return Wanted::Timer(*until),
+            AttemptState::UnderWay(work) => work,
+            AttemptState::CutShort(_) => {
+                debug_assert!(false, "the task of a node is never without the node that it is a part of");
+                return Wanted::Nothing;
+            }
+            AttemptState::Ended(end) => match *end {},
+        };
+        match work {
+            Execution::Body if self.stopping.is_some() => Wanted::Stop,
+            Execution::Body => Wanted::Attempt,
+            Execution::Inside(items) if items.is_over(self.stopping) => Wanted::Conclude,
+            Execution::Inside(items) if self.stopping.is_some() => {
                 debug_assert!(items.open > 0, "a node whose graphs are over is gone");
                 Wanted::Inside(None)
             }
-            TaskState::Inside(items) => Wanted::Inside(items.limit.map(|limit| limit.until)),
-            TaskState::Backoff { until } => Wanted::Timer(*until),
-            TaskState::Exhausted { .. } => Wanted::Conclude,
+            Execution::Inside(items) => Wanted::Inside(items.limit.map(|limit| limit.until)),
+            Execution::Exhausted { .. } => Wanted::Conclude,
+        }
+    }
+
+    /// Whether it waits to be admitted.
+    pub(super) fn is_queued(&self) -> bool {
+        self.attempts.is_due()
+    }
+
+    /// Whether an attempt is under way whose body is executed.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.attempts.work(), Some(Execution::Body))
+    }
+
+    /// The graphs inside it that are under way.
+    pub(super) fn items(&self) -> Option<&Items<V>> {
+        match self.attempts.work() {
+            Some(Execution::Inside(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub(super) fn items_mut(&mut self) -> Option<&mut Items<V>> {
+        match self.attempts.work_mut() {
+            Some(Execution::Inside(items)) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The name of its state, as in the table above.
+    pub(super) fn state_name(&self) -> &'static str {
+        match self.attempts.state() {
+            AttemptState::Due => "Queued",
+            AttemptState::UnderWay(Execution::Body) => "Running",
+            AttemptState::UnderWay(Execution::Inside(_)) => "Inside",
+            AttemptState::UnderWay(Execution::Exhausted { .. }) => "Exhausted",
+            AttemptState::Backoff { .. } => "Backoff",
+            AttemptState::CutShort(_) => "CutShort",
+            AttemptState::Ended(end) => match *end {},
         }
     }
 
     /// Its state in words, for an event that it does not allow.
     pub(super) fn in_words(&self) -> String {
         let stopping = self.stopping.map_or(String::new(), |why| format!(", being stopped ({why:?})"));
-        format!("its task is {}{stopping}", self.state.name())
+        format!("its task is {}{stopping}", self.state_name())
     }
 }
 

@@ -3,7 +3,7 @@
 use super::event::RunEnd;
 use super::frame::Frame;
 use super::run::Run;
-use super::task::{Task, TaskState};
+use super::task::Task;
 use super::token::{Arrived, Emitted, Tokens};
 
 impl<V> Run<V> {
@@ -23,7 +23,7 @@ impl<V> Run<V> {
         for id in needed {
             let Some(task) = state.tasks.get_mut(id) else { continue };
             replace_arrived(&mut task.input, &mut replace)?;
-            if let TaskState::Inside(items) = &mut task.state {
+            if let Some(items) = task.items_mut() {
                 if let Some((_, next)) = items.pending.front_mut() {
                     replace_emitted(next, &mut replace)?;
                 }

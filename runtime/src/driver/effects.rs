@@ -148,7 +148,7 @@ impl Driver {
     /// A node with a graph inside is admitted: its inputs are made.
     fn enter(&mut self, task: TaskId) {
         let Some(place) = self.place_of(task) else { return };
-        let may_repeat = self.run.attempts(task) + 1 < self.run.max_attempts(task);
+        let may_repeat = self.run.may_be_followed(task);
         if let Some(desk) = self.shared.known_desk().filter(|desk| !desk.is_empty()) {
             // A graph that is entered begins from its start.
             desk.forget_below(&place.path());
@@ -225,7 +225,7 @@ impl Driver {
     }
 
     fn fails_with(&mut self, task: TaskId, place: &Place, cause: Cause, retryable: bool, error: &Routable<'_>) {
-        let has_attempts = retryable && self.run.attempts(task) < self.run.max_attempts(task);
+        let has_attempts = retryable && self.run.may_be_followed(task);
         let routed = if has_attempts { None } else { self.route(place, error) };
         let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
         self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
@@ -239,7 +239,7 @@ impl Driver {
             return self.fails(task, &place, Fault::Context { message }, false);
         }
         let number = self.run.attempts(task);
-        let may_repeat = number < self.run.max_attempts(task);
+        let may_repeat = self.run.may_be_followed(task);
         let arrived = match self.run.take_input(task).map(|arrived| self.read(arrived)).transpose() {
             Ok(arrived) => arrived,
             Err(halt) => return self.halt = Some(halt),

@@ -417,7 +417,7 @@ impl OfRequests {
     pub(crate) fn settle(self, desk: &Desk, path: &str) {
         match self {
             OfRequests::Forgotten => desk.forget_below(path),
-            OfRequests::Forgiven => desk.forgive_below(path),
+            OfRequests::Forgiven => desk.caller_retries_below(path),
         }
     }
 }

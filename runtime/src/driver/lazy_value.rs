@@ -67,7 +67,7 @@ pub(super) struct RecordedValues {
 impl RecordedValues {
     fn of(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place) -> Result<&Arc<RecordedInputs>, Halt> {
         if let Some(arrived) = run.take_input(task) {
-            let keep = run.max_attempts(task) > 1;
+            let keep = run.may_be_followed(task);
             self.inputs.insert(task, Arc::new(RecordedInputs::new(place.clone(), keep, arrived)));
         }
         self.inputs.get(&task).ok_or_else(|| unreadable(place, Unreadable::whole("its inputs were not recorded")))

@@ -8,9 +8,8 @@ use super::event_codec::{OfRequests, Replay, Taken, no_output};
 use super::inputs::RetainedInput;
 use super::lazy_value::{DriverValues, RecordedValues};
 use super::run::Driver;
-use crate::core::{Derived, Event, Run, TimeLimit};
+use crate::core::{Derived, Event, Resumption, Run, TimeLimit};
 use crate::event::EventKind;
-use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::store::Stored;
 use crate::table::Emitted;
@@ -68,11 +67,10 @@ impl Driver {
             self.commit(Event::Cancelling, None);
         }
         for task in self.run.tasks() {
-            let Some(place) = self.run.place_of(task).filter(|_| self.run.is_running(task)) else { continue };
-            let once_only =
-                self.executable.entry(&self.definition, &place).is_some_and(|entry| entry.options.at_most_once);
-            if once_only && self.run.stopping(task).is_none() && !place.is_scope() {
-                self.fails(task, &place, Fault::Interrupted, false);
+            if let (Some(Resumption::Fail { fault, .. }), Some(place)) =
+                (self.run.resumption(task), self.run.place_of(task))
+            {
+                self.fails(task, &place, fault, false);
             }
         }
     }
@@ -97,7 +95,10 @@ impl Driver {
         if let EventKind::NodeCompleted { output: None, .. } = &stored.record.kind {
             return Err(no_output(&stored.record.path));
         }
-        journal.desk.restore(stored);
-        Ok(())
+        let path = stored.record.path.clone();
+        journal.desk.restore(stored).map_err(|impossible| {
+            let changes = vec![format!("the record of `{path}` does not fit those before it: {impossible}")];
+            Halt::GraphChanged { workflow: self.definition.name.clone(), changes }
+        })
     }
 }

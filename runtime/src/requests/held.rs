@@ -212,8 +212,10 @@ impl Drop for Held {
         }
         let record = Record { path: self.path.to_string(), kind: EventKind::RequestWithdrawn };
         // What this poll has begun of it, and not ended, is as if it had not been.
-        inner.batch.retain(|other| *other.path != *self.path || other.kind.is_result());
-        let is_in_batch = inner.batch.iter().any(|other| *other.path == *self.path);
+        let is_in_batch = inner.batch.iter().any(|other| *other.path == *self.path && other.kind.is_result());
+        if !is_in_batch {
+            inner.batch.retain(|other| *other.path != *self.path);
+        }
         match recorded {
             _ if is_withdrawn => {}
             // It is being stopped. Where its run is retried, it goes on with all that it had asked for.

@@ -9,6 +9,9 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::request_state::{Item, RequestState};
+use crate::core::Applied;
+#[cfg(test)]
+use crate::core::Process;
 use crate::event::EventKind;
 use crate::question::{AnswerError, Question, check_schema};
 use crate::store::{Record, Stored};
@@ -80,8 +83,11 @@ impl Desk {
     }
 
     /// Folds a record of something below a node that is not done, from before this process.
-    pub(crate) fn restore(&self, stored: Stored) {
-        self.used().requests.restore(stored);
+    ///
+    /// # Errors
+    /// Where that cannot have happened.
+    pub(crate) fn restore(&self, stored: Stored) -> Applied {
+        self.used().requests.restore(stored)
     }
 
     /// Whether the children that a node has under way wait for answers and timers, and do nothing else. Of a child workflow
@@ -93,7 +99,7 @@ impl Desk {
         let inner = self.inner();
         let below = inner.requests.items.all_below(path);
         let children: Vec<(&str, bool)> =
-            below.filter(|(_, item)| item.under_way).map(|(path, item)| (path, item.inside)).collect();
+            below.filter(|(_, item)| item.is_under_way()).map(|(path, item)| (path, item.inside)).collect();
         let mut askers = Vec::new();
         for (child, is_graph) in children {
             let is_of_child = |path: &str| path.rsplit_once('/').is_some_and(|(asker, _)| asker == child);
@@ -136,7 +142,8 @@ impl Desk {
 
     /// Takes over what a node is about to record of something that it asked for.
     pub(crate) fn note(&self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
-        self.used().requests.note(path, kind, now);
+        let noted = self.used().requests.note(path, kind, now);
+        debug_assert!(noted.is_ok(), "`{path}`: {noted:?}");
     }
 
     /// An attempt holds a request. Returns what is recorded of it. One that is [settled](Item::is_settled) needs no
@@ -225,8 +232,9 @@ impl Desk {
     }
 
     /// An attempt at a node has failed: what has failed for good in it may be tried again by the next one.
-    pub(crate) fn forgive_below(&self, path: &str) {
-        self.inner().requests.forgive_below(path);
+    pub(crate) fn caller_retries_below(&self, path: &str) {
+        let retried = self.inner().requests.caller_retries_below(path);
+        debug_assert!(retried.is_ok(), "below `{path}`: {retried:?}");
     }
 
     /// The records from before this process of the graph inside a child whose attempt is gone on with; only once, since
@@ -248,7 +256,7 @@ impl Desk {
     pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
         let inner = self.inner();
         let of = |(path, item): (&str, &Item)| {
-            let item = Item { is_before: false, set_at: None, ..item.clone() };
+            let item = Item { process: Process::This, set_at: None, ..item.clone() };
             let open = inner.requests.questions.open().iter().any(|question| question.id == path);
             (path.to_owned(), format!("{item:?}, {}", if open { "open" } else { "not open" }))
         };

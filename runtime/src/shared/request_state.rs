@@ -8,8 +8,9 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::tree::Tree;
+use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict};
 use crate::event::{AfterFailure, EventKind};
-use crate::fault::{Cause, Fault};
+use crate::fault::Cause;
 use crate::question::Questions;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
@@ -29,27 +30,27 @@ pub(super) struct RequestState {
     withdrawing: HashMap<String, u32>,
 }
 
+/// What decides which records of something can follow each other.
+#[derive(Clone, Copy)]
+enum FoldedBy {
+    /// This fold: it is a request.
+    This,
+    /// The core of a child's graph: it is a node in there. This fold takes over what that has accepted. When such a node has
+    /// failed for good it is done with what it had asked for; a request is asked for again by the next attempt of its node.
+    ItsCore,
+}
+
 /// Something that a node has asked for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// The last attempt that has begun.
-    pub(crate) attempt: u32,
-    /// Whether that attempt is under way, or was cut short and never ended.
-    pub(crate) under_way: bool,
-    /// Whether it began before this process, so that what is on record below it can be gone on with.
-    pub(crate) is_before: bool,
-    /// How many attempts have failed.
-    pub(crate) failures: u32,
+    /// The attempts at a child or a step.
+    pub(crate) attempts: Attempts<(), Ended>,
     /// Whether it is a graph that was entered.
     pub(crate) inside: bool,
+    /// Where the last attempt has begun, or was resumed last.
+    pub(crate) process: Process,
     /// Its input.
     pub(crate) input: Option<Value>,
-    /// What it gave, and what it wrote to the run's state.
-    pub(crate) output: Option<(Value, Vec<StateWrite>)>,
-    /// How it failed for good, and the error as a value.
-    pub(crate) failed: Option<(Cause, Option<Value>)>,
-    /// When the next attempt begins.
-    pub(crate) retry_at: Option<SystemTime>,
     /// The answer to a question.
     pub(crate) answer: Option<Value>,
     /// Whether that was recorded before it was held against its type, and nothing is known of that yet.
@@ -70,10 +71,48 @@ pub(crate) struct Item {
     pub(crate) withdrawals: u32,
 }
 
+/// What the attempts at a child or a step have ended with.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// Its output, and what it wrote to the run's state.
+    Completed { output: Value, writes: Vec<StateWrite> },
+    /// How it failed for good, and the error as a value.
+    Failed { cause: Cause, error: Option<Value> },
+}
+
+impl Outcome for Ended {
+    fn verdict(&self) -> Verdict {
+        match self {
+            Ended::Completed { .. } => Verdict::Completed,
+            Ended::Failed { cause, .. } => Cut::of(cause).map_or(Verdict::Failed, Verdict::CutShort),
+        }
+    }
+}
+
+impl Default for Item {
+    fn default() -> Self {
+        Item {
+            attempts: Attempts::none(),
+            inside: false,
+            process: Process::This,
+            input: None,
+            answer: None,
+            unchecked: false,
+            until: None,
+            set_at: None,
+            fired: false,
+            asked: false,
+            result: None,
+            withdrawn: false,
+            withdrawals: 0,
+        }
+    }
+}
+
 impl Item {
     /// Whether there is any record of it.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.attempt > 0 || self.asked || self.until.is_some()
+        self.attempts.number() > 0 || self.asked || self.until.is_some()
     }
 
     /// When a timer runs out, by a clock that shows `now`: if that was set back since the timer was set, the timer counts from
@@ -93,50 +132,78 @@ impl Item {
     }
 
     /// Its node has dropped it. An answer that was not accepted before is void: whoever has given it is told so.
-    fn withdraw(&mut self) {
+    fn withdraw(&mut self) -> Applied {
         self.withdrawn = true;
         self.withdrawals += 1;
         if std::mem::take(&mut self.unchecked) {
             (self.answer, self.result) = (None, None);
         }
+        self.attempts.apply(AttemptEvent::Dropped)
+    }
+
+    /// The attempt of its node is over, and may be followed by another, which tries again what has failed for good.
+    fn caller_retries(&mut self) -> Applied {
+        let was_failed = self.has_failed();
+        self.attempts.apply(AttemptEvent::CallerRetries)?;
+        if was_failed {
+            self.result = None;
+        }
+        Ok(())
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.attempts.end(), Some(Ended::Failed { .. }))
+    }
+
+    /// Whether an attempt at it is under way.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.attempts.work().is_some()
     }
 
     /// Whether it has a result.
     pub(crate) fn is_done(&self) -> bool {
-        self.output.is_some() || self.failed.is_some() || self.answer.is_some() || self.fired
+        self.attempts.end().is_some() || self.answer.is_some() || self.fired
     }
 }
 
 impl RequestState {
     /// Folds a record of something below a node that is not done, from before this process.
-    pub(super) fn restore(&mut self, stored: Stored) {
+    ///
+    /// # Errors
+    /// Where that cannot have happened.
+    pub(super) fn restore(&mut self, stored: Stored) -> Applied {
         let is_of_graph = matches!(stored.record.kind, EventKind::RunCancelling);
         if is_of_graph || self.is_in_a_graph(&stored.record.path) {
             self.before.get_or_insert(&stored.record.path).push(stored.clone());
         }
         let Stored { seq, time, record: Record { path, kind } } = stored;
+        let folded_by = if self.is_in_a_graph(&path) { FoldedBy::ItsCore } else { FoldedBy::This };
         self.questions.apply(&path, &kind);
         let is_result = kind.is_result() || kind == EventKind::RequestReopened;
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                self.started(&path, attempt, inside.is_some(), input).is_before = true;
+                self.started(&path, (attempt, inside.is_some(), input), folded_by)?.process = Process::Earlier;
             }
-            EventKind::NodeCompleted { output, state, .. } => self.completed(&path, output, state),
-            kind => self.apply(&path, &kind, Some(time)),
+            EventKind::NodeCompleted { output, state, .. } => self.completed(&path, output, state, folded_by)?,
+            kind => self.apply(&path, &kind, folded_by, Some(time))?,
         }
         if is_result {
             self.has_result(&path, seq);
         }
+        Ok(())
     }
 
     /// Takes over what a node is about to record of something that it asked for, and goes on from.
-    pub(super) fn note(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
+    ///
+    /// # Errors
+    /// Where that cannot happen.
+    pub(super) fn note(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) -> Applied {
         // From here on nobody answers it.
         if *kind == EventKind::RequestWithdrawn {
             self.questions.apply(path, kind);
             *self.withdrawing.entry(path.to_owned()).or_default() += 1;
         }
-        self.apply(path, kind, now);
+        self.apply(path, kind, FoldedBy::This, now)
     }
 
     /// Takes over what is recorded under this number. Whether it is the result of a request.
@@ -185,7 +252,7 @@ impl RequestState {
     /// from then on they are not all there is. They stay for the children of the nodes inside.
     pub(super) fn take_records(&mut self, path: &str) -> Vec<Stored> {
         if let Some(item) = self.items.get_mut(path) {
-            item.is_before = false;
+            item.process = Process::This;
         }
         let own = self.before.get(path).into_iter();
         let mut records: Vec<Stored> = own.chain(self.before.below(path)).flatten().cloned().collect();
@@ -193,7 +260,12 @@ impl RequestState {
         records
     }
 
-    fn started(&mut self, path: &str, attempt: u32, inside: bool, input: Option<Value>) -> &mut Item {
+    fn started(
+        &mut self,
+        path: &str,
+        (attempt, inside, input): (u32, bool, Option<Value>),
+        folded_by: FoldedBy,
+    ) -> Applied<&mut Item> {
         // A graph that is entered begins from its start, and so does a node in the place of one.
         if inside || (self.has_graphs && self.items.get(path).is_some_and(|item| item.inside)) {
             self.forget_below(path);
@@ -205,49 +277,68 @@ impl RequestState {
         }
         self.has_graphs |= inside;
         let item = self.items.get_or_insert(path);
-        item.attempt = attempt;
-        item.under_way = true;
-        item.is_before = false;
-        item.inside = inside;
-        item.failed = None;
-        item.result = None;
-        item.retry_at = None;
+        match folded_by {
+            FoldedBy::This => item.attempts.apply(AttemptEvent::Begun { number: attempt, work: () })?,
+            FoldedBy::ItsCore => item.attempts = Attempts::known(attempt, AttemptState::UnderWay(())),
+        }
+        (item.inside, item.process, item.result) = (inside, Process::This, None);
         if input.is_some() {
             item.input = input;
         }
-        item
+        Ok(item)
     }
 
-    fn completed(&mut self, path: &str, output: Option<Value>, state: Vec<StateWrite>) {
-        let item = self.items.get_or_insert(path);
-        item.under_way = false;
-        item.output = Some((output.unwrap_or_default(), state));
+    fn completed(
+        &mut self,
+        path: &str,
+        output: Option<Value>,
+        writes: Vec<StateWrite>,
+        folded_by: FoldedBy,
+    ) -> Applied {
+        let output = output.unwrap_or_default();
+        self.ended(path, Ended::Completed { output, writes }, folded_by)?;
         self.forget_below(path);
+        Ok(())
     }
 
-    fn apply(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
+    /// The attempts at something are over.
+    fn ended(&mut self, path: &str, end: Ended, folded_by: FoldedBy) -> Applied {
+        let item = self.items.get_or_insert(path);
+        match folded_by {
+            FoldedBy::This => item.attempts.apply(AttemptEvent::Ended(end))?,
+            FoldedBy::ItsCore => item.attempts = Attempts::known(item.attempts.number(), AttemptState::Ended(end)),
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, path: &str, until: SystemTime, folded_by: FoldedBy) -> Applied {
+        let item = self.items.get_or_insert(path);
+        match folded_by {
+            FoldedBy::This => item.attempts.apply(AttemptEvent::RetryAt(until))?,
+            FoldedBy::ItsCore => {
+                item.attempts = Attempts::known(item.attempts.number(), AttemptState::Backoff { until });
+            }
+        }
+        self.caller_retries_below(path)
+    }
+
+    fn apply(&mut self, path: &str, kind: &EventKind, folded_by: FoldedBy, now: Option<SystemTime>) -> Applied {
         match kind {
             EventKind::NodeStarted { attempt, inside, input } => {
-                self.started(path, *attempt, inside.is_some(), input.clone());
+                self.started(path, (*attempt, inside.is_some(), input.clone()), folded_by)?;
             }
-            EventKind::NodeCompleted { output, state, .. } => self.completed(path, output.clone(), state.clone()),
-            EventKind::NodeFailed { attempt, cause, then, error } => {
-                let item = self.items.get_or_insert(path);
-                item.attempt = *attempt;
-                item.failures += 1;
-                // What was cut short stays so, whoever asks for it again.
-                item.under_way = cause.fault.as_ref().is_some_and(Fault::is_cut_short);
-                match then {
-                    AfterFailure::RetryAt { time } => item.retry_at = Some(*time),
-                    AfterFailure::Routed { .. } | AfterFailure::Fails => {
-                        item.failed = Some((cause.clone(), error.clone()));
-                    }
+            EventKind::NodeCompleted { output, state, .. } => {
+                self.completed(path, output.clone(), state.clone(), folded_by)?;
+            }
+            EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => {
+                self.failed(path, *time, folded_by)?
+            }
+            EventKind::NodeFailed { cause, error, .. } => {
+                self.ended(path, Ended::Failed { cause: cause.clone(), error: error.clone() }, folded_by)?;
+                match folded_by {
+                    FoldedBy::This => self.caller_retries_below(path)?,
+                    FoldedBy::ItsCore => self.forget_below(path),
                 }
-                // A node in the graph of a child that has failed for good is done with what it had asked for.
-                if !matches!(then, AfterFailure::RetryAt { .. }) && self.is_in_a_graph(path) {
-                    return self.forget_below(path);
-                }
-                self.forgive_below(path);
             }
             // Nodes in the graph of a child: they are done with what they had asked for.
             EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
@@ -262,13 +353,10 @@ impl RequestState {
                 (item.answer, item.unchecked, item.result) = (None, false, None);
             }
             EventKind::RequestWithdrawn => {
-                self.items.get_or_insert(path).withdraw();
+                self.items.get_or_insert(path).withdraw()?;
                 self.forget_below(path);
             }
-            EventKind::RequestReopened => {
-                let item = self.items.get_or_insert(path);
-                (item.withdrawn, item.is_before) = (false, false);
-            }
+            EventKind::RequestReopened => self.items.get_or_insert(path).withdrawn = false,
             EventKind::TimerSet { until } => {
                 let item = self.items.get_or_insert(path);
                 (item.until, item.set_at) = (Some(*until), now);
@@ -276,6 +364,7 @@ impl RequestState {
             EventKind::TimerFired => self.items.get_or_insert(path).fired = true,
             _ => {}
         }
+        Ok(())
     }
 
     /// The result of a request has this record number. Whether there is such a request.
@@ -301,7 +390,7 @@ impl RequestState {
         // What is below something that is over is forgotten, and may be told of late.
         let mut above = parent;
         while let Some((around, _)) = above.rsplit_once('/').filter(|(around, _)| *around != node) {
-            if self.items.get(around).is_some_and(|item| !item.under_way) {
+            if self.items.get(around).is_some_and(|item| !item.is_under_way()) {
                 return true;
             }
             above = around;
@@ -334,13 +423,18 @@ impl RequestState {
         }
     }
 
-    pub(super) fn forgive_below(&mut self, path: &str) {
+    /// An attempt of a node, or of a child, has failed, and another may follow.
+    ///
+    /// # Errors
+    /// As with [`note`](Self::note).
+    pub(super) fn caller_retries_below(&mut self, path: &str) -> Applied {
+        let mut applied = Ok(());
         self.items.change_below(path, &mut |item| {
-            if item.failed.take().is_some() {
-                item.result = None;
-                item.failures = 0;
-                item.retry_at = None;
+            let outcome = item.caller_retries();
+            if applied.is_ok() {
+                applied = outcome;
             }
         });
+        applied
     }
 }

@@ -129,7 +129,9 @@ impl Folds {
         let executable = compile::executable(&self.root);
         let taken = replay.take(stored.clone(), &mut NoValues(executable));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {
-            Taken::Request { stored, .. } => desk.restore(*stored),
+            Taken::Request { stored, .. } => {
+                desk.restore(*stored).map_err(|impossible| format!("is impossible: {impossible}"))?;
+            }
             Taken::Applied(Some((path, Some(of_requests)))) => of_requests.settle(desk, &path),
             Taken::Applied(_) | Taken::Nothing => {}
         }

@@ -4,12 +4,13 @@ use std::time::SystemTime;
 
 use graphweft_graph::NodeIx;
 
+use crate::core::attempts::{AttemptEvent, Attempts};
 use crate::core::event::{Derived, Entered};
 use crate::core::impossible::{Applied, Impossible};
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
 use crate::core::state_map::Writes;
-use crate::core::task::{Task, TaskState};
+use crate::core::task::{Execution, Task};
 use crate::core::task_id::{StopReason, TaskId};
 use crate::core::token::{Arrived, Emitted};
 use crate::fault::{Cause, Failure};
@@ -21,20 +22,18 @@ impl<V> RunState<V> {
         scope: usize,
         frame: usize,
         node: NodeIx,
-        state: TaskState<V>,
+        attempts: Attempts<Execution<V>>,
         input: Option<Arrived<V>>,
     ) -> Applied {
         let at = self.scope_mut(scope)?;
         let (listed, sees) = (at.tasks.len(), at.entry_state.clone());
-        let is_queued = matches!(state, TaskState::Queued);
-        let attempts = if is_queued { 0 } else { 1 };
+        let is_queued = attempts.is_due();
         let task = self.tasks.insert(Task {
             scope,
             frame,
             node,
             listed,
             attempts,
-            state,
             stopping: None,
             input,
             sees,
@@ -61,12 +60,12 @@ impl<V> RunState<V> {
         self.take_places(program, task)?;
         let snapshot = self.state_of(self.tasks.expect(task)?.scope)?.snapshot();
         let at = self.tasks.expect_mut(task)?;
-        at.attempts += 1;
+        let number = at.attempts.number() + 1;
+        at.attempts.apply(AttemptEvent::Begun { number, work: Execution::Body })?;
         // An item that began in turn sees what all items see, the first time.
-        if at.sees.is_none() || at.attempts > 1 {
+        if at.sees.is_none() || number > 1 {
             at.sees = Some(snapshot);
         }
-        at.state = TaskState::Running;
         self.running += usize::from(is_leaf);
         self.news.changed.push_back(task);
         match entered {
@@ -94,8 +93,9 @@ impl<V> RunState<V> {
     /// A node is done: the state around it takes over what was written inside it.
     pub(super) fn fold_inside(&mut self, task: TaskId) -> Applied {
         let at = self.tasks.expect_mut(task)?;
-        let TaskState::Inside(items) = &mut at.state else { return Ok(()) };
-        let (scope, inside) = (at.scope, std::mem::take(&mut items.state));
+        let scope = at.scope;
+        let Some(items) = at.items_mut() else { return Ok(()) };
+        let inside = std::mem::take(&mut items.state);
         self.state_of_mut(scope)?.take_over(inside).map_err(misfit)
     }
 
@@ -114,7 +114,7 @@ impl<V> RunState<V> {
         self.leave_state(program, task)?;
         let at = self.tasks.expect_mut(task)?;
         at.stopping = None;
-        at.state = TaskState::Backoff { until };
+        at.attempts.apply(AttemptEvent::RetryAt(until))?;
         self.news.changed.push_back(task);
         Ok(())
     }
@@ -123,11 +123,12 @@ impl<V> RunState<V> {
     pub(super) fn fail(&mut self, program: &Program, task: TaskId, cause: Cause) -> Applied {
         let path = self.place_of(task).map_or_else(String::new, |place| place.path());
         let mut at = self.end_task(program, task)?;
-        let failure = match &mut at.state {
-            TaskState::Inside(items) if at.stopping.is_none() => items.failed.take().map(|(_, failure)| failure),
-            _ => None,
+        let is_free = at.stopping.is_none();
+        let failed = at.items_mut().filter(|_| is_free).and_then(|items| items.failed.take());
+        let failure = match failed {
+            Some((_, failure)) => failure,
+            None => Failure { path, attempts: at.attempts.number(), cause },
         };
-        let failure = failure.unwrap_or(Failure { path, attempts: at.attempts, cause });
         self.fail_scope(program, at.scope, failure)
     }
 
@@ -142,20 +143,20 @@ impl<V> RunState<V> {
             (Some(_), StopReason::ScopeClosed) => {
                 at.stopping = Some(why);
                 // One that is only left to be concluded has nothing more to wait for.
-                return match &at.state {
-                    TaskState::Inside(items) if items.open == 0 => self.stopped(program, task),
+                return match at.items() {
+                    Some(items) if items.open == 0 => self.stopped(program, task),
                     _ => Ok(()),
                 };
             }
         }
         at.stopping = Some(why);
-        match at.state {
-            TaskState::Queued | TaskState::Backoff { .. } | TaskState::Exhausted { .. } => self.stopped(program, task),
-            TaskState::Running => {
+        match at.attempts.work() {
+            None | Some(Execution::Exhausted { .. }) => self.stopped(program, task),
+            Some(Execution::Body) => {
                 self.news.changed.push_back(task);
                 Ok(())
             }
-            TaskState::Inside(_) => self.stop_items(program, task),
+            Some(Execution::Inside(_)) => self.stop_items(program, task),
         }
     }
 
@@ -168,7 +169,7 @@ impl<V> RunState<V> {
             return Ok(());
         }
         let (scope, frame, node) = (at.scope, at.frame, at.node);
-        if !matches!(at.state, TaskState::Running) {
+        if !at.is_running() {
             self.derive(scope, frame, node, Derived::Cancelled)?;
         }
         let at = self.end_task(program, task)?;
@@ -183,7 +184,7 @@ impl<V> RunState<V> {
     /// What an attempt took while it was under way is free again.
     fn leave_state(&mut self, program: &Program, task: TaskId) -> Applied {
         let is_leaf = self.is_leaf(program, task)?;
-        let is_running = matches!(self.tasks.expect(task)?.state, TaskState::Running);
+        let is_running = self.tasks.expect(task)?.is_running();
         if is_leaf && is_running {
             self.running -= 1;
         }

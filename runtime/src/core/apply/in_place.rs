@@ -13,6 +13,7 @@ use graphweft_graph::START;
 
 use super::items::no_items;
 use super::scopes::free_scope;
+use crate::core::attempts::Attempts;
 use crate::core::frame::{Frame, Stage};
 use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
@@ -22,7 +23,7 @@ use crate::core::run::{Run, Values};
 use crate::core::run_state::RunState;
 use crate::core::scope::{Scope, Spare};
 use crate::core::state_map::Snapshot;
-use crate::core::task::{Task, TaskState};
+use crate::core::task::{Execution, Task};
 use crate::core::task_id::TaskId;
 use crate::core::token::{Arrived, Emitted, Tokens};
 
@@ -60,7 +61,7 @@ impl<V> Run<V> {
         let newer = state.newer(task);
         let task = state.tasks.get_mut(task)?;
         let scope = state.scopes.get_mut(task.scope).and_then(Option::as_mut)?;
-        let is_plain = matches!(task.state, TaskState::Running) && task.stopping.is_none() && !task.holds_place;
+        let is_plain = task.is_running() && task.stopping.is_none() && !task.holds_place;
         if !is_plain || scope.closing.is_some() {
             return None;
         }
@@ -111,7 +112,7 @@ impl<V> Walk<'_, V> {
             to.stage = Stage::Fired;
         }
         task.node = step.to;
-        task.attempts = 1;
+        task.attempts = Attempts::first(Execution::Body);
         Some(Step { node: step.to as u32, begins_turn: step.to_next_turn })
     }
 
@@ -143,7 +144,7 @@ impl<V> Run<V> {
     pub(crate) fn start_item_in_place(&mut self, task: TaskId) -> Option<TaskId> {
         let Run { program, state, admissions, .. } = self;
         let is_quiet = !state.news.is_watched && state.news.fired.is_none() && state.work.is_empty();
-        let TaskState::Inside(items) = &mut state.tasks.get_mut(task)?.state else { return None };
+        let items = state.tasks.get_mut(task)?.items_mut()?;
         let layout = &program.layouts[items.layout];
         let only = layout.only?;
         let sees = items.entry_state.clone().filter(|_| items.pace == ItemPace::InTurn)?;
@@ -172,8 +173,7 @@ impl<V> Run<V> {
             frame: 0,
             node: only,
             listed: 0,
-            attempts: 1,
-            state: TaskState::Running,
+            attempts: Attempts::first(Execution::Body),
             stopping: None,
             input: Some(Arrived::One(value)),
             sees: Some(sees),
@@ -209,7 +209,7 @@ impl<V> Run<V> {
         let (true, Some(at)) = (is_quiet, state.tasks.get(task)) else { return Err(emitted) };
         let Some(scope) = state.scopes.get_mut(at.scope).and_then(Option::as_mut) else { return Err(emitted) };
         let layout = &*program.layouts[scope.layout];
-        let is_plain = matches!(at.state, TaskState::Running) && at.stopping.is_none() && !at.holds_place;
+        let is_plain = at.is_running() && at.stopping.is_none() && !at.holds_place;
         let Some(choice) = layout.nodes[at.node].choices.get(emitted.choice) else { return Err(emitted) };
         let (true, None, [edge], Tokens::One(_)) = (is_plain, &scope.closing, &choice.live[..], &emitted.tokens) else {
             return Err(emitted);

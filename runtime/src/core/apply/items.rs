@@ -12,7 +12,7 @@ use crate::core::path::ScopePath;
 use crate::core::program::{NodeKind, Program};
 use crate::core::run_state::{Gate, RunState};
 use crate::core::scope::Parent;
-use crate::core::task::TaskState;
+use crate::core::task::{Execution, Task};
 use crate::core::task_id::TaskId;
 use crate::core::token::Arrived;
 use crate::fault::Failure;
@@ -25,7 +25,8 @@ impl<V> RunState<V> {
         let count = inputs.len();
         let state = self.state_of(self.tasks.expect(task)?.scope)?.inside();
         let entry_state = (pace == ItemPace::InTurn).then(|| state.snapshot());
-        self.tasks.expect_mut(task)?.state = TaskState::Inside(Box::new(Items {
+        let work = self.tasks.expect_mut(task)?.attempts.work_mut().ok_or_else(no_items)?;
+        *work = Execution::Inside(Box::new(Items {
             kind,
             layout,
             pace,
@@ -71,10 +72,7 @@ impl<V> RunState<V> {
     }
 
     pub(in crate::core) fn items_mut(&mut self, task: TaskId) -> Applied<&mut Items<V>> {
-        match &mut self.tasks.expect_mut(task)?.state {
-            TaskState::Inside(items) => Ok(items),
-            _ => Err(no_items()),
-        }
+        self.tasks.expect_mut(task)?.items_mut().ok_or_else(no_items)
     }
 
     pub(super) fn item_finished(
@@ -133,8 +131,7 @@ impl<V> RunState<V> {
 
     fn look_at_items(&mut self, program: &Program, task: TaskId) -> Applied {
         let at = self.tasks.expect(task)?;
-        let TaskState::Inside(items) = &at.state else { return Err(no_items()) };
-        if !items.is_over(at.stopping) {
+        if !at.items().ok_or_else(no_items)?.is_over(at.stopping) {
             return Ok(());
         }
         if at.stopping.is_some() {
@@ -167,7 +164,7 @@ impl<V> RunState<V> {
             limit.until = until;
         }
         for task in self.tasks.ids() {
-            if let Some(TaskState::Inside(items)) = self.tasks.get_mut(task).map(|at| &mut at.state)
+            if let Some(items) = self.tasks.get_mut(task).and_then(Task::items_mut)
                 && let Some(limit) = &mut items.limit
                 && let Some(until) = from.checked_add(limit.after)
             {

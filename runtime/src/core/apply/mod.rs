@@ -13,29 +13,34 @@ pub(crate) use in_place::Walk;
 
 use std::sync::Arc;
 
+use super::attempts::{AttemptEvent, AttemptState};
 use super::event::{Event, Then};
 use super::impossible::{Applied, Impossible};
 use super::path::ScopePath;
 use super::program::Program;
 use super::run_state::{RunState, Work};
-use super::task::{Task, TaskState};
+use super::task::{Execution, Task};
 use super::task_id::{StopReason, TaskId};
 use crate::fault::{Cause, Failure, Fault};
 
 /// The transition table: which events a task allows in which state.
 fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
     let is_free = task.stopping.is_none();
-    match (&task.state, event) {
-        (TaskState::Queued, Event::Started { .. }) => is_free,
-        (TaskState::Running, Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. }) => is_free,
-        (TaskState::Running, Event::Stopped { .. }) => !is_free,
-        (TaskState::Inside(items), Event::ItemStarted { item, .. }) => is_free && items.next_item() == Some(*item),
-        (TaskState::Inside(items), Event::ItemCancelled { item, .. }) => is_free && items.is_before_failed(*item),
-        (TaskState::Inside(items), Event::Completed { .. }) => is_free && items.is_over(None) && items.failed.is_none(),
-        (TaskState::Inside(items), Event::Failed { .. }) => items.is_over(task.stopping),
-        (TaskState::Inside(_), Event::TimerFired { .. }) => is_free,
-        (TaskState::Backoff { .. }, Event::TimerFired { .. }) => true,
-        (TaskState::Exhausted { .. }, Event::Failed { .. }) => true,
+    let work = match (task.attempts.state(), event) {
+        (AttemptState::Due, Event::Started { .. }) => return is_free,
+        (AttemptState::Backoff { .. }, Event::TimerFired { .. }) => return true,
+        (AttemptState::UnderWay(work), _) => work,
+        _ => return false,
+    };
+    match (work, event) {
+        (Execution::Body, Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. }) => is_free,
+        (Execution::Body, Event::Stopped { .. }) => !is_free,
+        (Execution::Inside(items), Event::ItemStarted { item, .. }) => is_free && items.next_item() == Some(*item),
+        (Execution::Inside(items), Event::ItemCancelled { item, .. }) => is_free && items.is_before_failed(*item),
+        (Execution::Inside(items), Event::Completed { .. }) => is_free && items.is_over(None) && items.failed.is_none(),
+        (Execution::Inside(items), Event::Failed { .. }) => items.is_over(task.stopping),
+        (Execution::Inside(_), Event::TimerFired { .. }) => is_free,
+        (Execution::Exhausted { .. }, Event::Failed { .. }) => true,
         _ => false,
     }
 }
@@ -76,9 +81,9 @@ impl<V> RunState<V> {
             Event::Failed { task, then: Then::RetryAt(until), .. } => self.back_off(program, task, until),
             Event::Failed { task, then: Then::Routed(emitted), .. } => self.complete(program, task, emitted),
             Event::Failed { task, cause, then: Then::Fails } => self.fail(program, task, *cause),
-            Event::TimerFired { task } => match self.tasks.expect(task)?.state {
-                TaskState::Backoff { .. } => self.queue(task),
-                _ => self.stop(program, task, StopReason::TimedOut),
+            Event::TimerFired { task } => match self.tasks.expect(task)?.items() {
+                None => self.queue(task),
+                Some(_) => self.stop(program, task, StopReason::TimedOut),
             },
             Event::Stopped { task } => self.stopped(program, task),
             Event::Cancelling => self.cancel_scope(program, 0),
@@ -131,9 +136,9 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// A task waits to be admitted.
-    pub(super) fn queue(&mut self, task: TaskId) -> Applied {
-        self.tasks.expect_mut(task)?.state = TaskState::Queued;
+    /// The delay before another attempt is over: the task waits to be admitted.
+    fn queue(&mut self, task: TaskId) -> Applied {
+        self.tasks.expect_mut(task)?.attempts.apply(AttemptEvent::DelayOver)?;
         self.news.changed.push_back(task);
         self.news.queued.push(task);
         Ok(())

@@ -11,7 +11,6 @@ use crate::core::impossible::Applied;
 use crate::core::items::ItemPace;
 use crate::core::program::Program;
 use crate::core::run_state::{Gate, RunState};
-use crate::core::task::TaskState;
 use crate::core::task_id::TaskId;
 
 impl<V> RunState<V> {
@@ -71,7 +70,7 @@ impl<V> RunState<V> {
         let mut busy_items: HashSet<(TaskId, usize)> = HashSet::new();
         for task in self.tasks.ids() {
             let at = self.tasks.expect(task)?;
-            if !matches!(at.state, TaskState::Running) {
+            if !at.is_running() {
                 continue;
             }
             busy.insert(task);
@@ -88,7 +87,7 @@ impl<V> RunState<V> {
                 self.give_back_place(program, task)?;
                 self.has_reopened = true;
             }
-            let TaskState::Inside(items) = &mut self.tasks.expect_mut(task)?.state else { continue };
+            let Some(items) = self.tasks.expect_mut(task)?.items_mut() else { continue };
             if items.pace == ItemPace::Bounded {
                 let open = items.children.iter().enumerate().filter(|(_, scope)| scope.is_some());
                 items.idle = open.map(|(item, _)| item).filter(|item| !busy_items.contains(&(task, *item))).collect();

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use graphweft_graph::NodeIx;
 use serde_json::{Map, Value};
 
+use crate::core::attempts::Attempts;
 use crate::core::fold_writes::fold_into;
 use crate::core::frame::{CollectorSlot, Stage};
 use crate::core::impossible::Applied;
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
-use crate::core::task::TaskState;
+use crate::core::task::Execution;
 use crate::core::task_id::{StopReason, TaskId};
 use crate::core::token::Arrived;
 use crate::fault::Fault;
@@ -62,7 +63,7 @@ impl<V> RunState<V> {
             if self.is_unneeded(program, scope, frame, node)? {
                 return self.skip(program, scope, frame, node);
             }
-            return self.fire_task(scope, frame, node, TaskState::Queued, Some(Arrived::One(value)));
+            return self.fire_task(scope, frame, node, Attempts::none(), Some(Arrived::One(value)));
         }
         let arrivals = slot.arrivals;
         let vertex = self.layout(program, scope)?.nodes[node].slot;
@@ -72,7 +73,7 @@ impl<V> RunState<V> {
         if arrivals == 0 {
             return self.skip(program, scope, frame, node);
         }
-        self.fire_task(scope, frame, node, TaskState::Exhausted { arrivals }, None)
+        self.fire_task(scope, frame, node, Attempts::first(Execution::Exhausted { arrivals }), None)
     }
 
     /// A node has its output. If it collects, what only feeds it is stopped.

@@ -2,12 +2,12 @@
 
 use graphweft_graph::{END, NodeIx};
 
+use crate::core::attempts::Attempts;
 use crate::core::event::Derived;
 use crate::core::frame::{Frame, Stage};
 use crate::core::impossible::{Applied, Impossible};
 use crate::core::program::{Program, Reach, Role};
 use crate::core::run_state::{RunState, Work};
-use crate::core::task::TaskState;
 use crate::core::token::{Arrived, Emitted, Tokens};
 
 impl<V> RunState<V> {
@@ -194,7 +194,7 @@ impl<V> RunState<V> {
             self.scope_mut(scope)?.output = Some(arrived);
             return self.finish_node(program, scope, frame, node);
         }
-        self.fire_task(scope, frame, node, TaskState::Queued, Some(arrived))
+        self.fire_task(scope, frame, node, Attempts::none(), Some(arrived))
     }
 
     /// None of its ways in can go live any more.

@@ -1,5 +1,6 @@
 //! The core alone, with numbers for values: a test is the driver.
 
+mod attempts;
 mod collecting;
 mod each;
 mod failure;

@@ -1,4 +1,4 @@
-//! What becomes of an answer that crosses the withdrawal of its question.
+//! What becomes of an answer that crosses the withdrawal of its question, and of a step that its node has dropped.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -6,7 +6,10 @@ use std::time::SystemTime;
 use serde_json::json;
 
 use super::super::{Desk, Fits, Receiver};
+use crate::core::{Resumable, Resumption};
 use crate::event::EventKind;
+use crate::fault::Fault;
+use crate::options::NodeOptions;
 use crate::question::AnswerError;
 use crate::store::{Record, Stored};
 
@@ -46,7 +49,7 @@ fn record(kind: &EventKind) -> Record {
 fn read(records: &[EventKind]) -> Desk {
     let desk = Desk::default();
     for (seq, kind) in records.iter().enumerate() {
-        desk.restore(Stored { seq: seq as u64, time: SystemTime::UNIX_EPOCH, record: record(kind) });
+        desk.restore(Stored { seq: seq as u64, time: SystemTime::UNIX_EPOCH, record: record(kind) }).unwrap();
     }
     desk
 }
@@ -114,4 +117,58 @@ fn an_answer_that_was_accepted_outlives_a_withdrawal() {
     let again = desk.take_answer("run", QUESTION, &json!(2));
     assert!(matches!(again, Err(AnswerError::AlreadyAnswered { .. })), "{again:?}");
     assert_eq!(desk.item(QUESTION).unwrap().answer, Some(json!(1)));
+}
+
+const NODE: &str = "flow/a";
+const STEP: &str = "flow/a/pay";
+
+fn once() -> NodeOptions {
+    NodeOptions { at_most_once: true, ..NodeOptions::default() }
+}
+
+fn started(attempt: u32) -> EventKind {
+    EventKind::NodeStarted { attempt, inside: None, input: None }
+}
+
+/// What becomes of an interrupted step that may run at most once.
+fn resumed(desk: &Desk) -> Option<Resumption> {
+    let item = desk.item(STEP).unwrap();
+    item.attempts.resumption(&once(), Resumable::FromItsTop, item.process)
+}
+
+/// A step that has started: in the process that executes it, and in one that has only read its record.
+fn with_step_under_way() -> [Desk; 2] {
+    let (live, read) = (Desk::default(), Desk::default());
+    live.note(STEP, &started(1), None);
+    let record = Record { path: STEP.to_owned(), kind: started(1) };
+    read.restore(Stored { seq: 0, time: SystemTime::UNIX_EPOCH, record }).unwrap();
+    [live, read]
+}
+
+#[test]
+fn a_step_that_a_failed_attempt_of_its_node_has_dropped_stays_dropped_after_a_crash() {
+    let dropped = Some(Resumption::Fail { number: 1, fault: Fault::Dropped });
+    let [live, read] = with_step_under_way();
+    assert_eq!(resumed(&read), Some(Resumption::Fail { number: 1, fault: Fault::Interrupted }));
+    for desk in [&live, &read] {
+        desk.caller_retries_below(NODE);
+        assert_eq!(resumed(desk), dropped);
+    }
+    assert_eq!(live.snapshot(), read.snapshot());
+}
+
+#[test]
+fn a_step_that_was_dropped_is_not_under_way() {
+    let [live, _] = with_step_under_way();
+    assert!(!live.only_waits_below(NODE), "the step is at work");
+    live.note(STEP, &EventKind::RequestWithdrawn, None);
+    assert!(live.only_waits_below(NODE));
+}
+
+#[test]
+fn records_of_a_step_that_cannot_follow_each_other_are_an_error() {
+    let [_, desk] = with_step_under_way();
+    let record = Record { path: STEP.to_owned(), kind: started(3) };
+    let impossible = desk.restore(Stored { seq: 1, time: SystemTime::UNIX_EPOCH, record }).unwrap_err();
+    assert_eq!(impossible.to_string(), "`Begun` is impossible while attempt 1 is under way");
 }

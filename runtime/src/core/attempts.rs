@@ -1,0 +1,330 @@
+//! The life of the attempts at one thing: at a node, or at a child or a step that a node has asked for.
+//!
+//! ```text
+//!          Begun                       Ended
+//!   Due ──────────> UnderWay ──────────────────────────> Ended
+//!    ^ ^             ^  │  │                               │ │
+//!    │ │ DelayOver   │  │  │ RetryAt                       │ │ CallerRetries, after a failure
+//!    │ └── Backoff <─│──│──┘                               │ │
+//!    │               │  │ Dropped, CallerRetries           │ │
+//!    │         Begun │  v                  CallerRetries   │ │
+//!    │             CutShort <─────────────────────────────-┘ │
+//!    └───────────────────────────────────────────────────────┘
+//! ```
+//!
+//! Nodes are tasks of the core, and their [`Task`](super::task::Task) holds its attempts. The requests of nodes are folded
+//! by their paths (`shared/request_state.rs`), and hold theirs there. What is under way (`W`) and what attempts end with (`E`)
+//! is theirs to say; numbers, retries, delays, `at_most_once` and what an interruption comes to are decided here for both.
+//!
+//! All of it is a function of the record, except for which process an attempt was under way in ([`Process`]). If it was an
+//! earlier one, its end has interrupted the attempt. If it is this one, the caller has dropped the attempt and asks for it
+//! again, which is not recorded within one poll.
+
+use std::convert::Infallible;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::event::Chance;
+use super::impossible::Impossible;
+use crate::fault::{Cause, Fault};
+use crate::options::{NodeOptions, RetryPolicy};
+
+/// The attempts at one thing.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempts<W, E = Infallible> {
+    /// The number of the last attempt that has begun, counted from 1; 0 before the first.
+    number: u32,
+    /// How many have failed since this was asked for, or since its caller was retried after all had failed.
+    failures: u32,
+    state: AttemptState<W, E>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum AttemptState<W, E = Infallible> {
+    /// The next attempt may begin.
+    Due,
+    /// An attempt is under way.
+    UnderWay(W),
+    /// The next attempt has its time.
+    Backoff { until: SystemTime },
+    /// The last attempt was cut short, and it is not known how far it had come.
+    CutShort(Cut),
+    /// No attempt is left, or none is needed.
+    Ended(E),
+}
+
+/// What happens to attempts. Each is a recorded event, or follows from one.
+#[derive(Debug)]
+pub(crate) enum AttemptEvent<W, E = Infallible> {
+    /// An attempt begins: the next one, or the one that was cut short.
+    Begun {
+        number: u32,
+        work: W,
+    },
+    /// It has failed, and another follows.
+    RetryAt(SystemTime),
+    /// The delay before the next attempt is over. The next attempt of a request says so by itself.
+    DelayOver,
+    Ended(E),
+    /// The caller has dropped it.
+    Dropped,
+    /// The caller's own attempt has failed, and may be followed by another.
+    CallerRetries,
+}
+
+/// What cut an attempt short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// The end of its process.
+    Interrupted,
+    /// Its caller, which dropped it.
+    Dropped,
+}
+
+/// What attempts have ended with, as far as that matters to them.
+pub(crate) trait Outcome {
+    fn verdict(&self) -> Verdict;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Completed,
+    Failed,
+    /// An attempt that may be made at most once was cut short: no other follows, however often it is asked for.
+    CutShort(Cut),
+}
+
+/// The task of a node is gone when its attempts end.
+impl Outcome for Infallible {
+    fn verdict(&self) -> Verdict {
+        match *self {}
+    }
+}
+
+/// How something can be resumed whose attempt was under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumable {
+    /// Its body runs again from its top: a node, or a step.
+    FromItsTop,
+    /// From its records: a graph.
+    FromRecords,
+}
+
+/// Where the last attempt was under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Process {
+    Earlier,
+    This,
+}
+
+/// What is to be done when something is asked for, or resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Resumption {
+    /// The next attempt begins, when its delay is over.
+    Next { number: u32, after: Option<SystemTime> },
+    /// The attempt that was cut short begins again.
+    Again { number: u32 },
+    /// The attempt continues, and nothing is recorded.
+    Continue { number: u32 },
+    /// It may not be made again: it has failed.
+    Fail { number: u32, fault: Fault },
+}
+
+impl<W, E: Outcome> Attempts<W, E> {
+    /// The transition table: what an event makes of a state.
+    ///
+    /// # Errors
+    /// Where the event cannot happen in that state, which is then unchanged.
+    pub(crate) fn apply(&mut self, event: AttemptEvent<W, E>) -> Result<(), Box<Impossible>> {
+        use {AttemptEvent as Event, AttemptState as State};
+        let (last, name) = (self.number, event.name());
+        let is_next = |number: u32| number == last + 1;
+        let is_again = |number: u32| number == last;
+        let next = match (std::mem::replace(&mut self.state, State::Due), event) {
+            (State::Due | State::Backoff { .. }, Event::Begun { number, work }) if is_next(number) => {
+                self.number = number;
+                State::UnderWay(work)
+            }
+            (State::UnderWay(_) | State::CutShort(_), Event::Begun { number, work })
+                if is_again(number) || is_next(number) =>
+            {
+                self.number = number;
+                State::UnderWay(work)
+            }
+            (State::UnderWay(_), Event::RetryAt(until)) => {
+                self.failures += 1;
+                State::Backoff { until }
+            }
+            (State::Backoff { .. }, Event::DelayOver) => State::Due,
+            (State::UnderWay(_), Event::Ended(end)) => State::Ended(end),
+            (State::CutShort(_), Event::Ended(end)) if matches!(end.verdict(), Verdict::CutShort(_)) => {
+                State::Ended(end)
+            }
+            (State::UnderWay(_), Event::Dropped | Event::CallerRetries) => State::CutShort(Cut::Dropped),
+            (State::Ended(end), Event::CallerRetries) => match end.verdict() {
+                Verdict::Completed => State::Ended(end),
+                Verdict::Failed => {
+                    self.failures = 0;
+                    State::Due
+                }
+                Verdict::CutShort(cut) => State::CutShort(cut),
+            },
+            (state, Event::Dropped | Event::CallerRetries) => state,
+            (state, _) => {
+                self.state = state;
+                return Err(Box::new(Impossible { event: name, found: self.in_words() }));
+            }
+        };
+        self.state = next;
+        Ok(())
+    }
+
+    /// What is to be done when this is asked for, or resumed; `None` if it has ended.
+    pub(crate) fn resumption(&self, options: &NodeOptions, how: Resumable, process: Process) -> Option<Resumption> {
+        let (number, next) = (self.number, self.number + 1);
+        let cut = match (&self.state, process) {
+            (AttemptState::Ended(_), _) => return None,
+            (AttemptState::Due, _) => return Some(Resumption::Next { number: next, after: None }),
+            (AttemptState::Backoff { until }, _) => {
+                return Some(Resumption::Next { number: next, after: Some(*until) });
+            }
+            (AttemptState::UnderWay(_), Process::Earlier) => Cut::Interrupted,
+            (AttemptState::UnderWay(_), Process::This) => Cut::Dropped,
+            (AttemptState::CutShort(cut), _) => *cut,
+        };
+        let is_under_way = matches!(self.state, AttemptState::UnderWay(_));
+        Some(match (how, cut) {
+            (Resumable::FromRecords, Cut::Interrupted) if is_under_way => Resumption::Continue { number },
+            _ if options.at_most_once => Resumption::Fail { number, fault: cut.fault() },
+            (Resumable::FromItsTop, _) => Resumption::Again { number },
+            // All inside a graph begins anew with it, and another number tells that apart from what was there before.
+            (Resumable::FromRecords, _) => Resumption::Next { number: next, after: None },
+        })
+    }
+
+    /// When the next attempt begins, if the one under way fails now; `None` if no other follows.
+    pub(crate) fn next_attempt(
+        &self,
+        policy: &RetryPolicy,
+        retryable: bool,
+        chance: impl FnOnce() -> Chance,
+    ) -> Option<SystemTime> {
+        if !retryable || !self.may_be_followed(policy) {
+            return None;
+        }
+        let Chance { now, random } = chance();
+        Some(after(now, policy.delay_after(self.failures + 1, random)))
+    }
+}
+
+impl<W, E> Attempts<W, E> {
+    /// None has begun.
+    pub(crate) fn none() -> Self {
+        Attempts { number: 0, failures: 0, state: AttemptState::Due }
+    }
+
+    /// The first is under way.
+    pub(crate) fn first(work: W) -> Self {
+        Attempts::known(1, AttemptState::UnderWay(work))
+    }
+
+    /// As another fold has found them.
+    pub(crate) fn known(number: u32, state: AttemptState<W, E>) -> Self {
+        Attempts { number, failures: number.saturating_sub(1), state }
+    }
+
+    /// The number of the last attempt that has begun; 0 before the first.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub(crate) fn state(&self) -> &AttemptState<W, E> {
+        &self.state
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        matches!(self.state, AttemptState::Due)
+    }
+
+    /// What is under way.
+    pub(crate) fn work(&self) -> Option<&W> {
+        match &self.state {
+            AttemptState::UnderWay(work) => Some(work),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn work_mut(&mut self) -> Option<&mut W> {
+        match &mut self.state {
+            AttemptState::UnderWay(work) => Some(work),
+            _ => None,
+        }
+    }
+
+    /// What they have ended with.
+    pub(crate) fn end(&self) -> Option<&E> {
+        match &self.state {
+            AttemptState::Ended(end) => Some(end),
+            _ => None,
+        }
+    }
+
+    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same input.
+    pub(crate) fn may_be_followed(&self, policy: &RetryPolicy) -> bool {
+        self.failures + 1 < policy.max_attempts
+    }
+
+    fn in_words(&self) -> String {
+        let number = self.number;
+        match &self.state {
+            AttemptState::Due => format!("attempt {} is due", number + 1),
+            AttemptState::UnderWay(_) => format!("attempt {number} is under way"),
+            AttemptState::Backoff { .. } => format!("attempt {} has its time", number + 1),
+            AttemptState::CutShort(_) => format!("attempt {number} was cut short"),
+            AttemptState::Ended(_) => format!("attempt {number} was the last"),
+        }
+    }
+}
+
+impl<W, E> AttemptEvent<W, E> {
+    fn name(&self) -> &'static str {
+        match self {
+            AttemptEvent::Begun { .. } => "Begun",
+            AttemptEvent::RetryAt(_) => "RetryAt",
+            AttemptEvent::DelayOver => "DelayOver",
+            AttemptEvent::Ended(_) => "Ended",
+            AttemptEvent::Dropped => "Dropped",
+            AttemptEvent::CallerRetries => "CallerRetries",
+        }
+    }
+}
+
+impl Cut {
+    fn fault(self) -> Fault {
+        match self {
+            Cut::Interrupted => Fault::Interrupted,
+            Cut::Dropped => Fault::Dropped,
+        }
+    }
+
+    /// What a failure says of an `at_most_once` attempt.
+    pub(crate) fn of(cause: &Cause) -> Option<Cut> {
+        match cause.fault.as_ref()? {
+            Fault::Interrupted => Some(Cut::Interrupted),
+            Fault::Dropped => Some(Cut::Dropped),
+            _ => None,
+        }
+    }
+}
+
+/// Whether another attempt may follow a fault.
+pub(crate) fn is_retryable(fault: &Fault) -> bool {
+    !matches!(fault, Fault::NothingCollected { .. }) && !fault.is_cut_short()
+}
+
+/// A time as a record can hold it: to the millisecond, and not before it is due.
+pub(crate) fn after(now: SystemTime, delay: Duration) -> SystemTime {
+    let far_off = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default() + delay.min(far_off);
+    let millis = u64::try_from(since.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    UNIX_EPOCH + Duration::from_millis(millis)
+}
