@@ -2,6 +2,17 @@
 //!
 //! It reads no option, no limit and no clock: what was decided is in the event. What follows from an event (a node that is
 //! skipped, a turn that begins, a graph that closes) is done here and not recorded.
+//!
+//! Ends and failures go up the tree of scopes, stops go down:
+//!
+//! ```text
+//!   attempts.rs  complete, fail, stop, stopped   a task     ──> scope_stopped, fail_scope     ^   │
+//!   scopes.rs    fail_scope, cancel_scope        a scope    ──> item_failed, item_over        │   │ stop
+//!   items.rs     item_failed, item_over          the items  ──> wanted is Conclude            up  v
+//! ```
+//!
+//! A scope is over when its last task is; a node with graphs inside concludes when its last item is. `core/mod.rs` follows a
+//! failure through all of them.
 
 mod attempts;
 mod in_place;
