@@ -21,7 +21,7 @@ impl<'c, B, T> Lazy<'c, B, T> {
         }
     }
 
-    /// Goes on describing. Without effect from the first poll on.
+    /// Changes the description. Without effect from the first poll on.
     pub(crate) fn describe(&mut self, change: impl FnOnce(&mut B)) {
         if let Lazy::Described(description) = self {
             change(description);

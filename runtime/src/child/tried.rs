@@ -1,4 +1,4 @@
-//! Trying something until it succeeds or has failed for good, with what is on record of it given back.
+//! Executes a child or a step until it succeeds or has failed for good, and returns its recorded result if there is one.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -28,7 +28,7 @@ pub(super) trait Work: Send {
     type Output: Payload;
     type Error: Payload;
 
-    /// Whether it is a graph of its own, which goes on from where it stood.
+    /// Whether it is a graph of its own, which is resumed from its records.
     fn is_graph(&self) -> bool;
 
     /// Begins an attempt. All of the user's code is called by its future.
@@ -43,7 +43,7 @@ pub(super) struct Start<'w> {
     /// Whether another may follow, which needs the same input.
     pub(super) may_repeat: bool,
     pub(super) once_only: bool,
-    /// What is on record of the same attempt.
+    /// The records of the same attempt.
     pub(super) history: Vec<Stored>,
     pub(super) moving: Option<Moving>,
 }
@@ -67,7 +67,7 @@ pub(super) enum Moves {
 }
 
 impl Moves {
-    /// The attempt is over; whoever goes on counts before it does not count any more.
+    /// The attempt is over. Its caller counts from before the attempt stops to count.
     fn over(self, parent: &Attempt) -> Option<Moving> {
         match self {
             Moves::Always(moving) => moving,
@@ -116,7 +116,7 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
         }
     }
 
-    /// An error that cannot be written down could not be given back, and is not given at all.
+    /// An error that cannot be recorded could not be returned again, and is not returned at all.
     pub(super) fn error(
         error: E,
         chain: impl FnOnce(&E, &Json) -> Vec<String>,
@@ -187,10 +187,10 @@ impl Asked {
     }
 
     /// The recorded result, if there is one.
-    fn given_back<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
+    fn recorded_result<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
         let given = match item.attempts.end()? {
-            Ended::Completed { output, writes } => self.output_back(output, writes),
-            Ended::Failed { cause, error } => Err(self.error_back(cause, error.as_ref())),
+            Ended::Completed { output, writes } => self.recorded_output(output, writes),
+            Ended::Failed { cause, error } => Err(self.recorded_error(cause, error.as_ref())),
         };
         if let Some(journal) = &self.parent.run.journal {
             journal.show(|| self.path.clone(), EventKind::ResultReused);
@@ -198,7 +198,7 @@ impl Asked {
         Some(given)
     }
 
-    fn output_back<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
+    fn recorded_output<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
         let recorded = output;
         let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error.into()))?;
         self.check_value::<T>("output", recorded)?;
@@ -206,7 +206,7 @@ impl Asked {
         Ok(output)
     }
 
-    fn error_back<E: Payload>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
+    fn recorded_error<E: Payload>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
         match (&cause.fault, error.map(|error| (error, E::__from_json(error)))) {
             (_, Some((recorded, Ok(error)))) => match self.check_value::<E>("error", recorded) {
                 Ok(()) => ChildError::Error(error),
@@ -246,7 +246,7 @@ impl Asked {
         let tried = {
             let _step = self.parent.requests().step_begins();
             // Boxed: one whose result is recorded is as small as it can be.
-            held.while_it_lasts(Box::pin(self.tried(work, item))).await
+            held.while_it_lasts(Box::pin(self.execute(work, item))).await
         };
         let Some((given, is_recorded)) = tried else {
             return Err(self.fault("was under way when its node ended".to_owned()).into());
@@ -272,7 +272,7 @@ impl Asked {
         let executed = {
             let (parent, path) = (Arc::clone(&parent), path.clone());
             async move {
-                let (given, is_recorded) = self.tried(work, item).await;
+                let (given, is_recorded) = self.execute(work, item).await;
                 // The body may have dropped it.
                 let _ = ended.send(given);
                 if !is_recorded {
@@ -301,7 +301,7 @@ impl Asked {
             self.check_input(&item).map_err(|fault| Err(fault.into()))?;
             if item.is_done() {
                 held.result().await;
-                if let Some(given) = self.given_back(&item) {
+                if let Some(given) = self.recorded_result(&item) {
                     return Err(given);
                 }
             }
@@ -313,8 +313,8 @@ impl Asked {
         }
     }
 
-    /// Tries it, from where its records end.
-    async fn tried<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
+    /// Executes it, from where its records end.
+    async fn execute<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
         // Its parent may wait for something else at the same time, and does not count then.
         let mut moving = Moving::of(&self.parent.run);
         let Item { mut attempts, inside, process, .. } = *item;
@@ -327,7 +327,7 @@ impl Asked {
                 (number, None, Some(self.parent.run.desk().take_records(&self.path)))
             }
             Some(Resumption::Fail { number, fault }) => {
-                self.fail(number, Cause::from(fault.clone()), None);
+                self.record_failure(number, Cause::from(fault.clone()), None);
                 return (Err(fault.into()), true);
             }
             None => return (Err(self.broken("its result was not reused").into()), false),
@@ -343,7 +343,7 @@ impl Asked {
                 if let Err(impossible) = attempts.apply(AttemptEvent::Begun { number, work: () }) {
                     return (Err(self.broken(&impossible.to_string()).into()), false);
                 }
-                self.start(number, work.is_graph()).await;
+                self.record_start(number, work.is_graph()).await;
             }
             let was_stopped = self.parent.is_stopped();
             let begun = work.begin(Start {
@@ -360,9 +360,9 @@ impl Asked {
             let running = Running::new(begun.body, self.options.timeout, permits, span);
             let attempted = running.until_over(begun.attempt).await;
             moving = begun.moves.over(&self.parent);
-            // What it gives when it is told to stop is not what it gives.
+            // The output of an attempt that was cancelled is not its result.
             let is_stopped = !was_stopped && self.parent.is_stopped();
-            let (error, cause, json, may_be_retried) = match self.adopted(attempted) {
+            let (error, cause, json, may_be_retried) = match self.check_writes(attempted) {
                 Attempted::Output { value, json, writes, .. } => {
                     if !is_stopped {
                         self.push(EventKind::NodeCompleted { label: None, output: Some(json), state: writes });
@@ -382,7 +382,7 @@ impl Asked {
             }
             let chance = || Chance { now: clock.now(), random: random() };
             let Some(time) = attempts.next_attempt(&self.options.retry, may_be_retried, chance) else {
-                self.fail(number, cause, json);
+                self.record_failure(number, cause, json);
                 return (Err(error), true);
             };
             if let Err(impossible) = attempts.apply(AttemptEvent::RetryAt(time)) {
@@ -396,7 +396,7 @@ impl Asked {
     }
 
     /// Records that an attempt begins: with the next commit, or before it does where it may not be made twice.
-    async fn start(&self, attempt: u32, is_graph: bool) {
+    async fn record_start(&self, attempt: u32, is_graph: bool) {
         let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
         let input = self.input.as_ref().map(|input| input.json.clone());
         self.push(EventKind::NodeStarted { attempt, inside, input });
@@ -408,7 +408,7 @@ impl Asked {
     }
 
     /// Checks what an attempt has written against what its parent has since.
-    fn adopted<T, E>(&self, attempted: Attempted<T, E>) -> Attempted<T, E> {
+    fn check_writes<T, E>(&self, attempted: Attempted<T, E>) -> Attempted<T, E> {
         match &attempted {
             Attempted::Output { writes, seen: Some(seen), .. } => {
                 match self.parent.child_finished(&self.path, writes, *seen) {
@@ -421,7 +421,7 @@ impl Asked {
     }
 
     /// Records that it has failed for good.
-    fn fail(&self, attempt: u32, cause: Cause, error: Option<Json>) {
+    fn record_failure(&self, attempt: u32, cause: Cause, error: Option<Json>) {
         tracing::debug!(path = self.path, attempt, %cause, "failed");
         self.push(EventKind::NodeFailed { attempt, cause, then: AfterFailure::Fails, error });
     }

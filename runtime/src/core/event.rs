@@ -27,11 +27,11 @@ pub(crate) enum Event<V> {
     Failed { task: TaskId, cause: Box<Cause>, then: Then<V> },
     /// The delay before another attempt is over, or the time limit of a node with a graph inside.
     TimerFired { task: TaskId },
-    /// An attempt that was told to stop has stopped.
+    /// An attempt that was being stopped has stopped.
     Stopped { task: TaskId },
-    /// The run is being cancelled: all that is under way is told to stop.
+    /// The run is being cancelled: all that is under way is stopped.
     Cancelling,
-    /// The run has taken too long: all that is under way is told to stop, and then it has failed.
+    /// The run has taken too long: all that is under way is stopped, and then it has failed.
     TimedOut,
     /// Time limits begin anew: the run is retried.
     Retried { at: SystemTime },

@@ -16,7 +16,7 @@ pub(crate) enum ItemPace {
     AtOnce,
     /// As many at once as the node's `max_parallel` allows; each beginning is an event.
     Bounded,
-    /// One after the other, and all see the state that the first one sees: nobody can tell that from `AtOnce`, and what
+    /// One after the other, and all see the state that the first one sees: nodes cannot tell that from `AtOnce`, and what
     /// items need is not allocated for all of them before the first is done.
     InTurn,
 }

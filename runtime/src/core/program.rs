@@ -39,7 +39,7 @@ pub(crate) struct Layout {
     pub(super) only: Option<NodeIx>,
 }
 
-/// What the core is told about a node besides the graph.
+/// What the core needs to know about a node besides the graph.
 pub(crate) struct NodeSpec {
     pub(crate) name: String,
     pub(crate) kind: NodeKind,
@@ -307,7 +307,7 @@ impl Layout {
         let [edge] = choice.live[..] else { return None };
         let edge = &self.edges[edge];
         let (to, frame) = (&self.nodes[edge.to], &self.frames[from.frame]);
-        // The edges that it does not take lead out of a loop, and are only noted as long as that goes on.
+        // The edges that it does not take lead out of a loop, and are only noted until it ends.
         let are_noted = choice.dead.iter().all(|edge| self.edges[*edge].home < frame.depth);
         let is_alone = !self.collects && from.options.retry.max_attempts <= 1 && edge.reach == Reach::Plain;
         let to_next_turn = match edge.role {

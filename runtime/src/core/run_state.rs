@@ -16,7 +16,7 @@ use super::state_map::StateMap;
 use super::task::Tasks;
 use super::task_id::TaskId;
 
-/// All that changes while a run goes on: the fold of its events, and of nothing else. What it is folded under does not
+/// All that changes in the course of a run: the fold of its events, and of nothing else. What it is folded under does not
 /// change, and is passed along as `&Program`.
 pub(super) struct RunState<V> {
     pub(super) scopes: Vec<Option<Scope<V>>>,
@@ -51,10 +51,10 @@ pub(super) struct News {
     pub(super) freed: Vec<Gate>,
     /// Nodes an item of which has failed while others were under way.
     pub(super) with_failed_items: Vec<TaskId>,
-    /// What follows and is not recorded, where somebody watches.
+    /// What follows and is not recorded, for a run that is watched.
     pub(super) derived: Vec<(Place, Derived)>,
     pub(super) is_watched: bool,
-    /// Tasks that were made, where somebody finds them by their paths.
+    /// Tasks that were made, for a driver that finds them by their paths.
     pub(super) fired: Option<Vec<TaskId>>,
 }
 

@@ -7,7 +7,7 @@
 //!             Started                    Completed, Collecting, Failed { Routed | Fails }
 //!   Queued ─────────────> Running ───────────────────────────────────────────────────────> gone
 //!     ^  \                   │  \                                                           ^
-//!     │   \ Started{entered} │   \ told to stop ──────────────────── Stopped ───────────────┤
+//!     │   \ Started{entered} │   \ stopped ───────────────────────── Stopped ───────────────┤
 //!     │    \                 v                                                              │
 //!     │     └──> Inside   Failed { RetryAt }                                                │
 //!     │            │ all graphs inside over: Completed, Failed ─────────────────────────────┤
@@ -201,7 +201,7 @@ impl<V> Tasks<V> {
     }
 }
 
-/// The event is named by whoever applies it.
+/// `RunState::apply` adds the name of the event.
 fn gone() -> Box<Impossible> {
     Box::new(Impossible { event: "", found: "its task is gone".to_owned() })
 }

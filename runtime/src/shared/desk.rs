@@ -1,5 +1,5 @@
-//! What nodes have asked their contexts for: children, steps, questions and timers, each with what is on record of it.
-//! A node that runs again from its top is given back what is here.
+//! What nodes have asked their contexts for: children, steps, questions and timers, each with its records.
+//! A node that runs again from its top gets the recorded results from here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -221,12 +221,12 @@ impl Desk {
         !self.is_used.load(Ordering::Acquire)
     }
 
-    /// What is on record under a path.
+    /// The records under a path, folded.
     pub(crate) fn item(&self, path: &str) -> Option<Box<Item>> {
         self.inner().requests.items.get(path).cloned().map(Box::new)
     }
 
-    /// A node is done with what it asked for: nobody answers it any more, though the record of that may be on its way.
+    /// A node is done with what it asked for: it can no longer be answered, though the record of that may be on its way.
     pub(crate) fn forget_below(&self, path: &str) {
         self.inner().requests.node_is_over(path);
     }
@@ -237,7 +237,7 @@ impl Desk {
         debug_assert!(retried.is_ok(), "below `{path}`: {retried:?}");
     }
 
-    /// The records from before this process of the graph inside a child whose attempt is gone on with; only once, since
+    /// The records from before this process of the graph inside a child whose attempt is resumed; only once, since
     /// from then on they are not all there is. They stay for the children of the nodes inside.
     pub(crate) fn take_records(&self, path: &str) -> Vec<Stored> {
         self.inner().requests.take_records(path)
@@ -280,7 +280,7 @@ impl Desk {
         self.inner().requests.questions.is_being_answered(question)
     }
 
-    /// Whether an answer may be recorded; the full id of its question, which nobody else answers from here on, and whether it
+    /// Whether an answer may be recorded; the full id of its question, which no other answer is taken for from here on, and whether it
     /// was held against its type.
     pub(crate) fn take_answer(
         &self,

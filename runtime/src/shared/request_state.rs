@@ -1,5 +1,5 @@
 //! What is known of the requests of nodes: the fold of their records. Only paths and records are looked at; who holds a
-//! request, and who is told of its result, is the affair of the [`Desk`](super::Desk).
+//! request, and which attempt gets its result, is the affair of the [`Desk`](super::Desk).
 
 use std::collections::hash_map::Entry;
 use std::time::SystemTime;
@@ -15,7 +15,7 @@ use crate::question::Questions;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
-/// Children, steps, questions and timers, each with what is on record of it.
+/// Children, steps, questions and timers, each with its records, folded.
 #[derive(Default)]
 pub(super) struct RequestState {
     /// By path: `checkout/plan/search:rust`.
@@ -26,7 +26,7 @@ pub(super) struct RequestState {
     /// themselves.
     before: Tree<Vec<Stored>>,
     pub(super) questions: Questions,
-    /// By path: how many withdrawals nodes have gone on from that are not recorded yet.
+    /// By path: how many withdrawals nodes count as done that are not recorded yet.
     withdrawing: HashMap<String, u32>,
 }
 
@@ -131,7 +131,7 @@ impl Item {
         self.result.is_some() && !self.withdrawn
     }
 
-    /// Its node has dropped it. An answer that was not accepted before is void: whoever has given it is told so.
+    /// Its node has dropped it. An answer that was not accepted before is void, and its caller gets an error.
     fn withdraw(&mut self) -> Applied {
         self.withdrawn = true;
         self.withdrawals += 1;
@@ -193,12 +193,12 @@ impl RequestState {
         Ok(())
     }
 
-    /// Takes over what a node is about to record of something that it asked for, and goes on from.
+    /// Takes over what a node is about to record of something that it asked for, and counts as done.
     ///
     /// # Errors
     /// Where that cannot happen.
     pub(super) fn note(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) -> Applied {
-        // From here on nobody answers it.
+        // From here on it cannot be answered.
         if *kind == EventKind::RequestWithdrawn {
             self.questions.apply(path, kind);
             *self.withdrawing.entry(path.to_owned()).or_default() += 1;
@@ -242,13 +242,13 @@ impl RequestState {
         }
     }
 
-    /// A node is done with what it asked for: nobody answers it any more, though the record of that may be on its way.
+    /// A node is done with what it asked for: it can no longer be answered, though the record of that may be on its way.
     pub(super) fn node_is_over(&mut self, path: &str) {
         self.forget_below(path);
         self.questions.withdraw(Some(path));
     }
 
-    /// The records from before this process of the graph inside a child whose attempt is gone on with; only once, since
+    /// The records from before this process of the graph inside a child whose attempt is resumed; only once, since
     /// from then on they are not all there is. They stay for the children of the nodes inside.
     pub(super) fn take_records(&mut self, path: &str) -> Vec<Stored> {
         if let Some(item) = self.items.get_mut(path) {
@@ -387,7 +387,7 @@ impl RequestState {
         if parent == node || self.items.get(parent).is_some() {
             return true;
         }
-        // What is below something that is over is forgotten, and may be told of late.
+        // What is below something that is over is forgotten, and its records may come late.
         let mut above = parent;
         while let Some((around, _)) = above.rsplit_once('/').filter(|(around, _)| *around != node) {
             if self.items.get(around).is_some_and(|item| !item.is_under_way()) {

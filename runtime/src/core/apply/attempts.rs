@@ -132,7 +132,7 @@ impl<V> RunState<V> {
         self.fail_scope(program, at.scope, failure)
     }
 
-    /// Stops a task before its time. What waits goes at once; what runs is told to, and goes when it has ended.
+    /// Stops a task before its time. What waits goes at once; an attempt that runs is reported as stopped first.
     pub(in crate::core) fn stop(&mut self, program: &Program, task: TaskId, why: StopReason) -> Applied {
         let at = self.tasks.expect_mut(task)?;
         match (at.stopping, why) {

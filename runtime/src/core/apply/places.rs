@@ -1,7 +1,7 @@
 //! The places that `max_parallel` limits: those of the nodes of a graph, those of a node in the items of a `[..]`, and those of
 //! the items of a `[..]`.
 //!
-//! Whoever has a place keeps it until it is gone. Only a retry takes places away: it reopens graphs that were over, and may
+//! A task keeps its place until it is gone. Only a retry takes places away: it reopens graphs that were over, and may
 //! reopen more of them than there are places. So all wait again for a place, and get it with the first thing that begins in
 //! them. What has a place inside a graph therefore always has those around it too, and nothing waits in a circle.
 
