@@ -15,7 +15,7 @@ use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
 use crate::node::{Node, Payload};
 use crate::requests::Held;
-use crate::shared::Misfit;
+use crate::shared::{Fits, Misfit, QuestionHash};
 use crate::value::{self, MaxSize, Unrecordable};
 
 /// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
@@ -40,7 +40,9 @@ impl Context {
     /// `#[serde(deny_unknown_fields)]` on `T` such an answer is refused. The answer is recorded as it was given, and read
     /// again after a restart: if `T` has changed since, a field with a default or an `Option` may have been added, and a
     /// field that `T` does not read any more is left out. An answer that cannot be read as a `T` any more is rejected
-    /// ([`EventKind::AnswerRejected`] names the field), and the question is open again.
+    /// ([`EventKind::AnswerRejected`] names the field), and the question is open again. A node that asks an open question
+    /// with another `T`, text or payload than before, such as under a later version of the program, asks it again
+    /// ([`EventKind::QuestionAsked`] with `again`): from then on that is the question.
     ///
     /// `name` identifies the question among those of this node in this turn. Several may be open at once.
     ///
@@ -125,12 +127,22 @@ impl<'c, T: Payload> Request<'c, T> {
             )));
         };
         let payload = payload.map_err(|error| fault(format!("the payload of `{path}` cannot be shown: {error}")))?;
-        let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>)).await.map_err(|fault| (context, fault))?;
+        let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();
-        if !item.asked {
+        // What is recorded next, unless it is asked already as it is asked now.
+        let asks = |asked: Option<QuestionHash>| {
             let schema = T::__schema().to_value();
-            attempt.requests().push(&path, EventKind::QuestionAsked { prompt, payload, schema });
+            let is_asked = asked == Some(QuestionHash::of(&prompt, &payload, &schema));
+            let (prompt, payload, again) = (prompt.clone(), payload.clone(), asked.is_some());
+            (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, schema, again })
+        };
+        // What has an answer is only asked again if that is rejected.
+        if !was_answered && let Some(question) = asks(item.asked) {
+            match item.asked {
+                Some(_) => held.asks_again(question),
+                None => attempt.requests().push(&path, question),
+            }
         }
         loop {
             held.result().await;
@@ -150,9 +162,12 @@ impl<'c, T: Payload> Request<'c, T> {
                 }
                 // It was recorded unchecked, or by a program that asked for something else.
                 Err(error) => {
-                    held.again(Some(fits::<T>));
+                    held.again(Some(fits::<T>()));
                     let (field, message) = misfit(&error);
                     attempt.requests().push(&path, EventKind::AnswerRejected { field, message });
+                    if let Some(question) = asks(item.asked) {
+                        attempt.requests().push(&path, question);
+                    }
                 }
             }
         }
@@ -163,11 +178,14 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Misfit {
     (error.path().to_string(), error.inner().to_string())
 }
 
-fn fits<T: Payload>(answer: &Json) -> Result<(), Misfit> {
-    // This runs in the task that answers: a panic of the type must not end that.
-    match caught(|| T::__from_plain(answer).map(drop)) {
-        Ok(read) => read.map_err(|error| misfit(&error)),
-        Err(panic) => Err((whole(), panic.to_string())),
+fn fits<T: Payload>() -> Fits {
+    Fits {
+        // This runs in the task that answers: a panic of the type must not end that.
+        read: |answer| match caught(|| T::__from_plain(answer).map(drop)) {
+            Ok(read) => read.map_err(|error| misfit(&error)),
+            Err(panic) => Err((whole(), panic.to_string())),
+        },
+        schema: || T::__schema().to_value(),
     }
 }
 

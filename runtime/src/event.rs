@@ -159,6 +159,10 @@ pub enum EventKind {
         data: Value,
     },
     /// A node asked a question, `ctx.ask(..)`. The path is the question's.
+    ///
+    /// It is recorded again if the node asks the same question with another text, other data or another type: when it starts
+    /// again under a later version of the program, in a later attempt, or after it has dropped the question. From then on
+    /// this is what is asked.
     QuestionAsked {
         /// The text of the question.
         prompt: String,
@@ -167,6 +171,9 @@ pub enum EventKind {
         payload: Value,
         /// The JSON Schema of the answer.
         schema: Value,
+        /// Whether the node had asked it before: whether it is open or answered is as it was.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     /// A question was answered. The path is the question's.
     Answered {

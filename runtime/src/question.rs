@@ -144,7 +144,7 @@ impl Questions {
     /// Takes a record, of whatever kind.
     pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
         match kind {
-            EventKind::QuestionAsked { prompt, payload, schema } => {
+            EventKind::QuestionAsked { prompt, payload, schema, again } => {
                 let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
                 let question = Question {
                     id: path.to_owned(),
@@ -154,7 +154,9 @@ impl Questions {
                     payload: payload.clone(),
                     schema: schema.clone(),
                 };
-                self.0.insert(path.to_owned(), (question, State::Open));
+                // An answer may have come before the node asked again: the node holds that against its present type.
+                let before = self.0.get(path).filter(|_| *again).map(|(_, state)| *state);
+                self.0.insert(path.to_owned(), (question, before.unwrap_or(State::Open)));
             }
             EventKind::Answered { unchecked: true, .. } => self.set(path, State::Unchecked),
             EventKind::Answered { unchecked: false, .. } => self.set(path, State::Answered),
@@ -214,6 +216,10 @@ impl Questions {
 
     pub(crate) fn is_being_answered(&self, id: &str) -> bool {
         self.0.get(id).is_some_and(|(_, state)| *state == State::Answering)
+    }
+
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        self.0.get(id).is_some_and(|(_, state)| *state == State::Open)
     }
 
     pub(crate) fn open(&self) -> Vec<Question> {
@@ -286,12 +292,12 @@ fn closes(kind: &EventKind) -> bool {
     )
 }
 
-/// Holds an answer against the JSON Schema of the question.
-pub(crate) fn check_schema(question: &Question, answer: &Value) -> Result<(), AnswerError> {
-    let invalid = |field, message| AnswerError::Invalid { question: question.id.clone(), field, message };
+/// Holds an answer to the question of this id against a JSON Schema.
+pub(crate) fn check_schema(id: &str, schema: &Value, answer: &Value) -> Result<(), AnswerError> {
+    let invalid = |field, message| AnswerError::Invalid { question: id.to_owned(), field, message };
     let validator = jsonschema::options()
         .with_keyword("format", |_, format, _| Ok(Box::new(ExactInteger::of(format))))
-        .build(&question.schema)
+        .build(schema)
         .map_err(|error| invalid(".".to_owned(), format!("the schema of the answer is not valid: {error}")))?;
     match validator.iter_errors(answer).next() {
         None => Ok(()),
@@ -348,15 +354,7 @@ mod tests {
     use super::*;
 
     fn takes<T: schemars::JsonSchema>(answer: Value) -> bool {
-        let question = Question {
-            id: "w/a/q".to_owned(),
-            name: "q".to_owned(),
-            path: "w/a".to_owned(),
-            prompt: String::new(),
-            payload: Value::Null,
-            schema: schemars::schema_for!(T).to_value(),
-        };
-        check_schema(&question, &answer).is_ok()
+        check_schema("w/a/q", &schemars::schema_for!(T).to_value(), &answer).is_ok()
     }
 
     /// What serde reads, and what the schema takes.
@@ -398,16 +396,7 @@ mod tests {
     #[test]
     fn a_refused_integer_is_named_with_its_bounds() {
         let schema = schemars::schema_for!(u32).to_value();
-        let name = String::new;
-        let question = Question {
-            id: "w/a/q".to_owned(),
-            name: name(),
-            path: name(),
-            prompt: name(),
-            payload: Value::Null,
-            schema,
-        };
-        let refused = check_schema(&question, &json!(5.0)).unwrap_err();
+        let refused = check_schema("w/a/q", &schema, &json!(5.0)).unwrap_err();
         assert_eq!(refused.to_string(), "invalid answer to `w/a/q`: 5.0 is not an integer from 0 to 4294967295");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
-use super::answer_queue::{Answer, Asked, Settled, Unchecked};
+use super::answer_queue::{Answer, Asked, READ_WITHIN, Settled, Unchecked};
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
@@ -16,7 +16,7 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{AnswerError, Question, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
-use crate::shared::Checked;
+use crate::shared::{Checked, Progress};
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
@@ -31,7 +31,8 @@ impl Engine {
     /// recorded, and that it is a `T` as `ctx.ask::<T>` asks for it: its own `Deserialize` has read it.
     ///
     /// An answer is first held against the question's JSON Schema, with the exact range of each integer type: what fails
-    /// there is not recorded. The type itself is known where the node that asks is in memory. If that is this engine, an
+    /// there is not recorded. If no living engine has the run, its node may ask for another type under this version of the
+    /// program: then the run is resumed, and the answer is held against what it asks now. The type itself is known where the node that asks is in memory. If that is this engine, an
     /// answer that is no `T` is not recorded either. If another engine executes the run, or if the run waits outside of the
     /// memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
     /// [`EventKind::AnswerAccepted`](crate::EventKind::AnswerAccepted) or
@@ -56,11 +57,19 @@ impl Engine {
             AnswerError::Invalid { question: question.to_owned(), field: ".".to_owned(), message }
         })?;
         let answer = Answer::new(question, &answer);
+        let (mut is_asked, mut is_woken) = (false, false);
         loop {
             if answer.is_new()
                 && let Some(live) = self.0.runs.get(run)
             {
                 match answer_live(&live, &answer).await {
+                    Ok(Some(Err(AnswerError::Invalid { question, .. })))
+                        if !std::mem::replace(&mut is_asked, true)
+                            && live.journal.desk.is_yet_to_be_asked(&question) =>
+                    {
+                        until_asked(&live, &question).await;
+                        continue;
+                    }
                     Ok(Some(answered)) => return answered,
                     // Its node says whether it is one.
                     Ok(None) => {}
@@ -78,8 +87,35 @@ impl Engine {
             match self.0.answers.of(run).settle(Arc::clone(&answer), look).await {
                 Settled::Answered(answered) => return answered,
                 Settled::IsLive => {}
+                Settled::Misfit(_) if !std::mem::replace(&mut is_woken, true) && self.has_asked_again(run).await? => {}
+                Settled::Misfit(misfit) => return Err(misfit),
             }
         }
+    }
+
+    /// Has a run continue that no living engine has, and that waits: under this version of the program its node may ask for
+    /// another type. Returns when it has asked, or after as long as an answer may be unread. `false` if the question is that
+    /// of a living engine.
+    async fn has_asked_again(&self, run: &str) -> Result<bool, AnswerError> {
+        let before = self.header_of(run).await?;
+        let is_mine = before.owner.is_some() && before.owner == self.0.owner.get().copied();
+        if is_mine || before.status.is_over() || self.is_live_or_elsewhere(&before).await? {
+            return Ok(false);
+        }
+        let deadline = Instant::now() + READ_WITHIN;
+        // Without a record, this says that it is due.
+        if self.add(&before, before.records, Vec::new()).await? {
+            self.adopt(&before).await;
+        }
+        while self.0.runs.get(run).is_none() && Instant::now() < deadline {
+            let now = self.header_of(run).await?;
+            let waits_again = now.status.is_suspended() && now.owner.is_some() && now.owner != before.owner;
+            if waits_again || now.status.is_over() || self.stopped_here(&now).is_some() {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(true)
     }
 
     /// Takes answers a step further: those that are new are recorded, in one append, unless the run is driven here; and what
@@ -194,9 +230,10 @@ impl Engine {
             self.read_questions(header.key, asked).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {
-                let check = |question: &Question| check_schema(question, &answer.value);
+                let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.value);
                 match asked.questions.take_answer(run, &answer.question, check) {
                     Ok(id) => taken.push((answer, id)),
+                    Err(misfit @ AnswerError::Invalid { .. }) => answer.settle(Settled::Misfit(misfit)),
                     Err(error) => answer.settle(Settled::Answered(Err(error))),
                 }
             }
@@ -363,6 +400,21 @@ impl Engine {
             header: HeaderChange { nudge: true, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)
+    }
+}
+
+/// Waits until the node of a question has asked it in this process, or until nothing moves any more: the recorded question
+/// may be that of an earlier version of the program.
+async fn until_asked(live: &Live, question: &str) {
+    let deadline = Instant::now() + READ_WITHIN;
+    let mut pause = Duration::from_millis(1);
+    let progress = live.journal.progress();
+    while Instant::now() < deadline
+        && matches!(*progress.borrow(), Progress::Running)
+        && live.journal.desk.is_yet_to_be_asked(question)
+    {
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(PAUSE);
     }
 }
 

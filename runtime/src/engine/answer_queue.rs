@@ -61,7 +61,7 @@ pub(super) struct Unchecked {
 }
 
 /// How long an answer may be unread.
-const READ_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const READ_WITHIN: Duration = Duration::from_secs(10);
 
 impl Unchecked {
     /// An answer to the question of this id, whose record is not below this number.
@@ -76,6 +76,8 @@ pub(super) enum Settled {
     Answered(Result<(), AnswerError>),
     /// The run is driven here by now, and takes its answers itself.
     IsLive,
+    /// It does not fit the schema of the question as it is recorded.
+    Misfit(AnswerError),
 }
 
 /// What a run has asked, by its records up to a number.

@@ -83,6 +83,7 @@ impl Held {
             is_ready: false,
             is_withdrawn,
             waker: None,
+            asks_again: None,
         });
         counts.add(held);
         if let Some(number) = result {
@@ -132,11 +133,17 @@ impl Held {
         })
     }
 
+    /// It is a question that is recorded as another: it is asked again as soon as the body has seen all that is recorded.
+    pub(crate) fn asks_again(&self, question: EventKind) {
+        let requests = self.asker.requests();
+        requests.inner().change(&self.path, |held| held.asks_again = Some(Box::new(question)));
+    }
+
     /// Its result does not count: it waits for another.
     pub(crate) fn again(&mut self, fits: Option<Fits>) {
         self.is_settled = false;
         self.desk().watch(&self.path, Arc::clone(self.asker.requests()) as Arc<dyn Receiver>, fits);
-        self.asker.requests().inner().change(&self.path, |held| held.is_ready = false);
+        self.asker.requests().inner().change(&self.path, |held| (held.is_ready, held.asks_again) = (false, None));
     }
 
     /// Has something done for it outside of the body.

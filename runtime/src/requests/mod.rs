@@ -9,7 +9,8 @@
 //! 3. A request that is dropped before its result was taken is withdrawn. That is recorded in the same commit as what the
 //!    poll asks for, and before it. A body that asks for it again when it runs again waits.
 //! 4. When a body has returned `Pending` and has seen all results that are recorded, what it holds and was withdrawn is
-//!    reopened. What is open and was never held is withdrawn when nothing of its own can wake the body, either.
+//!    reopened, and what it holds and had asked with another text or type is asked again. What is open and was never held
+//!    is withdrawn when nothing of its own can wake the body, either.
 //!
 //! What is dropped and asked for again in one poll counts as never dropped. A body that runs again repeats its drops. Until
 //! it has seen all recorded results, a drop that is recorded already is not recorded again: the request that it makes next
@@ -39,6 +40,7 @@ pub(crate) use guards::ClonedContext;
 pub(crate) use held::Held;
 pub(crate) use task::RequestTask;
 
+use crate::event::EventKind;
 use crate::shared::{Receiver, Shared, WaitingAttempts};
 use crate::store::Record;
 
@@ -118,11 +120,17 @@ struct HeldState {
     is_withdrawn: bool,
     /// Of a combinator around the request, where that polls it with a waker of its own.
     waker: Option<Waker>,
+    /// What is recorded of it next: the question that it is now, if another was asked before.
+    asks_again: Option<Box<EventKind>>,
 }
 
 impl HeldState {
     fn is_open(&self) -> bool {
         !self.is_ready && !self.is_withdrawn
+    }
+
+    fn is_to_be_asked_again(&self) -> bool {
+        self.asks_again.is_some() && !self.is_ready
     }
 }
 
@@ -132,6 +140,8 @@ struct Counts {
     /// The body waits for them.
     open: usize,
     withdrawn: usize,
+    /// They are questions that were asked otherwise before.
+    to_be_asked_again: usize,
     /// They have just been asked for, and nothing of them is pushed yet.
     unrecorded: usize,
 }
@@ -154,6 +164,9 @@ impl Counts {
         }
         if held.is_withdrawn {
             change(&mut self.withdrawn);
+        }
+        if held.is_to_be_asked_again() {
+            change(&mut self.to_be_asked_again);
         }
     }
 }

@@ -60,25 +60,34 @@ impl Requests {
         }
     }
 
-    /// Reopens what is held and was withdrawn. To be called when the body has returned `Pending` and there is no result
-    /// that it has not seen. Whether there was anything.
+    /// Reopens what is held and was withdrawn, and asks again what was asked otherwise before. To be called when the body has
+    /// returned `Pending` and there is no result that it has not seen: a body that runs again asks on its way what it asked
+    /// then. Whether there was anything.
     pub(crate) fn reopen(&self) -> bool {
         let mut inner = self.inner();
         inner.has_caught_up = true;
         inner.withdrawn_before.clear();
-        if inner.counts.withdrawn == 0 {
+        if inner.counts.withdrawn == 0 && inner.counts.to_be_asked_again == 0 {
             return false;
         }
-        let withdrawn = inner.held.iter().filter(|(_, held)| held.is_withdrawn);
-        let mut paths: Vec<Arc<str>> = withdrawn.map(|(path, _)| Arc::clone(path)).collect();
+        let is_meant = |held: &HeldState| held.is_withdrawn || held.is_to_be_asked_again();
+        let meant = inner.held.iter().filter(|(_, held)| is_meant(held));
+        let mut paths: Vec<Arc<str>> = meant.map(|(path, _)| Arc::clone(path)).collect();
         paths.sort_unstable();
-        let reopened = |held: &mut HeldState| {
-            held.is_withdrawn = false;
-            held.waker.take()
-        };
-        let wakers: Vec<_> = paths.iter().filter_map(|path| inner.change(path, reopened)).collect();
-        let record = |path: &Arc<str>| Record { path: path.to_string(), kind: EventKind::RequestReopened };
-        self.push_all(inner, paths.iter().map(record).collect());
+        let (mut records, mut wakers) = (Vec::new(), Vec::new());
+        for path in paths {
+            let mut record = |kind| records.push(Record { path: path.to_string(), kind });
+            inner.change(&path, |held| {
+                if std::mem::take(&mut held.is_withdrawn) {
+                    wakers.push(held.waker.take());
+                    record(EventKind::RequestReopened);
+                }
+                if let Some(question) = held.asks_again.take() {
+                    record(*question);
+                }
+            });
+        }
+        self.push_all(inner, records);
         wakers.into_iter().for_each(|waker| self.wake(waker));
         true
     }

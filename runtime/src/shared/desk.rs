@@ -51,8 +51,14 @@ struct Holder {
     fits: Option<Fits>,
 }
 
-/// Whether a value can be the answer to a question.
-pub(crate) type Fits = fn(&Value) -> Result<(), Misfit>;
+/// What an attempt takes for an answer to its question.
+#[derive(Clone, Copy)]
+pub(crate) struct Fits {
+    /// Reads a value as the type.
+    pub(crate) read: fn(&Value) -> Result<(), Misfit>,
+    /// The JSON Schema of the type: until the question is recorded as it is asked now, its own may be that of another.
+    pub(crate) schema: fn() -> Value,
+}
 
 /// What an answer was held against before it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +131,7 @@ impl Desk {
         let receiver = Arc::clone(&holder.receiver);
         // One that does not fit is rejected by its node.
         let is_open = requests.items.get(&record.path).is_some_and(|item| !item.withdrawn);
-        let fits = |answer| is_open && holder.fits.is_some_and(|fits| fits(answer).is_ok());
+        let fits = |answer| is_open && holder.fits.is_some_and(|fits| (fits.read)(answer).is_ok());
         let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true } if fits(answer));
         if is_accepted {
             requests.is_checked(&record.path);
@@ -203,7 +209,8 @@ impl Desk {
             return Vec::new();
         }
         let inner = self.inner();
-        let is_unread = |item: &Item| item.asked && !item.withdrawn && (item.answer.is_none() || item.unchecked);
+        let is_unread =
+            |item: &Item| item.asked.is_some() && !item.withdrawn && (item.answer.is_none() || item.unchecked);
         let unread = inner.requests.items.all_below(path).filter(|(_, item)| is_unread(item));
         let mut unread: Vec<String> = unread.map(|(path, _)| path.to_owned()).collect();
         unread.sort_unstable();
@@ -280,6 +287,12 @@ impl Desk {
         self.inner().requests.questions.is_being_answered(question)
     }
 
+    /// Whether a question is open, and no attempt of this process has asked it yet.
+    pub(crate) fn is_yet_to_be_asked(&self, question: &str) -> bool {
+        let inner = self.inner();
+        inner.requests.questions.is_open(question) && !inner.holders.contains_key(question)
+    }
+
     /// Whether an answer may be recorded; the full id of its question, which no other answer is taken for from here on, and whether it
     /// was held against its type.
     pub(crate) fn take_answer(
@@ -291,10 +304,12 @@ impl Desk {
         let Inner { requests, holders, .. } = &mut *self.inner();
         let mut checked = Checked::BySchema;
         let id = requests.questions.take_answer(run, question, |question| {
-            check_schema(question, answer)?;
-            let Some(fits) = holders.get(question.id.as_str()).and_then(|holder| holder.fits) else { return Ok(()) };
+            let Some(fits) = holders.get(question.id.as_str()).and_then(|holder| holder.fits) else {
+                return check_schema(&question.id, &question.schema, answer);
+            };
+            check_schema(&question.id, &(fits.schema)(), answer)?;
             checked = Checked::ByType;
-            fits(answer).map_err(|(field, message)| AnswerError::Invalid {
+            (fits.read)(answer).map_err(|(field, message)| AnswerError::Invalid {
                 question: question.id.clone(),
                 field,
                 message,

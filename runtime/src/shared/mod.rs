@@ -20,7 +20,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
-pub(crate) use request_state::{Ended, Item};
+pub(crate) use request_state::{Ended, Item, QuestionHash};
 
 use crate::clock::Clock;
 use crate::event::EventKind;

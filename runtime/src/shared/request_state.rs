@@ -1,7 +1,8 @@
 //! What is known of the requests of nodes: the fold of their records. Only paths and records are looked at; who holds a
 //! request, and which attempt gets its result, is the affair of the [`Desk`](super::Desk).
 
-use std::collections::hash_map::Entry;
+use std::collections::hash_map::{DefaultHasher, Entry};
+use std::hash::{Hash, Hasher};
 use std::time::SystemTime;
 
 use foldhash::HashMap;
@@ -61,8 +62,8 @@ pub(crate) struct Item {
     pub(super) set_at: Option<SystemTime>,
     /// Whether it has.
     pub(crate) fired: bool,
-    /// Whether it is a question that was asked.
-    pub(crate) asked: bool,
+    /// What it asks for, if it is a question that was asked.
+    pub(crate) asked: Option<QuestionHash>,
     /// The number of the record with its result, from when that is recorded.
     pub(crate) result: Option<u64>,
     /// Whether its node has dropped it without having taken the result.
@@ -101,7 +102,7 @@ impl Default for Item {
             until: None,
             set_at: None,
             fired: false,
-            asked: false,
+            asked: None,
             result: None,
             withdrawn: false,
             withdrawals: 0,
@@ -109,10 +110,23 @@ impl Default for Item {
     }
 }
 
+/// What a question asks for: its text, its data and the schema of its answer. A hash of these, which only this process
+/// compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QuestionHash(u64);
+
+impl QuestionHash {
+    pub(crate) fn of(prompt: &str, payload: &Value, schema: &Value) -> QuestionHash {
+        let mut hasher = DefaultHasher::new();
+        (prompt, payload, schema).hash(&mut hasher);
+        QuestionHash(hasher.finish())
+    }
+}
+
 impl Item {
     /// Whether there is any record of it.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.attempts.number() > 0 || self.asked || self.until.is_some()
+        self.attempts.number() > 0 || self.asked.is_some() || self.until.is_some()
     }
 
     /// When a timer runs out, by a clock that shows `now`: if that was set back since the timer was set, the timer counts from
@@ -347,7 +361,9 @@ impl RequestState {
                 (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
             }
             EventKind::AnswerAccepted => self.is_checked(path),
-            EventKind::QuestionAsked { .. } => self.items.get_or_insert(path).asked = true,
+            EventKind::QuestionAsked { prompt, payload, schema, .. } => {
+                self.items.get_or_insert(path).asked = Some(QuestionHash::of(prompt, payload, schema));
+            }
             EventKind::AnswerRejected { .. } => {
                 let item = self.items.get_or_insert(path);
                 (item.answer, item.unchecked, item.result) = (None, false, None);

@@ -97,8 +97,8 @@ impl Asked {
                 };
                 Ok(())
             }
-            EventKind::QuestionAsked { .. } => {
-                require(!self.is_asked, "is asked twice")?;
+            EventKind::QuestionAsked { again, .. } => {
+                require(self.is_asked == *again, "is asked twice, or again and was never asked")?;
                 self.is_asked = true;
                 Ok(())
             }

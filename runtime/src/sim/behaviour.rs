@@ -123,6 +123,11 @@ pub(super) fn step_gives(scenario: &Scenario, path: &str) -> u64 {
     drawn(scenario.chance, path, "gives").bits() >> 12
 }
 
+/// Which version of the program a process has, of four.
+pub(super) fn version(scenario: &Scenario, process: u32) -> usize {
+    drawn(scenario.chance, "", &format!("version {process}")).below(4)
+}
+
 /// By which of the things that a node asks for at once a process begins.
 pub(super) fn turns(scenario: &Scenario, path: &str, at: usize, process: u32) -> usize {
     drawn(scenario.chance, path, &format!("turns {at} {process}")).below(3)

@@ -269,10 +269,10 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
             context.sleep(Duration::from_millis(millis)).key(at).await;
             0
         }
-        Doing::Ask => context.ask::<u64>("question", "How much?").key(at).await,
+        Doing::Ask => ask(world, context, "question", at).await,
         Doing::Race { millis } => {
             let child = Child { world: world.clone(), of: path.to_owned(), fails: 0 };
-            let question = context.ask::<u64>("raced", "How much?").key(at).map(|_| "question").boxed();
+            let question = ask(world, context, "raced", at).map(|_| "question").boxed();
             let timer = context.sleep(Duration::from_millis(millis)).key(format!("race{at}")).map(|()| "timer").boxed();
             let child = context.call_as("racer", child, Carried::of(at as u64)).key(at).map(|_| "child").boxed();
             // As a `select!`, which polls them in another order each time, but by the scenario.
@@ -285,7 +285,7 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
         Doing::Remind { millis } => {
             // Longer and longer: an answer takes some commits.
             for round in 0.. {
-                let question = context.ask::<u64>("reminder", "How much?").key(at);
+                let question = ask(world, context, "reminder", at);
                 let limit = Duration::from_millis(millis << round);
                 if let Ok(answer) = tokio::time::timeout(limit, question).await {
                     return answer;
@@ -299,7 +299,7 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                 (0..tasks).map(|task| spawn(world, path, context, &behaviour::of_task(at, task))).collect();
             let question = async {
                 match asks {
-                    true => Some(context.ask::<u64>("beside", "How much?").key(at).await),
+                    true => Some(ask(world, context, "beside", at).await),
                     false => None,
                 }
             };
@@ -319,13 +319,28 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
     }
 }
 
+/// An answer by another name: its schema is another.
+#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct Amount(u64);
+
+/// Asks as the version of the program does that this process has: with its text and its type.
+async fn ask(world: &World, context: &Context, name: &str, key: impl ToString) -> u64 {
+    let version = behaviour::version(world.ledger.scenario(), world.ledger.process());
+    let prompt = format!("How much, in version {}?", version / 2);
+    if version.is_multiple_of(2) {
+        context.ask::<u64>(name, prompt).key(key).await
+    } else {
+        context.ask::<Amount>(name, prompt).key(key).await.0
+    }
+}
+
 /// A task of a node that asks something.
 fn spawn(world: &World, path: &str, context: &Context, task: &str) -> JoinHandle<u64> {
     let takes = behaviour::task_takes(world.ledger.scenario(), path, task, world.ledger.process());
-    let (context, key) = (context.clone(), task.to_owned());
+    let (world, context, key) = (world.clone(), context.clone(), task.to_owned());
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(takes)).await;
-        context.ask::<u64>("task", "How much?").key(key).await
+        ask(&world, &context, "task", key).await
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod after_failure;
 mod answering;
+mod asked_again;
 mod asking;
 mod blocked;
 mod bounded_loops;

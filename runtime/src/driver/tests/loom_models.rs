@@ -141,7 +141,8 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let attempt = Arc::new(attempt);
     let beat = Beat::of(&attempt).expect("somebody asks how much moves");
     let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(|_: &Value| Ok(()))).expect("its first");
-    let asked = EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true) };
+    let asked =
+        EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true), again: false };
     // As whoever polls the body does it.
     attempt.requests().push("flow/a/ask", asked);
     attempt.requests().push_batch();

@@ -237,6 +237,8 @@ enum Short {
         payload: Value,
         #[serde(rename = "s")]
         schema: Value,
+        #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
     },
     #[serde(rename = "a")]
     Answered {
