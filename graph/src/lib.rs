@@ -9,6 +9,7 @@ mod model;
 pub mod picture;
 mod plan;
 mod problem;
+pub mod state_proof;
 
 pub use analysis::analyse;
 pub use model::{Choice, END, Edge, EdgeIx, Graph, NodeData, NodeIx, START, Way};

@@ -1,0 +1,80 @@
+//! What a node declares about the state of a run.
+
+/// A key of the state, as a node names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateKeyFact {
+    /// Its name, for messages.
+    pub name: &'static str,
+    /// [`hash`](Self::hash_of) of the name: what keys are compared by.
+    pub hash: u64,
+    /// Whether a write replaces the value, so that two at the same time are a conflict.
+    pub overwrites: bool,
+    /// Whether the key has a value before anything is written to it (`Sum`, `Append`, ..).
+    pub has_zero: bool,
+}
+
+impl StateKeyFact {
+    /// A key that a write replaces.
+    pub const fn overwrite(name: &'static str) -> Self {
+        StateKeyFact { name, hash: Self::hash_of(name), overwrites: true, has_zero: false }
+    }
+
+    /// A key with a reducer; `has_zero` says whether that has a value to begin with.
+    pub const fn reduced(name: &'static str, has_zero: bool) -> Self {
+        StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero }
+    }
+
+    /// FNV-1a, 64 bits (Fowler, Noll and Vo).
+    pub const fn hash_of(name: &str) -> u64 {
+        let bytes = name.as_bytes();
+        let mut hash = 0xcbf2_9ce4_8422_2325;
+        let mut at = 0;
+        while at < bytes.len() {
+            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+            at += 1;
+        }
+        hash
+    }
+}
+
+/// What a node reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateFacts {
+    /// Keys that must have been written before the node starts.
+    pub reads: &'static [StateKeyFact],
+    /// Keys that it has written whenever it completes, except by a choice that stands for a failure.
+    pub writes: &'static [StateKeyFact],
+    /// Keys that it may have written when it completes. They are not counted as written, but as writes that may meet
+    /// others.
+    pub may_write: &'static [StateKeyFact],
+}
+
+impl StateFacts {
+    /// A node that has nothing to do with the state.
+    pub const NONE: StateFacts = StateFacts { reads: &[], writes: &[], may_write: &[] };
+
+    /// Whether every node of a graph is such a node.
+    pub(super) const fn are_none(facts: &[StateFacts]) -> bool {
+        let mut node = 0;
+        while node < facts.len() {
+            let StateFacts { reads, writes, may_write } = facts[node];
+            if reads.len() + writes.len() + may_write.len() > 0 {
+                return false;
+            }
+            node += 1;
+        }
+        true
+    }
+}
+
+/// Whether one of these is the key.
+pub(super) const fn contains(keys: &[StateKeyFact], hash: u64) -> bool {
+    let mut at = 0;
+    while at < keys.len() {
+        if keys[at].hash == hash {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
