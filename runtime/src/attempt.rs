@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
+use graphweft_graph::state_proof::{StateFacts, StateKeyFact, Zero};
 use serde_json::{Map, Value};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,8 @@ pub(crate) struct Attempt {
     timers: AtomicU32,
     /// For a child: whose it is.
     parent: Option<Arc<Attempt>>,
+    /// For a child: what it declares of the state.
+    child_facts: Option<Box<StateFacts>>,
 }
 
 /// Where an attempt has gone on to from where it began: a node of the same graph, in another turn of the innermost loop.
@@ -59,6 +62,12 @@ struct GoneOn {
 pub(crate) trait Bodies: Send + Sync {
     /// That of a node, by its number.
     fn body(&self, node: u32) -> Option<&dyn Any>;
+
+    /// Whether a node declares that it writes a key of the state.
+    fn declares(&self, node: u32, key: &str) -> bool;
+
+    /// What a key of the state holds before anything is written to it.
+    fn zero(&self, key: &str) -> Option<Zero>;
 }
 
 /// Where an attempt stands.
@@ -196,6 +205,7 @@ impl Attempt {
             waiting: None,
             timers: AtomicU32::new(0),
             parent: None,
+            child_facts: None,
         }
     }
 
@@ -206,9 +216,47 @@ impl Attempt {
         number: u32,
         once_only: bool,
         state: Arc<Map<String, Value>>,
+        facts: StateFacts,
     ) -> Self {
         let attempt = Attempt::new(Arc::clone(&parent.run), At::Child(path.into()), number, state, None);
-        Attempt { once_only, parent: Some(Arc::clone(parent)), ..attempt }
+        let child_facts = (facts != StateFacts::NONE).then(|| Box::new(facts));
+        Attempt { once_only, parent: Some(Arc::clone(parent)), child_facts, ..attempt }
+    }
+
+    /// Whether its node declares that it writes a key of the state.
+    pub(crate) fn declares(&self, key: &str) -> bool {
+        match (&self.parent, &self.bodies) {
+            (Some(_), _) => self.child_facts.as_ref().is_some_and(|facts| facts.may_be_written(key)),
+            (None, Some(bodies)) => bodies.declares(self.gone_on.node.load(Ordering::Relaxed), key),
+            (None, None) => false,
+        }
+    }
+
+    /// What a key of the state holds before anything is written to it. A child does not know more than who calls it.
+    pub(crate) fn zero(&self, key: &str) -> Option<Zero> {
+        let own = self.child_facts.as_ref().and_then(|facts| facts.zero(key));
+        own.or_else(|| match (&self.parent, &self.bodies) {
+            (Some(parent), _) => parent.zero(key),
+            (None, Some(bodies)) => bodies.zero(key),
+            (None, None) => None,
+        })
+    }
+
+    /// A fault if it is done and has left out a key that it declares to write. One that `collects` may have written it when
+    /// another value arrived.
+    pub(crate) fn has_written(&self, keys: &[StateKeyFact], collects: bool) -> Result<(), Fault> {
+        let draft = self.draft();
+        // That is another fault.
+        if draft.broken.is_some() {
+            return Ok(());
+        }
+        let is_written = |key: &str| {
+            draft.writes(Part::Shared).iter().any(|write| write.key == key) || collects && self.state.contains_key(key)
+        };
+        match keys.iter().find(|key| !is_written(key.name)) {
+            Some(key) => Err(Fault::StateNotWritten { node: self.path().into(), key: key.name.into() }),
+            None => Ok(()),
+        }
     }
 
     /// The path of something that the node asks its context for.
@@ -414,7 +462,7 @@ impl Attempt {
         }
         let mut draft = self.draft();
         let replaces = |since: &StateWrite| {
-            let is_replaced = |write: &StateWrite| matches!(write.op, StateOp::Set(_) | StateOp::Remove);
+            let is_replaced = |write: &StateWrite| matches!(write.op, StateOp::Set(_));
             writes.iter().any(|write| is_replaced(write) && write.key == since.key)
         };
         let conflict = |key: &str, first: String| Fault::StateConflict {

@@ -49,6 +49,10 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
             let kind = match &entry.scope {
                 Some(scope) if !(replaced && entry.node.is_some()) => {
                     let inside = scope.definition();
+                    if scope.kind() == ScopeKind::Each {
+                        // Set before by another engine, to the same.
+                        let _ = inside.compiled.around.set(Arc::downgrade(&definition));
+                    }
                     let place = *places.entry(Arc::as_ptr(inside)).or_insert_with(|| {
                         found.push(Arc::clone(inside));
                         found.len() - 1

@@ -1,5 +1,7 @@
 //! The context of a node: its access to the run that it is part of.
 
+mod state_writer;
+
 use std::any::{Any, TypeId};
 use std::fmt;
 use std::future::Future;
@@ -8,13 +10,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+pub use state_writer::StateWriter;
 
 use crate::attempt::{Attempt, Holder};
-use crate::draft::Part;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
-use crate::state::State;
+use crate::state::{CollectorState, State, StateKey};
 use crate::value::{self, MaxSize};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
@@ -165,18 +167,61 @@ impl Context {
         }
     }
 
-    /// The state that the nodes of this run share.
+    /// The [state](crate::state) that the nodes of this run share, to read from. A node writes by the
+    /// [`StateWriter`]s among its parameters.
     pub fn state(&self) -> State<'_> {
-        State { before: &self.0.state, draft: &self.0.draft, part: Part::Shared, max: self.0.run.env.max_value_size }
+        State { before: &self.0.state, draft: &self.0.draft }
+    }
+
+    /// A writer of a key of the state, for a [`Node`](crate::Node) that is written by hand, and for a closure that
+    /// [mocks](crate::EngineBuilder::mock) a node. A `#[node]` has its writers as parameters: `#[writes(OWNER)] owner: StateWriter<String>`.
+    ///
+    /// The node has to declare the key in [`Node::STATE`](crate::Node::STATE). If it does not, the attempt fails with
+    /// [`Fault::StateNotDeclared`] when the node returns, and nothing is written.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::state::StateFacts;
+    ///
+    /// const OWNER: StateKey<String> = StateKey::new("owner");
+    ///
+    /// struct Owns {
+    ///     name: &'static str,
+    /// }
+    ///
+    /// impl Node for Owns {
+    ///     type Input = ();
+    ///     type Output = ();
+    ///     type Error = Never;
+    ///     const STATE: StateFacts = StateFacts { writes: &[OWNER.fact()], ..StateFacts::NONE };
+    ///
+    ///     async fn run(&self, (): (), ctx: &Context) -> Result<(), Never> {
+    ///         ctx.state_writer(OWNER).set(self.name.to_owned());
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// #[node]
+    /// async fn who(#[state(OWNER)] owner: String) -> String {
+    ///     owner
+    /// }
+    ///
+    /// let flow = workflow! {
+    ///     let owns: Owns = Owns { name: "Ada" };
+    ///     START => owns => who
+    /// };
+    /// assert_eq!(graphweft::block_on(flow.run(())).unwrap(), "Ada");
+    /// ```
+    pub fn state_writer<T, R>(&self, key: StateKey<T, R>) -> StateWriter<T, R> {
+        StateWriter::checked(&self.0, key)
     }
 
     /// The private state of a collecting node, kept from one arrival to the next. For other nodes it is empty at the
     /// start of every attempt.
-    pub fn collector_state(&self) -> State<'_> {
-        State {
+    pub fn collector_state(&self) -> CollectorState<'_> {
+        CollectorState {
             before: self.0.local.as_deref().unwrap_or(no_values()),
             draft: &self.0.draft,
-            part: Part::Local,
             max: self.0.run.env.max_value_size,
         }
     }

@@ -64,6 +64,30 @@ pub enum Fault {
         /// The path of the node whose write was rejected.
         second: Box<str>,
     },
+    /// A node completed without having written a key of the run's state that it declares by `#[writes(..)]`.
+    #[error(
+        "`{node}` is done and has not written state key `{key}`, which it declares by `#[writes(..)]`; write it on every way \
+         through the node, or declare it by `#[may_write(..)]`"
+    )]
+    StateNotWritten {
+        /// The path of the node.
+        node: Box<str>,
+        /// The key.
+        key: Box<str>,
+    },
+    /// A node asked for a writer of a key of the run's state that it does not declare, or called a child that writes one.
+    #[error(
+        "`{node}` {}state key `{key}` and does not declare it; add `#[may_write(..)] name: StateWriter<..>` to its parameters, \
+         or the key to the `Node::STATE` of a node that is written by hand", by_child(child.as_deref())
+    )]
+    StateNotDeclared {
+        /// The path of the node.
+        node: Box<str>,
+        /// The key.
+        key: Box<str>,
+        /// The path of the child that writes it.
+        child: Option<Box<str>>,
+    },
     /// A request of the node to its context failed: a resource, a state key, a child, a question.
     #[error("{message}")]
     Context {
@@ -87,6 +111,10 @@ pub struct Cause {
     pub chain: Vec<String>,
     /// The fault, if it was one.
     pub fault: Option<Fault>,
+}
+
+fn by_child(child: Option<&str>) -> String {
+    child.map_or_else(|| "writes ".to_owned(), |child| format!("calls `{child}`, which writes "))
 }
 
 fn all_arrivals(arrivals: u64) -> String {

@@ -46,7 +46,7 @@ pub use ask::{Ask, AskHuman};
 pub use block_on::block_on;
 pub use child::{Child, ChildError, Sleep, Step};
 pub use collectors::{First, FirstN};
-pub use context::Context;
+pub use context::{Context, StateWriter};
 pub use engine::{
     BuildError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, Recovery, Retry, RetryError, Run, RunFilter,
     RunInfo, RunToEndError, Start, StartError,
@@ -89,7 +89,7 @@ macro_rules! workflow {
 
 /// The items that most programs need, in one `use`.
 pub mod prelude {
-    pub use crate::{Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey};
+    pub use crate::{Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey, StateWriter};
     pub use crate::{node, value, workflow};
 }
 
@@ -103,6 +103,7 @@ pub mod __ {
     pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
+    pub use crate::state::{StateFacts, StateKeyFact};
     pub use crate::table::{Definition, Entry, Moment};
     pub use crate::typed::*;
     pub use crate::value::MaxSize;

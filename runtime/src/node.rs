@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::field::Unreadable;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
+use crate::state::StateFacts;
 use crate::table::{Definition, Reread};
 use crate::value::{self, MaxSize, Unrecordable};
 
@@ -161,6 +162,11 @@ pub trait Node: Send + Sync + 'static {
         input: Self::Input,
         context: &Context,
     ) -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
+
+    /// The keys of the run's [state](crate::state) that the node reads and writes. `#[node]` states it by the parameters of
+    /// the function; a node that is written by hand gets its writers from
+    /// [`Context::state_writer`](crate::Context::state_writer).
+    const STATE: StateFacts = StateFacts::NONE;
 
     /// Retries, time limit and other options. `let name = node(..)` in a workflow overrides those written there.
     fn options(&self) -> NodeOptions {

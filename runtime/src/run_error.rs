@@ -19,6 +19,18 @@ pub enum RunError {
     /// Nodes need resources, which need an engine. Nothing has run.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
+    /// Keys of the state are to be given at the start, which needs an engine. Nothing has run.
+    #[error(
+        "workflow `{workflow}` is to be given {} at its start; start it with an engine: \
+         `engine.start::<{workflow}>(..).state(KEY, ..)`, for a flow `engine.start_flow(&flow, ..).state(KEY, ..)`",
+        state_keys(keys)
+    )]
+    MissingState {
+        /// The workflow.
+        workflow: String,
+        /// The names of the keys.
+        keys: Vec<&'static str>,
+    },
     /// The recorded output does not have the requested type.
     #[error("the recorded output does not have the requested type: {message}")]
     OutputMismatch {
@@ -95,6 +107,11 @@ impl From<Halt> for RunError {
             Halt::GraphChanged { workflow, changes } => RunError::GraphChanged { workflow, changes },
         }
     }
+}
+
+/// Names of keys.
+pub(crate) fn state_keys(names: &[&'static str]) -> String {
+    names.iter().map(|name| format!("state key `{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn quoted(ids: &[String]) -> String {

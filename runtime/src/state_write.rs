@@ -10,8 +10,6 @@ use serde_json::{Map, Number, Value};
 pub enum StateOp {
     /// Replaces it. Refused where another node has written the key since this attempt began.
     Set(Value),
-    /// Takes the key away; refused where `Set` is.
-    Remove,
     /// Adds to the end of an array.
     Append(Vec<Value>),
     /// Adds to the end of an array what is not in it.

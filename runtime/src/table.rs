@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
+use graphweft_graph::state_proof::{StateFacts, StateKeyFact, Zero};
 use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 use tokio_util::sync::ReusableBoxFuture;
@@ -242,6 +243,8 @@ pub struct Entry {
     pub scope: Option<Arc<dyn AnyScope>>,
     /// What must be there before the run starts.
     pub resources: Vec<ResourceNeed>,
+    /// What it says of the state; of a graph inside, its nodes say it.
+    pub state: StateFacts,
     /// The JSON Schema of its input.
     pub input_schema: fn() -> Schema,
     /// The JSON Schema of its output.
@@ -321,6 +324,8 @@ pub struct Definition {
     pub door: Door,
     /// The limits of a run.
     pub limits: Limits,
+    /// The keys of the state that a run is given at its start.
+    pub given: Vec<GivenKey>,
     /// What the engine makes of it at its first run: `Compiled::default()`.
     pub compiled: Compiled,
 }
@@ -339,6 +344,15 @@ impl Limits {
     pub(crate) fn time_limit(&self, clock: &Clock) -> Option<TimeLimit> {
         self.timeout.map(|limit| TimeLimit { after: limit, until: after(clock.now(), limit) })
     }
+}
+
+/// A key of the state that a run is given at its start.
+#[derive(Clone, Copy)]
+pub struct GivenKey {
+    /// The key.
+    pub fact: StateKeyFact,
+    /// Its value from JSON that comes from outside, as it is recorded.
+    pub read_plain: fn(&serde_json::Value, MaxSize) -> Result<serde_json::Value, Unreadable>,
 }
 
 /// The untyped way in and out of a workflow.
@@ -371,6 +385,62 @@ impl Bodies for Definition {
         let node: &dyn AnyNode = &**self.entry(node as usize)?.node.as_ref()?;
         Some(node)
     }
+
+    fn declares(&self, node: u32, key: &str) -> bool {
+        self.entry(node as usize).is_some_and(|entry| {
+            entry.state.may_be_written(key) || entry.scope.as_ref().is_some_and(|scope| scope.definition().writes(key))
+        })
+    }
+
+    fn zero(&self, key: &str) -> Option<Zero> {
+        let around = || self.compiled.around.get().and_then(Weak::upgrade);
+        self.key_fact(key, |fact| fact.has_zero.then_some(fact.zero))
+            .or_else(|| around().and_then(|around| around.zero(key)))
+    }
+}
+
+impl Definition {
+    /// Whether a node of it, or of a graph inside, writes a key of the state.
+    pub(crate) fn writes(&self, key: &str) -> bool {
+        self.written().iter().any(|fact| fact.name == key)
+    }
+
+    /// The keys that its nodes, and those of graphs inside, write or may write.
+    pub(crate) fn written(&self) -> Vec<StateKeyFact> {
+        let mut written = Vec::new();
+        self.visit(&mut Vec::new(), &mut |entry| written.extend(entry.state.written().copied()));
+        written
+    }
+
+    /// What is known of a key by the nodes that mention it.
+    fn key_fact<T>(&self, key: &str, of: impl Fn(&StateKeyFact) -> Option<T>) -> Option<T> {
+        let mut found = self.given.iter().filter(|given| given.fact.name == key).find_map(|given| of(&given.fact));
+        self.visit(&mut Vec::new(), &mut |entry| {
+            let facts = entry.state.written().chain(entry.state.reads).filter(|fact| fact.name == key);
+            found = found.take().or_else(|| facts.into_iter().find_map(&of));
+        });
+        found
+    }
+
+    /// Every entry of it and of the graphs inside, also where a workflow is inside itself.
+    fn visit(&self, seen: &mut Vec<*const Definition>, each: &mut impl FnMut(&Entry)) {
+        if seen.contains(&std::ptr::from_ref(self)) {
+            return;
+        }
+        seen.push(self);
+        for entry in &self.entries {
+            each(entry);
+            if let Some(scope) = &entry.scope {
+                scope.definition().visit(seen, each);
+            }
+        }
+    }
+
+    /// The keys that a run has to be given at its start and is not.
+    pub(crate) fn missing_keys(&self, state: &serde_json::Map<String, serde_json::Value>) -> Vec<&'static str> {
+        let facts = self.given.iter().map(|given| given.fact);
+        facts.filter(|fact| !fact.has_zero && !state.contains_key(fact.name)).map(|fact| fact.name).collect()
+    }
 }
 
 impl fmt::Debug for Definition {
@@ -386,6 +456,8 @@ pub struct Compiled {
     /// The same for engines that replace some of its nodes.
     pub(crate) replaced: Mutex<Vec<(Weak<Env>, Arc<Executable>)>>,
     pub(crate) fingerprint: OnceLock<Arc<Fingerprint>>,
+    /// Of the graph of a `[..]`: the graph that it is in, whose nodes know the keys of the state too.
+    pub(crate) around: OnceLock<Weak<Definition>>,
 }
 
 /// A workflow with all that it can enter.

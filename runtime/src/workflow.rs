@@ -48,7 +48,8 @@ impl<I: Payload, O: Payload> Flow<I, O> {
     ///
     /// # Errors
     /// [`RunError::Failed`] if a node failed and its error is not routed; [`RunError::MissingResources`] if a node
-    /// needs a resource: start the flow with an engine then, `engine.start_flow(&flow, input)`.
+    /// needs a resource, and [`RunError::MissingState`] if the flow is given keys of the state: start it with an engine then,
+    /// `engine.start_flow(&flow, input)`.
     pub async fn run(&self, input: I) -> Result<O, RunError> {
         in_memory(&self.definition, Box::new(input)).await
     }
@@ -86,6 +87,10 @@ pub async fn run_in_memory<W: Workflow>(input: W::Input) -> Result<W::Output, Ru
 async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) -> Result<O, RunError> {
     let env = Env::plain();
     check_resources(env, definition)?;
+    let missing = definition.missing_keys(&Map::new());
+    if !missing.is_empty() {
+        return Err(RunError::MissingState { workflow: definition.name.clone(), keys: missing });
+    }
     let job = Job {
         definition: Arc::clone(definition),
         shared: Arc::new(Shared::in_memory(Arc::clone(env))),
@@ -111,11 +116,18 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
 #[doc(hidden)]
 pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
     let definition = W::definition();
+    let state = Map::clone(&context.0.state);
+    let missing = definition.missing_keys(&state);
+    if !missing.is_empty() {
+        let error = RunError::MissingState { workflow: definition.name.clone(), keys: missing };
+        let cause = Cause::from(Fault::Context { message: error.to_string() });
+        return Err(Failure { path: context.path(), attempts: 1, cause });
+    }
     let job = Job {
         definition: Arc::clone(definition),
         shared: Arc::new(context.0.run.unrecorded()),
         cancel: None,
-        state: Map::clone(&context.0.state),
+        state,
         part: Part::Of(context.path()),
         limit: definition.limits.time_limit(&context.0.run.env.clock),
         history: Vec::new(),

@@ -123,8 +123,8 @@ chain! { chain_of_20: a0 a1 a2 a3 a4 a5 a6 a7 a8 a9 b0 b1 b2 b3 b4 b5 b6 b7 b8 b
 const TOTAL: StateKey<u64, Sum> = StateKey::new("total");
 
 #[node]
-async fn branch(n: u64, ctx: &Context, #[resource] ledger: &Ledger) {
-    ledger.during(ctx, async { ctx.state().merge(TOTAL, n + 1) }).await;
+async fn branch(n: u64, ctx: &Context, #[resource] ledger: &Ledger, #[writes(TOTAL)] total: StateWriter<u64, Sum>) {
+    ledger.during(ctx, async { total.merge(n + 1) }).await;
 }
 
 /// A join of more branches than a tuple can hold takes none of their values.
@@ -240,10 +240,15 @@ workflow! {
 const SEEN: StateKey<Vec<u64>, Append> = StateKey::new("seen");
 
 #[node]
-async fn writes(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> u64 {
+async fn writes(
+    n: u64,
+    ctx: &Context,
+    #[resource] ledger: &Ledger,
+    #[writes(SEEN)] seen: StateWriter<Vec<u64>, Append>,
+) -> u64 {
     ledger
         .during(ctx, async {
-            ctx.state().push(SEEN, n);
+            seen.push(n);
             n + 1
         })
         .await

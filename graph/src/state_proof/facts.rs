@@ -11,17 +11,35 @@ pub struct StateKeyFact {
     pub overwrites: bool,
     /// Whether the key has a value before anything is written to it (`Sum`, `Append`, ..).
     pub has_zero: bool,
+    /// Which value that is, if there is one. Proofs only ask whether there is.
+    pub zero: Zero,
+}
+
+/// The value that a key has before anything is written to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Zero {
+    /// The number 0.
+    Number,
+    /// A list without items.
+    List,
+    /// A map without entries.
+    Map,
 }
 
 impl StateKeyFact {
     /// A key that a write replaces.
     pub const fn overwrite(name: &'static str) -> Self {
-        StateKeyFact { name, hash: Self::hash_of(name), overwrites: true, has_zero: false }
+        StateKeyFact { name, hash: Self::hash_of(name), overwrites: true, has_zero: false, zero: Zero::Number }
     }
 
     /// A key with a reducer; `has_zero` says whether that has a value to begin with.
     pub const fn reduced(name: &'static str, has_zero: bool) -> Self {
-        StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero }
+        StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero, zero: Zero::Number }
+    }
+
+    /// A key with a reducer that has this value to begin with.
+    pub const fn with_zero(name: &'static str, zero: Zero) -> Self {
+        StateKeyFact { zero, ..Self::reduced(name, true) }
     }
 
     /// FNV-1a, 64 bits (Fowler, Noll and Vo).
@@ -52,6 +70,22 @@ pub struct StateFacts {
 impl StateFacts {
     /// A node that has nothing to do with the state.
     pub const NONE: StateFacts = StateFacts { reads: &[], writes: &[], may_write: &[] };
+
+    /// All keys that it writes, or may write.
+    pub fn written(&self) -> impl Iterator<Item = &'static StateKeyFact> + use<> {
+        self.writes.iter().chain(self.may_write)
+    }
+
+    /// Whether it writes a key, or may do so.
+    pub fn may_be_written(&self, key: &str) -> bool {
+        self.written().any(|fact| fact.name == key)
+    }
+
+    /// What a key holds before anything is written to it, as far as this knows.
+    pub fn zero(&self, key: &str) -> Option<Zero> {
+        let is_it = |fact: &&StateKeyFact| fact.has_zero && fact.name == key;
+        self.written().chain(self.reads).find(is_it).map(|fact| fact.zero)
+    }
 
     /// Whether every node of a graph is such a node.
     pub(super) const fn are_none(facts: &[StateFacts]) -> bool {

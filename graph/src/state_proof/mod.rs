@@ -48,7 +48,7 @@ mod summary;
 mod together;
 mod unwritten;
 
-pub use facts::{StateFacts, StateKeyFact};
+pub use facts::{StateFacts, StateKeyFact, Zero};
 pub use message::{GraphNames, Message};
 pub use overlapping::{Overlap, OverlappingWrite, overlapping_write};
 pub use state_graph::{NodeRoles, StateGraph};

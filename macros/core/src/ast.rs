@@ -17,6 +17,8 @@ pub struct Program {
     pub signature: Option<Signature>,
     /// The limits of its runs.
     pub limits: RunLimits,
+    /// The keys of the state that are given at the start.
+    pub given: Vec<Path>,
     /// The `let`s, wherever they stand.
     pub lets: Vec<Let>,
     /// The other statements.

@@ -27,6 +27,8 @@ pub struct Workflow {
     pub signature: Option<Signature>,
     /// The limits of its runs.
     pub limits: RunLimits,
+    /// The keys of the state that are given at the start.
+    pub given: Vec<Path>,
     /// The `let`s, in the order in which they were written.
     pub lets: Vec<Let>,
     /// The graph itself.

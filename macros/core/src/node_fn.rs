@@ -2,6 +2,7 @@
 
 mod emit;
 mod signature;
+mod state;
 
 use proc_macro2::TokenStream;
 

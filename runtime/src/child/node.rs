@@ -14,6 +14,7 @@ use crate::node::{Node, Payload, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::requests::Held;
+use crate::state::StateKeyFact;
 use crate::table::AttemptBody;
 use crate::typed::{missing_resource, until_fault};
 use crate::value::MaxSize;
@@ -53,6 +54,8 @@ where
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
         let recorded = recorded(&path, &input, context.0.run.env.max_value_size)?;
         let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(recorded), options };
+        let inside = N::nested().map_or_else(Vec::new, |inside| inside().written());
+        check_declared(parent, &path, N::STATE.written().copied().chain(inside))?;
         let inside = N::nested().filter(|_| Replacement::<N>::of(context).is_none());
         match inside {
             Some(inside) => {
@@ -74,6 +77,16 @@ where
                 asked.child(held, item, NodeWork { node, input: Kept::new(input) }).await
             }
         }
+    }
+}
+
+/// What a child writes is what its caller writes, which has to have declared it.
+fn check_declared(parent: &Attempt, child: &str, mut keys: impl Iterator<Item = StateKeyFact>) -> Result<(), Fault> {
+    match keys.find(|key| !parent.declares(key.name)) {
+        Some(key) => {
+            Err(Fault::StateNotDeclared { node: parent.path().into(), key: key.name.into(), child: Some(child.into()) })
+        }
+        None => Ok(()),
     }
 }
 
@@ -110,7 +123,7 @@ where
             Ok(view) => view,
             Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
-        let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state));
+        let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state, N::STATE));
         let beat = Beat::of(&attempt);
         drop(moving);
         let NodeWork { node, input } = self;
@@ -141,7 +154,7 @@ where
         None => until_fault(node.run(input, context), context).await,
     };
     match result {
-        Ok(Ok(value)) => match context.0.take_writes() {
+        Ok(Ok(value)) => match context.0.has_written(N::STATE.writes, false).and_then(|()| context.0.take_writes()) {
             Ok(writes) => {
                 let writes = writes.0.map(|set| set.shared).unwrap_or_default();
                 Attempted::output(value, writes, Some(seen), max)

@@ -21,9 +21,6 @@ fn apply(values: &mut Map<String, Value>, write: &StateWrite) -> Result<(), Faul
         StateOp::Set(value) => {
             values.insert(write.key.clone(), value.clone());
         }
-        StateOp::Remove => {
-            values.remove(&write.key);
-        }
         StateOp::Append(more) | StateOp::Union(more) => {
             let all = values.entry(write.key.as_str()).or_insert_with(|| Value::Array(Vec::new()));
             let Value::Array(all) = all else { return Err(mismatch(all, "a list")) };

@@ -84,7 +84,7 @@ impl StateMap {
     /// Where another node has replaced a key since that this one wants to replace as well, and where a write does not fit
     /// what its key holds.
     pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn(&str) -> String) -> Result<(), Fault> {
-        for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
+        for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_))) {
             if let Some((version, first)) = self.written.get(&write.key)
                 && *version > seen
             {
@@ -137,7 +137,6 @@ impl StateMap {
                 _ if is_alone => {}
                 // What the nodes inside have seen is what it is, to the last digit.
                 Some(value) if !is_touched => _ = Arc::make_mut(&mut self.values).insert(key.clone(), value.clone()),
-                None if !is_touched => _ = Arc::make_mut(&mut self.values).remove(&key),
                 _ => fold_into(Arc::make_mut(&mut self.values), &writes)?,
             }
             self.version += 1;

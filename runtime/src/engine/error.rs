@@ -3,7 +3,7 @@
 use crate::field::at_field;
 use crate::halt::Halt;
 use crate::resource::MissingResources;
-use crate::run_error::{NO_TIMERS, RunError};
+use crate::run_error::{NO_TIMERS, RunError, state_keys};
 use crate::store::StoreError;
 
 /// An engine could not be built.
@@ -84,6 +84,26 @@ pub enum StartError {
         /// What is wrong with it.
         message: String,
     },
+    /// The workflow has keys of the state that are given at its start, and some are not.
+    #[error("workflow `{workflow}` is not given {}; set it: {}", state_keys(keys), setting(keys))]
+    MissingState {
+        /// The workflow.
+        workflow: String,
+        /// The names of the keys.
+        keys: Vec<&'static str>,
+    },
+    /// The JSON is not the value of a key that the workflow is given.
+    #[error("invalid value of state key `{key}` of `{workflow}`: {}{message}", at_field(field))]
+    InvalidState {
+        /// The workflow.
+        workflow: String,
+        /// The name of the key.
+        key: String,
+        /// Where in the value: `lines[2].price`; `.` for the whole.
+        field: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// The id is too long, or empty.
     #[error("the id of a run may have 1 to {MAX_ID} bytes, and this one has {length}")]
     InvalidId {
@@ -136,6 +156,11 @@ pub(super) const MAX_ID: usize = 1024;
 /// How many bytes an id has that cannot be the id of a run.
 pub(super) fn invalid_length(id: &str) -> Option<usize> {
     Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
+}
+
+fn setting(keys: &[&'static str]) -> String {
+    let set = |key: &&str| format!("`.state({}, ..)`", key.to_uppercase());
+    keys.iter().map(set).collect::<Vec<_>>().join(", ")
 }
 
 fn listed(names: &[String]) -> String {

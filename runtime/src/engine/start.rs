@@ -87,6 +87,8 @@ impl Engine {
     /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the
     /// workflow's input type before anything runs.
     ///
+    /// Keys of the state are set by [`Start::state`] or [`Start::state_json`].
+    ///
     /// Awaiting it returns [`StartError::UnknownWorkflow`] with the registered names, or [`StartError::InvalidInput`]
     /// with the invalid field.
     pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
@@ -114,6 +116,58 @@ impl Engine {
     }
 }
 
+impl Start<Json> {
+    /// Sets the initial value of a key that the workflow names in `#[given(..)]`, from JSON. The value is validated against
+    /// the type of the key.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::json;
+    ///
+    /// const OWNER: StateKey<String> = StateKey::new("owner");
+    ///
+    /// #[node]
+    /// async fn who(#[state(OWNER)] owner: String) -> String {
+    ///     owner
+    /// }
+    ///
+    /// workflow! {
+    ///     #[given(OWNER)]
+    ///     owned() -> String { START => who; }
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<owned>().build()?;
+    /// let run = engine.start_json("owned", json!(null)).state_json("owner", json!("Ada")).await?;
+    /// assert_eq!(run.result().await?, json!("Ada"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// Awaiting it returns [`StartError::InvalidState`] if the workflow is not given this key, or with the invalid field.
+    pub fn state_json(mut self, key: &str, value: Json) -> Self {
+        let Ok((definition, _)) = &self.what else { return self };
+        let given = definition.given.iter().find(|given| given.fact.name == key);
+        let invalid = |field: String, message: String| StartError::InvalidState {
+            workflow: definition.name.clone(),
+            key: key.to_owned(),
+            field,
+            message,
+        };
+        let read = match given {
+            Some(given) => (given.read_plain)(&value, self.engine.0.env.max_value_size)
+                .map_err(|error| invalid(error.field, error.message)),
+            None => Err(invalid(".".to_owned(), "the workflow does not name it in `#[given(..)]`".to_owned())),
+        };
+        match read {
+            Ok(value) => {
+                self.state.insert(key.to_owned(), value);
+            }
+            Err(error) => self.what = Err(error),
+        }
+        self
+    }
+}
+
 impl<T> Start<T> {
     pub(super) fn new(engine: &Engine, definition: &Arc<Definition>, input: Result<BoxValue, StartError>) -> Self {
         let what = input.map(|input| (Arc::clone(definition), input));
@@ -132,7 +186,8 @@ impl<T> Start<T> {
         self
     }
 
-    /// Sets the initial value of a state key.
+    /// Sets the initial value of a state key. Those that the workflow names in `#[given(..)]` have to be set, unless they have
+    /// a [zero](crate::state::Zero): without one of them, awaiting this returns [`StartError::MissingState`].
     pub fn state<S: Serialize, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
         match value::encode(&value, self.engine.0.env.max_value_size) {
             Ok(value) => {
@@ -168,6 +223,10 @@ impl<T> Start<T> {
             return Err(Halt::ShutDown.into());
         }
         check_resources(&engine.0.env, &definition)?;
+        let missing = definition.missing_keys(&state);
+        if !missing.is_empty() {
+            return Err(StartError::MissingState { workflow: definition.name.clone(), keys: missing });
+        }
         let recorded = written("the input", || (definition.door.write_input)(&input, engine.0.env.max_value_size))?;
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         if let Some(length) = invalid_length(&id) {

@@ -224,10 +224,10 @@ async fn events_come_live_and_end_with_the_run() {
 async fn a_completed_node_has_its_label_output_and_state_on_record() {
     const COST: StateKey<u32, Sum> = StateKey::new("cost");
     let flow = made("START>a; a>yes:END; a>no:b; b>END").node("a", |input, context: Context| async move {
-        context.state().merge(COST, 5);
+        context.state_writer(COST).merge(5);
         Step::Take("yes", input)
     });
-    let run = run(flow).await;
+    let run = run(flow.may_write(const { &[COST.fact()] })).await;
     let events: Vec<Event> = run.events().collect().await;
     let completed = serde_json::to_value(&events[2].kind).unwrap();
     let state = json!([{"key": "cost", "op": "add", "value": 5}]);
@@ -238,12 +238,14 @@ async fn a_completed_node_has_its_label_output_and_state_on_record() {
 async fn a_node_sees_what_was_on_record_when_it_began_though_more_happened_before_its_body_ran() {
     const BY_C: StateKey<u32> = StateKey::new("by_c");
     let write = |input, context: Context| async move {
-        context.state().set(BY_C, 1);
+        context.state_writer(BY_C).set(1);
         Step::Give(input)
     };
     let read = |_, context: Context| async move { Step::Give(json!(context.state().get(BY_C).unwrap())) };
     // `b` and `c` end at once, so that `d` is due before the state that `c` has written is.
-    let run = run(made("START>a; a>b; a>c; b>d; d>END").node("c", write).node("d", read)).await;
+    let run =
+        run(made("START>a; a>b; a>c; b>d; d>END").node("c", write).node("d", read).may_write(const { &[BY_C.fact()] }))
+            .await;
     let seen = run.result().await.unwrap();
     let events = kinds(&run, 0).await;
     let at = |kind: &str| events.iter().position(|event| event == kind).unwrap();

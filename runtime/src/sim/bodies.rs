@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::context::Context;
 use crate::node::Node;
 use crate::options::RetryPolicy;
-use crate::state::{Append, StateKey, Sum};
+use crate::state::{Append, StateKey, StateKeyFact, Sum};
 use crate::table::{Definition, Limits, ScopeKind};
 use crate::testing::{Made, Net, Step, made_of};
 
@@ -36,6 +36,9 @@ const SEEN: StateKey<Vec<String>, Append> = StateKey::new(behaviour::SEEN);
 const LAST: StateKey<String> = StateKey::new(behaviour::LAST);
 const CARRIED: StateKey<Vec<Carried>, Append> = StateKey::new(behaviour::CARRIED);
 const ARRIVED: StateKey<u64, Sum> = StateKey::new("arrived");
+
+/// What every node may write.
+const WRITTEN: &[StateKeyFact] = &[TOTAL.fact(), SEEN.fact(), LAST.fact(), CARRIED.fact()];
 
 /// What every body has at hand.
 #[derive(Clone)]
@@ -61,7 +64,7 @@ fn made(flow: &Flow, time_limit: Option<u64>) -> Made {
         nodes.clone().map(|node| behaviour::labels(proven.graph.nodes[node].choices.len(), err(node))).collect();
     let net = Net { graph: proven.graph.clone(), plan: proven.plan.clone(), labels };
     let limits = Limits { timeout: time_limit.map(Duration::from_millis), max_parallel: flow.max_parallel };
-    let mut made = made_of(net).starts_by(behaviour::start_by).limits(limits);
+    let mut made = made_of(net).starts_by(behaviour::start_by).limits(limits).may_write(WRITTEN);
     for node in nodes.filter(|node| *node > START + 1) {
         let data = &proven.graph.nodes[node];
         let special = flow.special(&data.id);
@@ -156,13 +159,13 @@ impl Body {
         if context.attempt() <= behaviour::fails(&self.special, path) && !world.ledger.is_mended() {
             return self.fails().await;
         }
-        context.state().merge(TOTAL, behaviour::adds(path));
-        context.state().push(SEEN, path.to_owned());
+        context.state_writer(TOTAL).merge(behaviour::adds(path));
+        context.state_writer(SEEN).push(path.to_owned());
         if behaviour::brings(path) {
-            context.state().push(CARRIED, Carried::of(behaviour::adds(path)));
+            context.state_writer(CARRIED).push(Carried::of(behaviour::adds(path)));
         }
         if self.special.sets {
-            context.state().set(LAST, path.to_owned());
+            context.state_writer(LAST).set(path.to_owned());
         }
         let mut sum = 0u64;
         for (at, doing) in self.special.does.iter().enumerate() {

@@ -295,7 +295,7 @@ impl Follower {
 
     /// What a node replaces nobody else has written since its attempt began.
     fn replaces(&mut self, path: &str, writes: &[(StateWrite, String)], since: u64) -> Result<(), String> {
-        for (write, _) in writes.iter().filter(|(write, _)| matches!(write.op, StateOp::Set(_) | StateOp::Remove)) {
+        for (write, _) in writes.iter().filter(|(write, _)| matches!(write.op, StateOp::Set(_))) {
             if let Some(first) = self.writers(path, &write.key, since).next() {
                 return Err(format!("replaces what `{first}` has written since it began"));
             }

@@ -20,6 +20,7 @@ use crate::node::{Payload, reread};
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::shared::{Env, Shared};
+use crate::state::{StateFacts, StateKeyFact};
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Compiled, Definition, Door, Emitted, Entry, Error, Finished,
     Hand, Limits, Moment, Routed, ScopeKind, Token,
@@ -228,6 +229,8 @@ pub(crate) struct Made {
     resources: BTreeMap<String, ResourceNeed>,
     types: BTreeMap<String, TypeId>,
     limits: Limits,
+    /// What every node says of the state.
+    state: StateFacts,
     /// By node: the arm, how often it may be taken, and what is taken after that.
     bounds: BTreeMap<String, (usize, u32, usize)>,
 }
@@ -252,6 +255,7 @@ pub(crate) fn made_of(net: Net) -> Made {
         resources: BTreeMap::new(),
         types: BTreeMap::new(),
         limits: Limits::default(),
+        state: StateFacts::NONE,
         bounds: BTreeMap::new(),
     }
 }
@@ -288,6 +292,12 @@ impl Made {
     /// The limits of its runs.
     pub(crate) fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// What every node may write to the state.
+    pub(crate) fn may_write(mut self, keys: &'static [StateKeyFact]) -> Self {
+        self.state = StateFacts { may_write: keys, ..StateFacts::NONE };
         self
     }
 
@@ -367,6 +377,7 @@ impl Made {
                 input_schema: || schemars::schema_for!(Value),
                 output_schema: || schemars::schema_for!(Value),
                 output: reread::<Value>(),
+                state: self.state,
             }
         });
         let entries = entries.collect();
@@ -407,6 +418,7 @@ impl Made {
             graph,
             compiled: Compiled::default(),
             limits: self.limits,
+            given: Vec::new(),
         })
     }
 

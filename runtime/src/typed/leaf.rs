@@ -27,6 +27,8 @@ use crate::value::MaxSize;
 pub trait Yields<N: Node>: Send + Sync + 'static {
     /// What goes on, and is recorded.
     type Given: Payload;
+    /// Whether it runs for each arrival.
+    const COLLECTS: bool;
     /// `None`: nothing yet.
     fn give(output: N::Output) -> Option<Self::Given>;
 }
@@ -39,6 +41,7 @@ pub struct OnceEnough;
 
 impl<N: Node> Yields<N> for Once {
     type Given = N::Output;
+    const COLLECTS: bool = false;
 
     fn give(output: N::Output) -> Option<N::Output> {
         Some(output)
@@ -47,6 +50,7 @@ impl<N: Node> Yields<N> for Once {
 
 impl<N: Collector> Yields<N> for OnceEnough {
     type Given = N::Collected;
+    const COLLECTS: bool = true;
 
     fn give(output: N::Output) -> Option<N::Collected> {
         output
@@ -106,6 +110,11 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 Err(fault) => return Finished::from(fault),
             };
             let Some(given) = Y::give(output) else { return Finished::Waiting };
+            if !N::STATE.writes.is_empty()
+                && let Err(fault) = context.0.has_written(N::STATE.writes, Y::COLLECTS)
+            {
+                return Finished::from(fault);
+            }
             match context.records() {
                 Some(max) => leaf.recorded(given, max, Moment::of(&context)),
                 None => {
@@ -329,6 +338,7 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
         node: Some(node),
         scope: None,
         resources: N::resources(),
+        state: N::STATE,
         input_schema: N::Input::__schema,
         output_schema: N::Output::__schema,
         output: reread::<N::Output>(),

@@ -17,8 +17,10 @@ use crate::field::Unreadable;
 use crate::graph::Graph;
 use crate::node::{Node, Payload, not_written, reread};
 use crate::options::NodeOptions;
+use crate::state::StateFacts;
 use crate::table::{
-    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, Limits, Moment, Reread, Routed, ScopeKind,
+    AnyScope, Arrived, BoxValue, Definition, Door, Emitted, Entry, Finished, GivenKey, Limits, Moment, Reread, Routed,
+    ScopeKind,
 };
 use crate::value::{MaxSize, Unrecordable};
 use crate::workflow::{Flow, Workflow};
@@ -163,6 +165,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
         node: None,
         scope: Some(Arc::new(scope)),
         resources,
+        state: StateFacts::NONE,
         input_schema: <Each<First, Last> as Target>::schema,
         output_schema: <Each<First, Last> as Source>::schema,
         output: Reread {
@@ -193,6 +196,11 @@ pub fn limits_nodes_of<W: HasNodes>() {}
 /// With the limits of its runs.
 pub fn with_limits(definition: Definition, timeout: Option<Duration>, max_parallel: Option<u32>) -> Definition {
     Definition { limits: Limits { timeout, max_parallel }, ..definition }
+}
+
+/// With the keys of the state that a run is given at its start.
+pub fn with_given(definition: Definition, given: Vec<GivenKey>) -> Definition {
+    Definition { given, ..definition }
 }
 
 /// Puts a definition together.
@@ -230,6 +238,7 @@ pub fn define<I: Payload, O: Payload>(
         }),
         compiled: Default::default(),
         limits: Limits::default(),
+        given: Vec::new(),
         door: Door {
             read_plain_input: |json| {
                 let input = I::__from_plain(json)?;

@@ -203,17 +203,29 @@ workflow! {
 }
 
 #[node]
-async fn note(n: u64, ctx: &Context, #[resource] ledger: &Ledger) -> u64 {
+async fn note(
+    n: u64,
+    ctx: &Context,
+    #[resource] ledger: &Ledger,
+    #[writes(CALLS)] calls: StateWriter<u64, Sum>,
+    #[writes(SEEN)] seen: StateWriter<Vec<u64>, Append>,
+) -> u64 {
     ledger.node(ctx);
-    ctx.state().merge(CALLS, 1);
-    ctx.state().push(SEEN, n);
+    calls.merge(1);
+    seen.push(n);
     n.wrapping_add(1)
 }
 
 #[node]
-async fn keep(n: u64, #[state] calls: u64, ctx: &Context, #[resource] ledger: &Ledger) -> u64 {
+async fn keep(
+    n: u64,
+    #[state] calls: u64,
+    ctx: &Context,
+    #[resource] ledger: &Ledger,
+    #[writes(LAST)] last: StateWriter<u64>,
+) -> u64 {
     ledger.node(ctx);
-    ctx.state().set(LAST, calls);
+    last.set(calls);
     n
 }
 

@@ -82,8 +82,8 @@ macro_rules! more_graphs {
         workflow! { pub(crate) child_workflow(u32) -> String { START => calls_a_workflow; } }
 
         #[node]
-        pub(crate) async fn writes(n: u32, ctx: &Context) {
-            ctx.state().set(LAST, order(n));
+        pub(crate) async fn writes(n: u32, #[writes(LAST)] last: StateWriter<Order>) {
+            last.set(order(n));
         }
 
         #[node]

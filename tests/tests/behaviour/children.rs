@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::join;
 use graphweft::prelude::*;
-use graphweft::state::{Overwrite, Sum};
+use graphweft::state::Sum;
 use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy};
 use graphweft_tests::{Journal, failure, paths, records, records_of, retried_after, started};
 use tokio::sync::{Barrier, Notify};
@@ -410,11 +410,11 @@ async fn the_nodes_of_a_child_workflow_are_told_as_well() {
 }
 
 const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
-const OWNER: StateKey<String, Overwrite> = StateKey::new("owner");
+const OWNER: StateKey<String> = StateKey::new("owner");
 
 #[node]
-async fn calls(n: u32, ctx: &Context) -> Result<u32, String> {
-    ctx.state().merge(CALLS, n);
+async fn calls(n: u32, ctx: &Context, #[writes(CALLS)] calls: StateWriter<u32, Sum>) -> Result<u32, String> {
+    calls.merge(n);
     if n == 0 { Err("nothing".to_owned()) } else { Ok(ctx.state().get(CALLS).ok().flatten().unwrap_or_default()) }
 }
 
@@ -426,8 +426,8 @@ async fn total(_seen: Vec<u32>, #[state] calls: u32) -> u32 {
 #[tokio::test]
 async fn a_child_sees_what_its_parent_has_written_and_its_writes_become_its_parents() {
     #[node]
-    async fn counts(ctx: &Context) -> Result<Vec<u32>, SearchError> {
-        ctx.state().merge(CALLS, 100);
+    async fn counts(ctx: &Context, #[writes(CALLS)] to_calls: StateWriter<u32, Sum>) -> Result<Vec<u32>, SearchError> {
+        to_calls.merge(100);
         let first = ctx.call::<calls>(1).key(1).await?;
         let second = ctx.call::<calls>(2).key(2).await?;
         let own = ctx.state().get(CALLS).ok().flatten().unwrap_or_default();
@@ -444,8 +444,8 @@ async fn a_child_sees_what_its_parent_has_written_and_its_writes_become_its_pare
 #[tokio::test]
 async fn what_a_failed_child_has_written_is_lost() {
     #[node]
-    async fn fails_first(ctx: &Context) -> Vec<u32> {
-        ctx.state().merge(CALLS, 5);
+    async fn fails_first(ctx: &Context, #[writes(CALLS)] to_calls: StateWriter<u32, Sum>) -> Vec<u32> {
+        to_calls.merge(5);
         assert!(ctx.call::<calls>(0).await.is_err());
         Vec::new()
     }
@@ -456,13 +456,13 @@ async fn what_a_failed_child_has_written_is_lost() {
 #[tokio::test]
 async fn children_that_replace_one_key_at_once_are_an_error() {
     #[node]
-    async fn claims(name: String, ctx: &Context, #[resource] barrier: &Barrier) -> u32 {
-        ctx.state().set(OWNER, name);
+    async fn claims(name: String, #[resource] barrier: &Barrier, #[writes(OWNER)] owner: StateWriter<String>) -> u32 {
+        owner.set(name);
         barrier.wait().await;
         0
     }
     #[node]
-    async fn races(ctx: &Context) -> String {
+    async fn races(ctx: &Context, #[may_write(OWNER)] _owner: StateWriter<String>) -> String {
         let (a, b) = join!(ctx.call::<claims>("a".to_owned()).key("a"), ctx.call::<claims>("b".to_owned()).key("b"),);
         let error = a.and(b).unwrap_err();
         let ChildError::Fault(Fault::StateConflict { key, first, second }) = error else { panic!("{error}") };
@@ -484,7 +484,11 @@ async fn doubled(n: u32) -> u32 {
 }
 
 #[node]
-async fn runs_inner(n: u32, ctx: &Context) -> Result<Vec<u32>, ChildError<Failure>> {
+async fn runs_inner(
+    n: u32,
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<u32>, ChildError<Failure>> {
     Ok(vec![ctx.call::<inner>(n).key(n).await?])
 }
 
@@ -513,7 +517,7 @@ async fn what_the_nodes_of_a_child_workflow_write_becomes_its_parents() {
 #[tokio::test]
 async fn the_failure_of_a_child_workflow_is_a_value_that_says_where_it_was() {
     #[node]
-    async fn survives(ctx: &Context) -> String {
+    async fn survives(ctx: &Context, #[may_write(CALLS)] _calls: StateWriter<u32, Sum>) -> String {
         let error = ctx.call::<inner>(0).await.unwrap_err();
         error.into_inner().map_or_else(String::new, |failure| failure.path)
     }
@@ -524,7 +528,7 @@ async fn the_failure_of_a_child_workflow_is_a_value_that_says_where_it_was() {
 #[tokio::test]
 async fn a_child_workflow_is_entered_afresh_by_each_attempt() {
     #[node]
-    async fn survives(ctx: &Context) -> u32 {
+    async fn survives(ctx: &Context, #[may_write(CALLS)] _calls: StateWriter<u32, Sum>) -> u32 {
         let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::ZERO);
         ctx.call::<inner>(0).retry(policy).await.unwrap_or_default()
     }

@@ -17,15 +17,24 @@ const CALLS: StateKey<u32, Sum> = StateKey::new("calls");
 
 /// Writes its name down, and comes to the place of that name.
 #[node]
-async fn work(name: String, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+async fn work(
+    name: String,
+    #[resource] journal: &Journal,
+    #[resource] death: &Death,
+    #[writes(CALLS)] calls: StateWriter<u32, Sum>,
+) -> String {
     journal.note(&name);
-    ctx.state().merge(CALLS, 1);
+    calls.merge(1);
     death.come(&name).await;
     name.to_uppercase()
 }
 
 #[node]
-async fn three(ctx: &Context, #[resource] journal: &Journal) -> Result<Vec<String>, ChildError<Never>> {
+async fn three(
+    ctx: &Context,
+    #[resource] journal: &Journal,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<Never>> {
     journal.note("parent");
     let mut done = Vec::new();
     for name in ["a", "b", "c"] {
@@ -68,7 +77,11 @@ fn a_child_that_was_under_way_begins_the_same_attempt_again() {
 }
 
 #[node]
-async fn when_let(ctx: &Context, #[resource] gate: &Arc<Semaphore>) -> Result<String, ChildError<Never>> {
+async fn when_let(
+    ctx: &Context,
+    #[resource] gate: &Arc<Semaphore>,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<String, ChildError<Never>> {
     gate.acquire().await.expect("it is open").forget();
     let first = ctx.call::<work>("a".to_owned()).key("a").await?;
     Ok(first + &ctx.call::<work>("b".to_owned()).key("b").await?)
@@ -99,21 +112,32 @@ fn a_child_that_is_given_back_is_shown_to_whoever_watches() {
 }
 
 #[node]
-async fn inner(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
+async fn inner(
+    name: String,
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<String, ChildError<Never>> {
     let first = ctx.call::<work>(format!("{name}1")).key(1).await?;
     let second = ctx.call::<work>(format!("{name}2")).key(2).await?;
     Ok(first + &second)
 }
 
 #[node]
-async fn middle(name: String, ctx: &Context) -> Result<String, ChildError<ChildError<Never>>> {
+async fn middle(
+    name: String,
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<String, ChildError<ChildError<Never>>> {
     let first = ctx.call::<inner>(format!("{name}x")).key("x").await?;
     let second = ctx.call::<inner>(format!("{name}y")).key("y").await?;
     Ok(first + &second)
 }
 
 #[node]
-async fn outer(ctx: &Context) -> Result<Vec<String>, ChildError<ChildError<ChildError<Never>>>> {
+async fn outer(
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<ChildError<ChildError<Never>>>> {
     let (left, right) =
         futures::join!(ctx.call::<middle>("l".to_owned()).key("l"), ctx.call::<middle>("r".to_owned()).key("r"),);
     Ok(vec![left?, right?])
@@ -401,14 +425,18 @@ fn a_child_that_may_run_at_most_once_and_is_done_is_given_back() {
 }
 
 #[node]
-async fn first(name: String, ctx: &Context, #[resource] journal: &Journal) -> String {
+async fn first(name: String, #[resource] journal: &Journal, #[writes(CALLS)] calls: StateWriter<u32, Sum>) -> String {
     journal.note("first");
-    ctx.state().merge(CALLS, 1);
+    calls.merge(1);
     name + "1"
 }
 
 #[node]
-async fn second(name: String, ctx: &Context) -> Result<String, ChildError<Never>> {
+async fn second(
+    name: String,
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<String, ChildError<Never>> {
     let mut all = String::new();
     for key in ["p", "q"] {
         all += &ctx.call::<work>(format!("{name}{key}")).key(key).await?;
@@ -419,7 +447,10 @@ async fn second(name: String, ctx: &Context) -> Result<String, ChildError<Never>
 workflow! { sub(String) -> String { START => first => second; } }
 
 #[node]
-async fn runs_sub(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+async fn runs_sub(
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<Failure>> {
     Ok(vec![ctx.call::<sub>("s".to_owned()).key("s").await?])
 }
 
@@ -437,14 +468,21 @@ fn a_child_workflow_goes_on_from_where_it_stood() {
 }
 
 #[node]
-async fn runs_main(name: String, ctx: &Context) -> Result<String, ChildError<Failure>> {
+async fn runs_main(
+    name: String,
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<String, ChildError<Failure>> {
     ctx.call::<sub>(name).key("deep").await
 }
 
 workflow! { between(String) -> String { START => first => runs_main; } }
 
 #[node]
-async fn runs_between(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+async fn runs_between(
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<Failure>> {
     Ok(vec![ctx.call::<between>("s".to_owned()).await?])
 }
 
@@ -462,7 +500,10 @@ fn child_workflows_of_child_workflows_go_on_from_where_they_stood() {
 workflow! { around(String) -> String { START => sub => second; } }
 
 #[node]
-async fn runs_around(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+async fn runs_around(
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<Failure>> {
     Ok(vec![ctx.call::<around>("s".to_owned()).await?])
 }
 
@@ -493,7 +534,10 @@ workflow! {
 }
 
 #[node]
-async fn runs_around_shaky(ctx: &Context) -> Result<Vec<String>, ChildError<Failure>> {
+async fn runs_around_shaky(
+    ctx: &Context,
+    #[may_write(CALLS)] _calls: StateWriter<u32, Sum>,
+) -> Result<Vec<String>, ChildError<Failure>> {
     Ok(vec![ctx.call::<around_shaky>("s".to_owned()).await?])
 }
 

@@ -35,8 +35,8 @@ async fn publish(n: u32) -> String {
 }
 
 #[node]
-async fn log(n: u32, ctx: &Context) {
-    ctx.state().push(SEEN, n);
+async fn log(n: u32, #[writes(SEEN)] seen: StateWriter<Vec<u32>, Append>) {
+    seen.push(n);
 }
 
 #[node]
@@ -88,8 +88,8 @@ async fn a_node_may_be_its_own_loop() {
 #[tokio::test]
 async fn a_node_may_count_its_turns_in_the_runs_state() {
     #[node]
-    async fn count(n: u32, ctx: &Context) -> u32 {
-        ctx.state().merge(TURNS, 1);
+    async fn count(n: u32, #[writes(TURNS)] turns: StateWriter<u32, Sum>) -> u32 {
+        turns.merge(1);
         n + 1
     }
     #[node]
@@ -206,8 +206,8 @@ async fn a_join_inside_a_loop_never_mixes_turns() {
         n
     }
     #[node]
-    async fn same(a: u32, b: u32, ctx: &Context) -> u32 {
-        ctx.state().push(SEEN, a.abs_diff(b));
+    async fn same(a: u32, b: u32, #[writes(SEEN)] seen: StateWriter<Vec<u32>, Append>) -> u32 {
+        seen.push(a.abs_diff(b));
         a
     }
     let flow = workflow! {

@@ -48,6 +48,7 @@ mod signatures;
 mod sleeping;
 mod spawned_tasks;
 mod state;
+mod state_keys;
 mod steps;
 mod store_failures;
 mod timeouts;

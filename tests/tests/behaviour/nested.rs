@@ -200,8 +200,8 @@ async fn a_loop_inside_ends_inside() {
 #[tokio::test]
 async fn a_nested_workflow_shares_the_state_of_the_run() {
     #[node]
-    async fn call(n: u32, ctx: &Context) -> u32 {
-        ctx.state().merge(CALLS, 1);
+    async fn call(n: u32, #[writes(CALLS)] calls: StateWriter<u32, Sum>) -> u32 {
+        calls.merge(1);
         n
     }
     #[node]

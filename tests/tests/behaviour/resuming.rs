@@ -122,8 +122,8 @@ workflow! {
 const SEEN: StateKey<Vec<u32>, Append> = StateKey::new("seen");
 
 #[node]
-async fn writes(n: u32, ctx: &Context) -> u32 {
-    ctx.state().push(SEEN, n);
+async fn writes(n: u32, #[writes(SEEN)] seen: StateWriter<Vec<u32>, Append>) -> u32 {
+    seen.push(n);
     n + 1
 }
 

@@ -261,8 +261,8 @@ async fn an_input_that_is_not_clone_is_given_to_every_attempt_too() {
 async fn the_state_writes_of_a_failed_attempt_are_lost() {
     const TRIES: StateKey<u32, Sum> = StateKey::new("tries");
     #[node(retry(max_attempts = 3, initial_delay = "0s"))]
-    async fn writes(_n: u32, ctx: &Context) -> Result<u32, Failed> {
-        ctx.state().merge(TRIES, 1);
+    async fn writes(_n: u32, ctx: &Context, #[writes(TRIES)] tries: StateWriter<u32, Sum>) -> Result<u32, Failed> {
+        tries.merge(1);
         fails_before(3, ctx)
     }
     #[node]

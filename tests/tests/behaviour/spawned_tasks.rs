@@ -357,9 +357,10 @@ fn a_node_of_a_child_that_is_dropped_in_the_middle_of_a_poll_asks_for_nothing_mo
 /// A clone of the context that outlives its node.
 #[tokio::test]
 async fn a_task_that_outlives_its_node_hears_of_that_and_says_nothing_more() {
+    const LATE: StateKey<u32> = StateKey::new("late");
     static SENT: Mutex<Option<tokio::sync::oneshot::Sender<bool>>> = Mutex::new(None);
     #[node]
-    async fn spawns(n: u32, ctx: &Context) -> u32 {
+    async fn spawns(n: u32, ctx: &Context, #[may_write(LATE)] late: StateWriter<u32>) -> u32 {
         let (ctx, listens) = (ctx.clone(), Arc::new(Notify::new()));
         let says = Arc::clone(&listens);
         tokio::spawn(async move {
@@ -367,7 +368,7 @@ async fn a_task_that_outlives_its_node_hears_of_that_and_says_nothing_more() {
             says.notify_one();
             ctx.cancelled().await;
             ctx.message("too late");
-            ctx.state().set(StateKey::<u32>::new("late"), 1);
+            late.set(1);
             let sent = SENT.lock().unwrap().take().unwrap();
             sent.send(!before && ctx.is_cancelled()).unwrap();
         });

@@ -19,14 +19,21 @@ const OWNER: StateKey<String> = StateKey::new("owner");
 
 /// Writes its item under every key that merges.
 #[node]
-async fn write(n: u32, ctx: &Context) -> u32 {
-    let state = ctx.state();
-    state.push(LIST, n);
-    state.push(SET, n % 2);
-    state.merge(TOTAL, n);
-    state.merge(LEAST, n);
-    state.merge(GREATEST, n);
-    state.merge(TABLE, BTreeMap::from([(format!("item {n}"), n)]));
+async fn write(
+    n: u32,
+    #[writes(LIST)] list: StateWriter<Vec<u32>, Append>,
+    #[writes(SET)] set: StateWriter<Vec<u32>, Union>,
+    #[writes(TOTAL)] total: StateWriter<u32, Sum>,
+    #[writes(LEAST)] least: StateWriter<u32, Min>,
+    #[writes(GREATEST)] greatest: StateWriter<u32, Max>,
+    #[writes(TABLE)] table: StateWriter<BTreeMap<String, u32>, MergeMap>,
+) -> u32 {
+    list.push(n);
+    set.push(n % 2);
+    total.merge(n);
+    least.merge(n);
+    greatest.merge(n);
+    table.merge(BTreeMap::from([(format!("item {n}"), n)]));
     n
 }
 
@@ -66,8 +73,8 @@ async fn table(#[state] table: BTreeMap<String, u32>) -> Vec<String> {
 }
 
 #[node]
-async fn own(name: String, ctx: &Context) -> String {
-    ctx.state().set(OWNER, name.clone());
+async fn own(name: String, #[writes(OWNER)] owner: StateWriter<String>) -> String {
+    owner.set(name.clone());
     name
 }
 
@@ -96,9 +103,9 @@ async fn a_node_reads_what_a_node_before_it_wrote() {
 #[tokio::test]
 async fn a_node_reads_its_own_writes() {
     #[node]
-    async fn twice(n: u32, ctx: &Context) -> Result<Option<u32>, Fault> {
-        ctx.state().merge(TOTAL, n);
-        ctx.state().merge(TOTAL, n);
+    async fn twice(n: u32, ctx: &Context, #[writes(TOTAL)] total: StateWriter<u32, Sum>) -> Result<Option<u32>, Fault> {
+        total.merge(n);
+        total.merge(n);
         ctx.state().get(TOTAL)
     }
     let flow = workflow! { START => twice };
@@ -169,27 +176,17 @@ async fn maps_take_the_entries_of_every_branch() {
 #[tokio::test]
 async fn one_node_after_another_may_replace_a_key() {
     #[node]
-    async fn shout(name: String, ctx: &Context) -> String {
-        ctx.state().set(OWNER, name.to_uppercase());
+    async fn shout(name: String, #[writes(OWNER)] owner: StateWriter<String>) -> String {
+        owner.set(name.to_uppercase());
         name
     }
     let flow = workflow! { START => own => shout => owner };
     assert_eq!(flow.run("ada".to_owned()).await.unwrap(), "ADA");
 }
 
-#[tokio::test]
-async fn a_key_may_be_taken_away() {
-    #[node]
-    async fn disown(_name: String, ctx: &Context) {
-        ctx.state().remove(OWNER);
-    }
-    let flow = workflow! { START => own => disown => owner_if_any };
-    assert_eq!(flow.run("ada".to_owned()).await.unwrap(), None);
-}
-
 #[node]
-async fn claim(name: String, ctx: &Context, #[resource] meet: &Barrier) -> String {
-    ctx.state().set(OWNER, name.clone());
+async fn claim(name: String, #[resource] meet: &Barrier, #[writes(OWNER)] owner: StateWriter<String>) -> String {
+    owner.set(name.clone());
     meet.wait().await;
     name
 }
@@ -269,8 +266,8 @@ async fn a_node_does_not_see_what_is_written_while_it_runs() {
 
 /// Writes, and what it returns `Err` for is a number that is too large.
 #[node]
-async fn at_most_two(n: u32, ctx: &Context) -> Result<u32, String> {
-    ctx.state().merge(TOTAL, n);
+async fn at_most_two(n: u32, #[writes(TOTAL)] total: StateWriter<u32, Sum>) -> Result<u32, String> {
+    total.merge(n);
     if n > 2 { Err(format!("{n} is too large")) } else { Ok(n) }
 }
 
@@ -284,7 +281,13 @@ async fn total_or_none(_n: u32, #[state] total: Option<u32>) -> Option<u32> {
     total
 }
 
-workflow! { written_twice(u32) -> u32 { START => write => at_most_two; } }
+#[node]
+async fn add(n: u32, #[writes(TOTAL)] total: StateWriter<u32, Sum>) -> u32 {
+    total.merge(n);
+    n
+}
+
+workflow! { written_twice(u32) -> u32 { START => add => at_most_two; } }
 
 workflow! {
     one_or_the_other(u32) -> Option<u32> {
@@ -305,7 +308,11 @@ async fn what_a_nested_workflow_has_written_that_failed_is_not() {
 #[tokio::test]
 async fn what_a_child_workflow_has_written_in_a_nested_workflow_that_failed_is_not_there_either() {
     #[node]
-    async fn calls(n: u32, ctx: &Context) -> Result<(Option<u32>, Option<u32>), ChildError<Failure>> {
+    async fn calls(
+        n: u32,
+        ctx: &Context,
+        #[may_write(TOTAL)] _total: StateWriter<u32, Sum>,
+    ) -> Result<(Option<u32>, Option<u32>), ChildError<Failure>> {
         let child = ctx.call::<one_or_the_other>(n).await?;
         Ok((child, ctx.state().get(TOTAL).unwrap()))
     }

@@ -195,6 +195,7 @@ async fn three_steps(
     ctx: &Context,
     #[resource] journal: &Journal,
     #[resource] death: &Death,
+    #[writes(CALLS)] calls: StateWriter<u32, Sum>,
 ) -> Result<String, StepError> {
     let mut all = String::new();
     for name in ["a", "b", "c"] {
@@ -204,7 +205,7 @@ async fn three_steps(
             Ok::<String, String>(name.to_uppercase())
         };
         all += &ctx.step("work", work).key(name).await?;
-        ctx.state().merge(CALLS, 1);
+        calls.merge(1);
     }
     Ok(all)
 }

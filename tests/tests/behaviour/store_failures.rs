@@ -133,9 +133,14 @@ const SEEN: StateKey<Vec<u32>, AppendTo> = StateKey::new("seen");
 struct First;
 
 #[node]
-async fn a(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+async fn a(
+    n: u32,
+    ctx: &Context,
+    #[resource] ledger: &Ledger,
+    #[writes(SEEN)] seen: StateWriter<Vec<u32>, AppendTo>,
+) -> u32 {
     ledger.note(ctx);
-    ctx.state().push(SEEN, n);
+    seen.push(n);
     n + 1
 }
 
@@ -297,9 +302,14 @@ async fn hurdle(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> Result<u3
 }
 
 #[node]
-async fn over(_error: First, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+async fn over(
+    _error: First,
+    ctx: &Context,
+    #[resource] ledger: &Ledger,
+    #[writes(SEEN)] to_seen: StateWriter<Vec<u32>, AppendTo>,
+) -> u32 {
     ledger.note(ctx);
-    ctx.state().push(SEEN, 7);
+    to_seen.push(7);
     seen(ctx).len() as u32 + 1
 }
 

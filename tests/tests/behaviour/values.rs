@@ -64,8 +64,8 @@ impl Odd {
 const KEPT: StateKey<Odd> = StateKey::new("kept");
 
 #[node]
-async fn keep(odd: Odd, ctx: &Context) -> Odd {
-    ctx.state().set(KEPT, odd.clone());
+async fn keep(odd: Odd, #[writes(KEPT)] kept: StateWriter<Odd>) -> Odd {
+    kept.set(odd.clone());
     odd
 }
 
@@ -136,8 +136,8 @@ fn values_are_the_same_after_a_restart() {
 const CELLS: StateKey<BTreeMap<(u8, u8), u32>, MergeMap> = StateKey::new("cells");
 
 #[node]
-async fn merge(n: u32, ctx: &Context) -> u32 {
-    ctx.state().merge(CELLS, BTreeMap::from([((1, 2), n)]));
+async fn merge(n: u32, #[writes(CELLS)] cells: StateWriter<BTreeMap<(u8, u8), u32>, MergeMap>) -> u32 {
+    cells.merge(BTreeMap::from([((1, 2), n)]));
     n
 }
 

@@ -1,9 +1,12 @@
 //! Options as the runtime takes them.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{quote, quote_spanned};
 use std::time::Duration;
+use syn::spanned::Spanned as _;
 use syn::{Path, parse_quote};
+
+use super::mention::glue;
 
 use crate::options::{NodeOptions, RetryOptions, RunLimits};
 
@@ -26,6 +29,15 @@ pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> 
     let max_parallel = option(options.max_parallel.map(|(most, _)| quote!(#most)));
     let at_most_once = options.at_most_once.is_some();
     Some(quote!(#krate::__::node_options(#retry, #timeout, #max_parallel, #at_most_once)))
+}
+
+/// The expression that gives a definition the keys that are given at the start, where there are any.
+pub fn with_given(given: &[Path], definition: TokenStream) -> TokenStream {
+    if given.is_empty() {
+        return definition;
+    }
+    let keys = given.iter().map(|key| quote_spanned!(glue(key.span())=> __gw::given(#key)));
+    quote!(__gw::with_given({ #definition }, ::std::vec![#(#keys),*]))
 }
 
 /// The expression that gives a definition the limits of its runs, where there are any.

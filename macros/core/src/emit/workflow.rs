@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
-use super::options::{options_of_workflow, with_limits};
+use super::options::{options_of_workflow, with_given, with_limits};
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
@@ -77,7 +77,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         let checks = checks(&emission);
         quote!(#checks __gw::refused())
     } else {
-        with_limits(workflow.limits, definition(&emission, &quote!(#text), &doc, OutputType::Named))
+        let definition = definition(&emission, &quote!(#text), &doc, OutputType::Named);
+        with_given(&workflow.given, with_limits(workflow.limits, definition))
     };
     let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
@@ -191,7 +192,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
         }
     } else {
         let definition = definition(&emission, &quote!("flow"), "", OutputType::Inferred);
-        let definition = with_limits(workflow.limits, definition);
+        let definition = with_given(&workflow.given, with_limits(workflow.limits, definition));
         quote!(__gw::flow::<__Input, _>(#out, { #definition }))
     };
     quote! {

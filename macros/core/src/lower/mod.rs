@@ -21,7 +21,7 @@ use names::Names;
 
 /// Makes the graph of a program, of everything in it that can be read.
 pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow {
-    let Program { krate, item, signature, limits, mut lets, statements, incomplete } = program;
+    let Program { krate, item, signature, limits, given, mut lets, statements, incomplete } = program;
     let output = match &signature {
         Some(signature) if signature.output.is_none() => Output::Unit(signature.span),
         _ => Output::Value,
@@ -40,7 +40,7 @@ pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow
         let ends = [(START, signature.knows_inputs), (END, signature.knows_output)];
         flow.unknown.extend(ends.into_iter().filter(|(_, is_known)| !is_known).map(|(node, _)| node));
     }
-    Workflow { krate, item, signature, limits, lets, flow }
+    Workflow { krate, item, signature, limits, given, lets, flow }
 }
 
 /// Whether something in a flow or its `[..]`s could not be read.

@@ -135,6 +135,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             _ => None,
         })
         .collect();
+    let state = super::state::facts(node, krate);
     let resources = (!resources.is_empty())
         .then(|| quote!(fn resources() -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }));
     let collecting = options.collect.map(|span| {
@@ -176,6 +177,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             #function_const
             #was_const
             #doc_const
+            #state
             #run
             #settings
             #when
@@ -214,10 +216,27 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
         Parameter::Resource(ty) => quote!(let #name = #krate::__::resource::<#ty>(#context).await;),
         Parameter::State(key, ty) => {
             let key = crate::names::plain(&key.to_string()).to_owned();
-            quote!(let #name = #krate::__::parameter::<#ty>(#context, #key).await;)
+            let is_optional = super::state::is_optional(ty, krate);
+            quote!(let #name = #krate::__::parameter::<#ty>(#context, #key, #is_optional).await;)
+        }
+        Parameter::StateOf(key, ty) => {
+            let span = local(ty.span());
+            quote_spanned!(span=> let #name = #krate::__::parameter_of::<#ty, _, _>(#context, #key).await;)
         }
         _ => TokenStream::new(),
     });
+    let writers: Vec<_> = node
+        .parameters
+        .iter()
+        .zip(&names)
+        .filter_map(|(parameter, name)| match parameter {
+            Parameter::Writes(key, ty) | Parameter::MayWrite(key, ty) => {
+                let span = local(ty.span());
+                Some(quote_spanned!(span=> let #name = #krate::__::writer::<#ty, _>(#context, #key);))
+            }
+            _ => None,
+        })
+        .collect();
     let blocking = options.blocking.is_some();
     let arguments = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
         Parameter::Context if blocking => quote!(&#context),
@@ -230,7 +249,9 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
     let span = node.signature.fn_token.span();
     // An async block costs rustc several times what a named future costs, so there is one only where something has to be
     // awaited before the call.
-    let fetches = node.parameters.iter().any(|one| matches!(one, Parameter::Resource(_) | Parameter::State(..)));
+    let is_fetched =
+        |one: &Parameter| matches!(one, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..));
+    let fetches = node.parameters.iter().any(is_fetched);
     let body = match (blocking || fetches, &node.signature.asyncness) {
         (true, asyncness) => {
             let result = match (blocking, asyncness) {
@@ -241,10 +262,10 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
                 (false, Some(_)) => quote!(#split(#call.await)),
                 (false, None) => quote!(#split(#call)),
             };
-            quote!(async move { #open #(#fetch)* #result })
+            quote!(#(#writers)* async move { #open #(#fetch)* #result })
         }
-        (false, Some(_)) => quote!(#open #krate::__::map(#call, #split)),
-        (false, None) => quote!(#krate::__::lazy(move |_| { #open #split(#call) })),
+        (false, Some(_)) => quote!(#(#writers)* #open #krate::__::map(#call, #split)),
+        (false, None) => quote!(#(#writers)* #krate::__::lazy(move |_| { #open #split(#call) })),
     };
     quote_spanned! {span=>
         fn run(

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote_spanned};
 use syn::parse::Parser;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, PatType, ReturnType, Signature, Type, Visibility};
+use syn::{Attribute, FnArg, Meta, PatType, Path, ReturnType, Signature, Type, Visibility};
 
 use crate::diagnostics::Diagnostics;
 use crate::options::NodeOptions;
@@ -34,6 +34,12 @@ pub enum Parameter {
     Resource(Type),
     /// `#[state] name: T`
     State(Ident, Type),
+    /// `#[state(OWNER)] name: T`
+    StateOf(Path, Type),
+    /// `#[writes(OWNER)] name: StateWriter<T>`
+    Writes(Path, Type),
+    /// `#[may_write(OWNER)] name: StateWriter<T>`
+    MayWrite(Path, Type),
 }
 
 impl NodeFn {
@@ -139,10 +145,22 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
         FnArg::Typed(typed) => typed,
     };
     let is_resource = take(attrs, "resource");
-    let is_state = take(attrs, "state");
+    let of_state = match of_state(attrs, diagnostics) {
+        Ok(of_state) => of_state,
+        Err(Refused) => return None,
+    };
     if refuse_attribute(attrs, diagnostics) {
         return None;
     }
+    if let (None, Some(OfState { kind, key: Some(key), .. })) = (is_resource, &of_state) {
+        let (key, ty) = (key.clone(), (**ty).clone());
+        return Some(match kind {
+            StateKind::Reads => Parameter::StateOf(key, ty),
+            StateKind::Writes => Parameter::Writes(key, ty),
+            StateKind::MayWrite => Parameter::MayWrite(key, ty),
+        });
+    }
+    let is_state = of_state.map(|of_state| of_state.span);
     match (is_resource, is_state, &**ty) {
         (Some(_), Some(second), _) => {
             diagnostics
@@ -166,7 +184,7 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
             other => {
                 diagnostics
                     .error(other.span(), "a `#[state]` parameter is named like the key that it reads")
-                    .help("write `#[state] name: T`");
+                    .help("write `#[state] name: T`, or name the key: `#[state(TOTAL)] (total, _): (u64, u64)`");
                 None
             }
         },
@@ -198,11 +216,73 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
     }
 }
 
+/// What a parameter has to do with the state of the run.
+struct OfState {
+    kind: StateKind,
+    /// The constant that is the key; a read may go by the parameter's name instead.
+    key: Option<Path>,
+    span: Span,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum StateKind {
+    Reads,
+    Writes,
+    MayWrite,
+}
+
+/// What is wrong is said.
+struct Refused;
+
+const OF_STATE: [(&str, StateKind); 3] =
+    [("state", StateKind::Reads), ("writes", StateKind::Writes), ("may_write", StateKind::MayWrite)];
+
+/// `#[state]`, `#[state(OWNER)]`, `#[writes(OWNER)]` or `#[may_write(OWNER)]`, which is taken away.
+fn of_state(attributes: &mut Vec<Attribute>, diagnostics: &mut Diagnostics) -> Result<Option<OfState>, Refused> {
+    let kind = |attribute: &Attribute| OF_STATE.iter().find(|(name, _)| attribute.path().is_ident(name)).copied();
+    let mut found: Vec<(&str, StateKind, Attribute)> = Vec::new();
+    attributes.retain(|attribute| match kind(attribute) {
+        Some((name, kind)) => {
+            found.push((name, kind, attribute.clone()));
+            false
+        }
+        None => true,
+    });
+    if let Some((_, _, second)) = found.get(1) {
+        diagnostics
+            .error(second.span(), "a parameter reads one key of the state or writes one")
+            .help("leave one of the attributes out; a node that reads and writes a key has two parameters");
+        return Err(Refused);
+    }
+    let Some((name, kind, attribute)) = found.pop() else { return Ok(None) };
+    let span = attribute.span();
+    let key = match &attribute.meta {
+        Meta::Path(_) if kind == StateKind::Reads => None,
+        Meta::List(list) => match list.parse_args::<Path>() {
+            Ok(key) => Some(key),
+            Err(_) => {
+                diagnostics
+                    .error(span, format!("`#[{name}(..)]` names one key of the state"))
+                    .help(format!("write the constant that is the key, `#[{name}(OWNER)]`"));
+                return Err(Refused);
+            }
+        },
+        Meta::Path(_) | Meta::NameValue(_) => {
+            diagnostics
+                .error(span, format!("`#[{name}]` names a key of the state"))
+                .help(format!("write the constant that is the key, `#[{name}(OWNER)]`"));
+            return Err(Refused);
+        }
+    };
+    Ok(Some(OfState { kind, key, span }))
+}
+
 /// `#[resorce] db: &Pool`: an attribute that is nearly one of ours. It is taken away, so that rustc does not miss it.
 fn refuse_attribute(attributes: &mut Vec<Attribute>, diagnostics: &mut Diagnostics) -> bool {
     let near = |attribute: &Attribute| {
         let name = attribute.path().get_ident()?.to_string();
-        crate::names::nearest(&name, ["resource", "state"]).map(|near| (name.clone(), near.to_owned()))
+        crate::names::nearest(&name, ["resource", "state", "writes", "may_write"])
+            .map(|near| (name.clone(), near.to_owned()))
     };
     let Some(at) = attributes.iter().position(|attribute| near(attribute).is_some()) else { return false };
     let attribute = attributes.remove(at);

@@ -3,7 +3,8 @@
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 use quote::ToTokens as _;
 use syn::parse::Parser as _;
-use syn::{Attribute, Path, Type, Visibility};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Meta, Path, Token, Type, Visibility};
 
 use super::tokens::Tokens;
 use super::{Parser, leading};
@@ -17,6 +18,8 @@ pub(super) struct Head {
     pub(super) item: Option<Item>,
     pub(super) signature: Option<Signature>,
     pub(super) limits: RunLimits,
+    /// The keys of the state that are given at the start.
+    pub(super) given: Vec<Path>,
     /// The `{ .. }` behind a signature.
     pub(super) body: Option<Group>,
     /// Whether there is a head at all; bare statements have none.
@@ -43,7 +46,30 @@ impl Parser<'_> {
         let (limits, attributes): (Vec<_>, Vec<_>) = self.attributes(written).into_iter().partition(is_limit);
         let (limits, wrong) = parse_limits(&limits);
         self.diagnostics.extend(wrong);
-        Head { limits, ..self.behind_attributes(tokens, attributes) }
+        let (given, attributes): (Vec<_>, Vec<_>) =
+            attributes.into_iter().partition(|attribute| attribute.path().is_ident("given"));
+        let given = given.iter().flat_map(|attribute| self.given(attribute)).collect();
+        Head { limits, given, ..self.behind_attributes(tokens, attributes) }
+    }
+
+    /// `#[given(OWNER, BUDGET)]`
+    fn given(&mut self, attribute: &Attribute) -> Vec<Path> {
+        let list = match &attribute.meta {
+            Meta::List(list) => list.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).ok(),
+            Meta::Path(_) | Meta::NameValue(_) => None,
+        };
+        match list.filter(|list| !list.is_empty()) {
+            Some(list) => list.into_iter().collect(),
+            None => {
+                self.diagnostics
+                    .error(
+                        Blame::tokens(attribute),
+                        "`#[given(..)]` names the keys of the state that a run is given at its start",
+                    )
+                    .help("write the constants that are the keys, `#[given(OWNER, BUDGET)]`");
+                Vec::new()
+            }
+        }
     }
 
     fn behind_attributes(&mut self, tokens: &mut Tokens, attributes: Vec<Attribute>) -> Head {

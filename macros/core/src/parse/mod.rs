@@ -44,6 +44,7 @@ pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Progra
         item: head.item,
         signature: head.signature,
         limits: head.limits,
+        given: head.given,
         lets,
         statements,
         incomplete,

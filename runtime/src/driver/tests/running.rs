@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::state::{Append, StateKey};
 use crate::table::ScopeKind;
 use crate::testing::{Step, made};
+use crate::typed::parameter;
 
 async fn add(input: Value, _: Context) -> Step {
     Step::Give(json!(input.as_u64().unwrap_or(0) + 1))
@@ -117,11 +118,12 @@ async fn a_collecting_node_gives_its_first_output() {
 async fn a_node_reads_what_those_before_it_wrote() {
     const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
     let write = |input, context: Context| async move {
-        context.state().push(SEEN, context.path());
+        context.state_writer(SEEN).push(context.path());
         Step::Give(input)
     };
     let read = |_, context: Context| async move { Step::Give(json!(context.state().get(SEEN).unwrap_or_default())) };
     let flow = made("START>a; a>b; b>c; c>END").node("a", write).node("b", write).node("c", read);
+    let flow = flow.may_write(const { &[SEEN.fact()] });
     assert_eq!(flow.run(json!(0)).await, Ok(json!(["w/a", "w/b"])));
 }
 
@@ -129,7 +131,7 @@ async fn a_node_reads_what_those_before_it_wrote() {
 async fn the_writes_of_a_failed_attempt_are_lost() {
     const SEEN: StateKey<Vec<u32>, Append> = StateKey::new("seen");
     let write = |input, context: Context| async move {
-        context.state().push(SEEN, context.attempt());
+        context.state_writer(SEEN).push(context.attempt());
         if context.attempt() == 1 { Step::Fail("once") } else { Step::Give(input) }
     };
     let read = |_, context: Context| async move { Step::Give(json!(context.state().get(SEEN).unwrap_or_default())) };
@@ -138,17 +140,13 @@ async fn the_writes_of_a_failed_attempt_are_lost() {
         of.retry.initial_delay = std::time::Duration::ZERO;
     };
     let flow = made("START>a; a>b; b>END").node("a", write).node("b", read).options("a", retry);
+    let flow = flow.may_write(const { &[SEEN.fact()] });
     assert_eq!(flow.run(json!(0)).await, Ok(json!([2])));
 }
 
 #[tokio::test]
 async fn a_missing_state_parameter_ends_the_attempt_with_a_fault() {
-    let take = |_, context: Context| async move {
-        match context.state().parameter::<u32>("limit") {
-            Ok(limit) => Step::Give(json!(limit)),
-            Err(fault) => context.stop(fault).await,
-        }
-    };
+    let take = |_, context: Context| async move { Step::Give(json!(parameter::<u32>(&context, "limit", false).await)) };
     let failure = made("START>a; a>END").node("a", take).run(json!(0)).await.expect_err("nothing is there");
     assert!(failure.to_string().contains("state key `limit` has no value"), "{failure}");
 }
@@ -156,7 +154,7 @@ async fn a_missing_state_parameter_ends_the_attempt_with_a_fault() {
 #[tokio::test]
 async fn a_missing_state_parameter_that_may_be_missing_is_none() {
     let take =
-        |_, context: Context| async move { Step::Give(json!(context.state().parameter::<Option<u32>>("limit").ok())) };
+        |_, context: Context| async move { Step::Give(json!(parameter::<Option<u32>>(&context, "limit", true).await)) };
     assert_eq!(made("START>a; a>END").node("a", take).run(json!(0)).await, Ok(Value::Null));
 }
 

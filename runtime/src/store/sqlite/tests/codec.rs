@@ -14,7 +14,6 @@ fn writes() -> Vec<StateWrite> {
     let map = Map::from_iter([("a".to_owned(), json!(1))]);
     let ops = [
         StateOp::Set(json!(null)),
-        StateOp::Remove,
         StateOp::Append(vec![json!(1)]),
         StateOp::Union(vec![json!("x")]),
         StateOp::Add(5.into()),

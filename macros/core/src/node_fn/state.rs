@@ -1,0 +1,58 @@
+//! What a node says of the state of its run, by its parameters.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Path, Type};
+
+use super::signature::{NodeFn, Parameter};
+
+/// Whether a parameter is an `Option`, by its type.
+pub fn is_optional(ty: &Type, krate: &Path) -> TokenStream {
+    quote!({ #krate::__::Probe::<#ty>::OPTIONAL })
+}
+
+/// `const STATE`, for a node that reads or writes.
+pub fn facts(node: &NodeFn, krate: &Path) -> Option<TokenStream> {
+    let (mut reads, mut writes, mut may_write) = (Vec::new(), Vec::new(), Vec::new());
+    for parameter in &node.parameters {
+        match parameter {
+            Parameter::State(name, ty) => {
+                let (name, is_optional) = (name.to_string(), is_optional(ty, krate));
+                let name = crate::names::plain(&name);
+                reads.push(quote!((#krate::__::named_key_fact(#name), #is_optional)));
+            }
+            Parameter::StateOf(key, ty) => {
+                let (fact, is_optional) = (fact(key, krate), is_optional(ty, krate));
+                reads.push(quote!((#fact, #is_optional)));
+            }
+            Parameter::Writes(key, _) => writes.push(fact(key, krate)),
+            Parameter::MayWrite(key, _) => may_write.push(fact(key, krate)),
+            Parameter::Input(_) | Parameter::Context | Parameter::Resource(_) => {}
+        }
+    }
+    if reads.is_empty() && writes.is_empty() && may_write.is_empty() {
+        return None;
+    }
+    let count = reads.len();
+    let (reads_const, reads) = match count {
+        0 => (None, quote!(&[])),
+        _ => {
+            let needed = quote! {
+                const __READS: ([#krate::__::StateKeyFact; #count], usize) = #krate::__::needed([#(#reads),*]);
+            };
+            (Some(needed), quote!(__READS.0.split_at(__READS.1).0))
+        }
+    };
+    Some(quote! {
+        const STATE: #krate::__::StateFacts = {
+            #reads_const
+            #krate::__::StateFacts { reads: #reads, writes: &[#(#writes),*], may_write: &[#(#may_write),*] }
+        };
+    })
+}
+
+fn fact(key: &Path, krate: &Path) -> TokenStream {
+    let span = proc_macro2::Span::mixed_site().located_at(key.span());
+    quote_spanned!(span=> #krate::__::key_fact(&#key))
+}

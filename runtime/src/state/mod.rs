@@ -1,0 +1,244 @@
+//! The state that the nodes of a run share, through typed keys with a reducer.
+//!
+//! ```
+//! use graphweft::prelude::*;
+//! use graphweft::state::{Append, Sum};
+//!
+//! const SEEN: StateKey<Vec<String>, Append> = StateKey::new("seen");
+//! const COST: StateKey<f64, Sum> = StateKey::new("cost");
+//! const OWNER: StateKey<String> = StateKey::new("owner"); // Overwrite
+//!
+//! #[node]
+//! async fn search(
+//!     topic: String,
+//!     #[writes(COST)] cost: StateWriter<f64, Sum>,
+//!     #[writes(SEEN)] seen: StateWriter<Vec<String>, Append>,
+//! ) -> Vec<String> {
+//!     cost.merge(0.5);
+//!     seen.push(topic.clone());
+//!     vec![format!("all about {topic}")]
+//! }
+//!
+//! #[node]
+//! async fn bill(#[state(COST)] cost: f64, #[state(OWNER)] owner: String) -> String {
+//!     format!("{cost} for {owner}")
+//! }
+//!
+//! workflow! {
+//!     #[given(OWNER)]
+//!     pub research(String) -> String { START => search => bill; }
+//! }
+//!
+//! # graphweft::block_on(async {
+//! let engine = Engine::builder().build()?;
+//! let run = engine.start::<research>("ants".into()).state(OWNER, "Ada".to_owned()).await?;
+//! assert_eq!(run.result().await?, "0.5 for Ada");
+//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+//! ```
+//!
+//! # Reading
+//! `#[state(OWNER)] owner: String` is a parameter with the value of a key, and `#[state] owner: String` reads the key that is
+//! called like the parameter. Take an `Option` if the key may have no value. [`Context::state`](crate::Context::state) reads
+//! any key, and always gives an `Option`.
+//!
+//! A key whose reducer has a [`Zero`] has that value before anything is written to it: 0 for [`Sum`], an empty list
+//! for [`Append`] and [`Union`], an empty map for [`MergeMap`].
+//!
+//! # Writing
+//! A node declares the keys that it writes: `#[writes(OWNER)] owner: StateWriter<String>` is a key that the node has written
+//! whenever it completes, and one that has not fails with [`Fault::StateNotWritten`]. `#[may_write(OWNER)]` is a key that it
+//! may leave as it is. A type that implements [`Node`](crate::Node) by hand states its keys in [`Node::STATE`](crate::Node::STATE),
+//! and gets its writers from [`Context::state_writer`](crate::Context::state_writer), as does a closure that
+//! [mocks](crate::EngineBuilder::mock) a node. A node that [calls](crate::Context::call) a child which writes declares the keys of
+//! the child too: what a child writes is what its caller writes.
+//!
+//! # At the start
+//! `#[given(OWNER)]` above a workflow is a key that the caller sets: `engine.start::<research>(..).state(OWNER, ..)`. Without it
+//! the run does not start ([`StartError::MissingState`](crate::StartError::MissingState)). A key with a zero may be left out.
+//!
+//! # Concurrency
+//! A node reads the state as it was when its attempt started, and its own writes. Its writes are recorded with its
+//! completion; those of a failed attempt are discarded. With a reducer, concurrent writes to a key are merged and none
+//! is lost. Without one ([`Overwrite`]), a key may be written by one node at a time: a node that overwrites what
+//! another node has written since the attempt started fails with [`Fault::StateConflict`], and a retry of it succeeds.
+//!
+//! All of this holds for a nested workflow and for `[..]` as it does for any node. The nodes inside read the state as it was
+//! when the node around them started, and what has been written inside since. The graph around the node sees what they
+//! have written when the node completes, all of it at once. What was written inside an attempt that failed is discarded,
+//! also where the run continues by the arm `err` or with another attempt.
+
+mod key;
+mod reducer;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+pub use graphweft_graph::state_proof::{StateFacts, StateKeyFact};
+pub use key::StateKey;
+pub(crate) use reducer::zero_of;
+pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Reducer, Sum, Union, WriteMode, Zero};
+
+use crate::core::fold_into;
+use crate::draft::{Part, SharedDraft};
+use crate::fault::Fault;
+pub use crate::state_write::{StateOp, StateWrite};
+use crate::value::{self, Against, MaxSize};
+
+/// The run's state as one attempt sees it, to read from.
+#[derive(Debug)]
+pub struct State<'c> {
+    pub(crate) before: &'c Map<String, Value>,
+    pub(crate) draft: &'c SharedDraft,
+}
+
+impl State<'_> {
+    /// The value of a key; `None` if nothing has been written to it.
+    ///
+    /// All that reads a key reads it with one type, also after a restart with another version of the program. A field with
+    /// a default or an `Option` may be added to that type. A field that the value has and `T` does not read is an error that
+    /// names both: keep it, or rename it with `#[serde(alias = "..")]`. To look at a value of any type, read it as a
+    /// [`serde_json::Value`].
+    ///
+    /// # Errors
+    /// [`Fault::Context`] if the value is not a `T`, or has a field that `T` does not read.
+    pub fn get<T: Serialize + DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
+        self.value(key.name())?.map(|value| decode(key.name(), &value)).transpose()
+    }
+
+    /// The value of a key, as it is recorded.
+    pub(crate) fn value(&self, name: &str) -> Result<Option<Value>, Fault> {
+        read(self.before, self.draft, Part::Shared, name)
+    }
+
+    /// Says how a node writes.
+    #[doc(hidden)]
+    pub fn set<T, R>(&self, _: StateKey<T, R>, _: T)
+    where
+        StateKey<T, R>: WrittenByContext,
+    {
+    }
+
+    /// Says how a node writes.
+    #[doc(hidden)]
+    pub fn merge<T, R>(&self, _: StateKey<T, R>, _: T)
+    where
+        StateKey<T, R>: WrittenByContext,
+    {
+    }
+
+    /// Says how a node writes.
+    #[doc(hidden)]
+    pub fn push<I, R>(&self, _: StateKey<Vec<I>, R>, _: I)
+    where
+        StateKey<Vec<I>, R>: WrittenByContext,
+    {
+    }
+}
+
+/// Never: what a node writes is a parameter of it.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`ctx.state()` reads the state, and does not write it",
+    label = "a key is written by a parameter of the node",
+    note = "declare it: `#[writes(KEY)] name: StateWriter<..>`, or `#[may_write(KEY)]` if the node writes it only sometimes; then \
+            `name.set(..)`, `name.merge(..)` or `name.push(..)`"
+)]
+pub trait WrittenByContext {}
+
+/// What a collecting node keeps for itself from one arrival to the next.
+///
+/// No other node sees it, so nothing is declared: every key may be read and written.
+#[derive(Debug)]
+pub struct CollectorState<'c> {
+    pub(crate) before: &'c Map<String, Value>,
+    pub(crate) draft: &'c SharedDraft,
+    pub(crate) max: MaxSize,
+}
+
+impl CollectorState<'_> {
+    /// The value of a key; `None` if nothing has been written to it.
+    ///
+    /// # Errors
+    /// [`Fault::Context`] if the value is not a `T`, or has a field that `T` does not read.
+    pub fn get<T: Serialize + DeserializeOwned, R>(&self, key: StateKey<T, R>) -> Result<Option<T>, Fault> {
+        let value = read(self.before, self.draft, Part::Local, key.name())?;
+        value.map(|value| decode(key.name(), &value)).transpose()
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// A value that cannot be recorded fails the attempt when the node returns.
+    pub fn set<T: Serialize>(&self, key: StateKey<T, Overwrite>, value: T) {
+        write(self.draft, Part::Local, key.name(), set_op(&value, self.max));
+    }
+
+    /// Merges a value by the reducer of its key.
+    ///
+    /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
+    pub fn merge<T: Serialize, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
+        write(self.draft, Part::Local, key.name(), merge_op::<R>(&value, self.max));
+    }
+
+    /// Merges one item into a list.
+    pub fn push<I: Serialize, R: Reducer>(&self, key: StateKey<Vec<I>, R>, item: I) {
+        self.merge(key, vec![item]);
+    }
+}
+
+fn read(before: &Map<String, Value>, draft: &SharedDraft, part: Part, name: &str) -> Result<Option<Value>, Fault> {
+    let draft = draft.lock();
+    let written = draft.writes(part);
+    let mut seen = Map::new();
+    if let Some(value) = before.get(name) {
+        if !written.iter().any(|write| write.key == name) {
+            return Ok(Some(value.clone()));
+        }
+        seen.insert(name.to_owned(), value.clone());
+    }
+    for write in written.iter().filter(|write| write.key == name) {
+        fold_into(&mut seen, std::slice::from_ref(write))?;
+    }
+    Ok(seen.remove(name))
+}
+
+/// A recorded value of a key, as a `T`.
+pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Value) -> Result<T, Fault> {
+    let wanted = std::any::type_name::<T>();
+    let fault = |what: String| Fault::Context { message: format!("state key `{name}` {what}") };
+    let value: T = value::decode(recorded).map_err(|error| {
+        let (path, error) = (error.path().to_string(), error.inner());
+        let at = if path == "." { String::new() } else { format!(" at `{path}`") };
+        fault(format!("does not hold a `{wanted}`{at}: {error}"))
+    })?;
+    if value::has_fields(recorded) {
+        let now = value::encode(&value, MaxSize::NONE);
+        let now = now.map_err(|error| fault(format!("holds a `{wanted}` that cannot be written: {error}")))?;
+        let rewrite = |json: &Value| value::encode(&value::decode::<T>(json).ok()?, MaxSize::NONE).ok();
+        if let Some(loss) = value::loss(recorded, &now, &rewrite, Against::Fields) {
+            return Err(fault(format!("has a value that a `{wanted}` would lose some of, {loss}")));
+        }
+    }
+    Ok(value)
+}
+
+pub(crate) fn set_op<T: Serialize>(value: &T, max: MaxSize) -> Result<StateOp, String> {
+    value::encode(value, max).map(StateOp::Set).map_err(|error| error.to_string())
+}
+
+pub(crate) fn merge_op<R: Reducer>(value: &impl Serialize, max: MaxSize) -> Result<StateOp, String> {
+    match value::encode(value, max) {
+        Ok(value) => R::op(value).map_err(|wanted| format!("its reducer merges {wanted}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+pub(crate) fn write(draft: &SharedDraft, part: Part, name: &str, op: Result<StateOp, String>) {
+    let mut draft = draft.lock();
+    match op {
+        Ok(op) => draft.write(part, StateWrite { key: name.to_owned(), op }),
+        Err(why) => {
+            let message = format!("invalid write to state key `{name}`: {why}");
+            draft.broken.get_or_insert(Fault::Context { message });
+        }
+    }
+}
