@@ -7,9 +7,9 @@
 //! side, is not waited for.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
-use super::state_graph::StateGraph;
+use super::state_graph::{ENDS, HEADER, NODE, StateGraph};
 use super::together::are_together;
-use crate::model::NodeIx;
+use crate::model::{EdgeIx, NodeIx};
 
 /// Two runs of nodes that may overwrite one key at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,20 @@ pub const fn overlapping_write(graph: &[u32], facts: &[StateFacts], node: NodeIx
     }
     let graph = StateGraph::read(graph);
     match graph.nodes {
-        0..=64 => Overlaps::<64>::new(graph).first_of(facts, node),
-        65..=512 => Overlaps::<512>::new(graph).first_of(facts, node),
-        513..=4096 => Overlaps::<4096>::new(graph).first_of(facts, node),
-        _ => Overlaps::<16384>::new(graph).first_of(facts, node),
+        0..=64 => first_of::<64>(graph, facts, node),
+        65..=512 => first_of::<512>(graph, facts, node),
+        513..=4096 => first_of::<4096>(graph, facts, node),
+        _ => first_of::<16384>(graph, facts, node),
     }
+}
+
+#[inline(never)] // So that only the size that is needed takes its place on the stack.
+const fn first_of<const N: usize>(
+    graph: StateGraph<'_>,
+    facts: &[StateFacts],
+    node: NodeIx,
+) -> Option<OverlappingWrite> {
+    Overlaps::<N>::new(graph).first_of(facts, node)
 }
 
 const fn overwrites(keys: &[StateKeyFact]) -> usize {
@@ -76,17 +85,15 @@ const fn shared_key(one: StateFacts, other: StateFacts) -> Option<StateKeyFact> 
 
 struct Overlaps<'g, const N: usize> {
     graph: StateGraph<'g>,
-    /// Whether something leads to a node, in the present turn of some loops.
-    behind: [bool; N],
-    /// Whether it has ended when the node starts, if both run.
-    after: [bool; N],
-    /// Whether it has ended when the next turn of that loop begins.
-    before_next_turn: bool,
+    /// What comes behind the node that is asked about, and behind another.
+    one: Behind<'g, N>,
+    other: Behind<'g, N>,
+    before: Before<'g, N>,
 }
 
 impl<'g, const N: usize> Overlaps<'g, N> {
     const fn new(graph: StateGraph<'g>) -> Self {
-        Overlaps { graph, behind: [false; N], after: [false; N], before_next_turn: false }
+        Overlaps { graph, one: Behind::nothing(graph), other: Behind::nothing(graph), before: Before::nothing(graph) }
     }
 
     const fn first_of(mut self, facts: &[StateFacts], node: NodeIx) -> Option<OverlappingWrite> {
@@ -106,30 +113,18 @@ impl<'g, const N: usize> Overlaps<'g, N> {
         if one == other && self.graph.runs_for_items(one) {
             return Some(Overlap::Items);
         }
-        let shared = self.shared_loop(one, other);
+        let shared = self.graph.shared_loop(one, other);
         let mut around = shared;
         while around != 0 {
-            if self.turns_overlap(one, around) || self.turns_overlap(other, around) {
+            // A node may still run when the next turn of a loop around it has begun.
+            self.one.follow(one, around);
+            self.other.follow(other, around);
+            if !self.one.ends_before_next_turn || !self.other.ends_before_next_turn {
                 return Some(Overlap::Turns);
             }
             around = self.graph.parent(around);
         }
         if one != other && self.run_beside(one, other, shared) { Some(Overlap::Branches) } else { None }
-    }
-
-    /// The innermost loop around both nodes, plus one; 0 for none.
-    const fn shared_loop(&self, one: NodeIx, other: NodeIx) -> usize {
-        let mut around = self.graph.loop_around(one);
-        while around != 0 && !self.graph.is_in(other, around) {
-            around = self.graph.parent(around);
-        }
-        around
-    }
-
-    /// Whether a node may still run when the next turn of a loop around it has begun.
-    const fn turns_overlap(&mut self, node: NodeIx, around: usize) -> bool {
-        self.follow(node, around);
-        !self.before_next_turn
     }
 
     /// Whether two nodes may overlap in one turn of the loops around both.
@@ -138,13 +133,18 @@ impl<'g, const N: usize> Overlaps<'g, N> {
         if merged != 0 && merged == self.graph.merged_in(other) {
             return false;
         }
-        self.follow(one, shared);
-        if self.behind[other] {
-            return !self.after[other];
+        if self.graph.loops == 0 && !self.graph.has_collecting {
+            return !self.before.leads_from(other, one)
+                && !self.before.leads_from(one, other)
+                && self.are_live(one, other);
         }
-        self.follow(other, shared);
-        if self.behind[one] {
-            return !self.after[one];
+        self.one.follow(one, shared);
+        if self.one.leads_to[other] {
+            return !self.one.ends_before[other];
+        }
+        self.other.follow(other, shared);
+        if self.other.leads_to[one] {
+            return !self.other.ends_before[one];
         }
         self.is_passed_by(one, other, shared) || self.is_passed_by(other, one, shared) || self.are_live(one, other)
     }
@@ -159,94 +159,163 @@ impl<'g, const N: usize> Overlaps<'g, N> {
             around = self.graph.parent(around);
         }
         let (first, _) = self.graph.heads(around);
-        self.follow(self.graph.at(first), shared);
-        self.behind[other]
+        self.other.follow(self.graph.at(first), shared);
+        self.other.leads_to[other]
     }
 
     /// Whether two nodes that do not lead to each other can both run.
     const fn are_live(&self, one: NodeIx, other: NodeIx) -> bool {
-        let (first, end) = self.graph.vertex(one);
-        let (other_first, other_end) = self.graph.vertex(other);
-        let mut edge = 0;
-        while edge < self.graph.edges {
-            if self.enters(edge, first, end) {
-                let mut second = 0;
-                while second < self.graph.edges {
-                    if self.enters(second, other_first, other_end) && are_together(self.graph, edge, second) {
-                        return true;
-                    }
-                    second += 1;
+        let graph = self.graph;
+        let (mut place, end) = graph.vertex(one);
+        while place < end {
+            let node = graph.at(place);
+            let mut into = graph.first_into(node);
+            while into < graph.first_into(node + 1) {
+                if self.is_live_beside(graph.edge_into(into), other) {
+                    return true;
                 }
+                into += 1;
             }
-            edge += 1;
+            place += 1;
         }
         false
     }
 
-    const fn enters(&self, edge: usize, first: usize, end: usize) -> bool {
-        let place = self.graph.place(self.graph.to(edge));
-        self.graph.back(edge) == 0 && first <= place && place < end
+    const fn is_live_beside(&self, edge: EdgeIx, other: NodeIx) -> bool {
+        let graph = self.graph;
+        let (mut place, end) = graph.vertex(other);
+        while graph.back(edge) == 0 && place < end {
+            let node = graph.at(place);
+            let mut into = graph.first_into(node);
+            while into < graph.first_into(node + 1) {
+                let second = graph.edge_into(into);
+                if graph.back(second) == 0 && are_together(graph, edge, second) {
+                    return true;
+                }
+                into += 1;
+            }
+            place += 1;
+        }
+        false
+    }
+}
+
+/// What leads to a node, in a graph without loops and collecting nodes: that is found once for each node.
+struct Before<'g, const N: usize> {
+    graph: StateGraph<'g>,
+    node: NodeIx,
+    leads: [bool; N],
+}
+
+impl<'g, const N: usize> Before<'g, N> {
+    const fn nothing(graph: StateGraph<'g>) -> Self {
+        Before { graph, node: NodeIx::MAX, leads: [false; N] }
     }
 
-    /// Finds what comes behind a node in the present turn of a loop and of those around it.
+    /// Whether a way leads from one node to the other.
+    const fn leads_from(&mut self, from: NodeIx, to: NodeIx) -> bool {
+        let graph = self.graph;
+        if graph.place(from) >= graph.place(to) {
+            return false;
+        }
+        if self.node != to {
+            *self = Before { node: to, ..Self::nothing(graph) };
+            self.leads[to] = true;
+            let mut place = graph.place(to) + 1;
+            while place > 0 {
+                place -= 1;
+                let at = graph.words[graph.order + place] as usize;
+                let row = HEADER + NODE * at + 1;
+                let mut into = graph.into + graph.words[row] as usize;
+                let end = graph.into + graph.words[row + NODE] as usize;
+                while self.leads[at] && into < end {
+                    let edge = graph.words[into] as usize;
+                    self.leads[graph.words[graph.ends + ENDS * edge] as usize] = true;
+                    into += 1;
+                }
+            }
+        }
+        self.leads[from]
+    }
+}
+
+/// What comes behind a node in the present turn of a loop and of those around it.
+struct Behind<'g, const N: usize> {
+    graph: StateGraph<'g>,
+    node: NodeIx,
+    /// The loop, plus one; 0 for none.
+    around: usize,
+    /// Whether a way leads there.
+    leads_to: [bool; N],
+    /// Whether the node has ended before that one starts, if both run.
+    ends_before: [bool; N],
+    /// Whether it has ended before the next turn of the loop begins.
+    ends_before_next_turn: bool,
+}
+
+impl<'g, const N: usize> Behind<'g, N> {
+    const fn nothing(graph: StateGraph<'g>) -> Self {
+        let (leads_to, ends_before) = ([false; N], [false; N]);
+        Behind { graph, node: NodeIx::MAX, around: 0, leads_to, ends_before, ends_before_next_turn: false }
+    }
+
     const fn follow(&mut self, node: NodeIx, around: usize) {
-        self.behind = [false; N];
-        self.after = [false; N];
-        self.before_next_turn = false;
+        if self.node == node && self.around == around {
+            return;
+        }
+        *self = Behind { node, around, ..Self::nothing(self.graph) };
+        let graph = self.graph;
         loop {
             let mut has_changed = false;
-            let mut place = 0;
-            while place < self.graph.nodes {
-                let at = self.graph.at(place);
-                has_changed |= self.enter(at, node, around);
+            let mut place = if graph.loops == 0 { graph.place(node) } else { 0 };
+            while place < graph.nodes {
+                let at = graph.words[graph.order + place] as usize;
+                let row = HEADER + NODE * at + 1;
+                let mut into = graph.into + graph.words[row] as usize;
+                let end = graph.into + graph.words[row + NODE] as usize;
+                while into < end {
+                    let edge = graph.words[into] as usize;
+                    let from = graph.words[graph.ends + ENDS * edge] as usize;
+                    if from == node || self.leads_to[from] {
+                        has_changed |= self.enter(at, edge, from);
+                    }
+                    into += 1;
+                }
                 place += 1;
             }
-            if !has_changed || self.graph.loops == 0 {
+            if !has_changed || graph.loops == 0 {
                 return;
             }
         }
     }
 
-    /// Follows the edges into a node.
-    const fn enter(&mut self, at: NodeIx, node: NodeIx, around: usize) -> bool {
-        let mut has_changed = false;
-        let mut into = self.graph.first_into(at);
-        while into < self.graph.first_into(at + 1) {
-            let edge = self.graph.edge_into(into);
-            let from = self.graph.from(edge);
-            let back = self.graph.back(edge);
-            into += 1;
-            if from != node && !self.behind[from] {
-                continue;
-            }
-            let is_after = (from == node || self.after[from]) && self.is_waited_for(at, edge, node);
-            if back != 0 && self.is_around(back, around) {
-                self.before_next_turn |= back == around && is_after;
-                continue;
-            }
-            if at != node {
-                has_changed |= !self.behind[at] || (is_after && !self.after[at]);
-                self.behind[at] = true;
-                self.after[at] |= is_after;
-            }
+    /// Follows an edge into a node.
+    const fn enter(&mut self, at: NodeIx, edge: EdgeIx, from: NodeIx) -> bool {
+        let is_sure = (from == self.node || self.ends_before[from]) && self.is_waited_for(at, edge);
+        let back = self.graph.back(edge);
+        if back != 0 && self.is_around(back) {
+            self.ends_before_next_turn |= back == self.around && is_sure;
+            return false;
         }
-        has_changed
+        if at == self.node || (self.leads_to[at] && (self.ends_before[at] || !is_sure)) {
+            return false;
+        }
+        self.leads_to[at] = true;
+        self.ends_before[at] |= is_sure;
+        true
     }
 
-    const fn is_around(&self, outer: usize, inner: usize) -> bool {
-        let mut at = inner;
-        while at != 0 {
-            if at == outer {
-                return true;
-            }
+    const fn is_around(&self, outer: usize) -> bool {
+        let mut at = self.around;
+        while at != 0 && at != outer {
             at = self.graph.parent(at);
         }
-        false
+        at != 0
     }
 
     /// Whether a node starts only after what comes by an edge, if that comes. A collecting node starts with whatever
     /// comes first.
-    const fn is_waited_for(&self, at: NodeIx, edge: usize, node: NodeIx) -> bool {
+    const fn is_waited_for(&self, at: NodeIx, edge: EdgeIx) -> bool {
         if !self.graph.collects(at) {
             return true;
         }
@@ -254,7 +323,8 @@ impl<'g, const N: usize> Overlaps<'g, N> {
         while into < self.graph.first_into(at + 1) {
             let other = self.graph.edge_into(into);
             let from = self.graph.from(other);
-            if other != edge && from != node && !self.after[from] && are_together(self.graph, edge, other) {
+            let is_sure = from == self.node || self.ends_before[from];
+            if other != edge && !is_sure && are_together(self.graph, edge, other) {
                 return false;
             }
             into += 1;

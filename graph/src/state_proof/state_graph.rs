@@ -6,11 +6,11 @@ use crate::plan::{LoopIx, Plan};
 /// A graph as numbers, as [`encode`](Self::encode) writes them.
 ///
 /// ```text
-/// nodes edges loops choices taken
+/// nodes edges loops choices taken, whether a node collects
 /// for each node, and once more for the end:  first choice, first edge into it, loop + 1, place, flags
 /// the nodes, each after all that lead to it; the heads of a loop with several of them next to each other
 /// for each choice, and once more for the end: first taken edge, whether it is a failure
-/// for each choice the edges that it takes
+/// for each choice, and each edge that it takes: the edge, where it leads, loop whose next turn it begins + 1
 /// for each node the edges into it
 /// for each edge: from, to, loop whose next turn it begins + 1
 /// for each loop: loop around it + 1, whether it has several heads, place of the first head, place behind the last head
@@ -19,20 +19,25 @@ use crate::plan::{LoopIx, Plan};
 /// Edges are numbered anew, in the order of where they come from.
 #[derive(Clone, Copy, Debug)]
 pub struct StateGraph<'g> {
-    words: &'g [u32],
+    pub(super) words: &'g [u32],
     pub(super) nodes: usize,
     pub(super) edges: usize,
     pub(super) loops: usize,
-    order: usize,
-    choices: usize,
-    taken: usize,
-    into: usize,
-    ends: usize,
+    pub(super) has_collecting: bool,
+    pub(super) order: usize,
+    pub(super) choices: usize,
+    pub(super) taken: usize,
+    pub(super) into: usize,
+    pub(super) ends: usize,
     rings: usize,
 }
 
-const HEADER: usize = 5;
-const NODE: usize = 5;
+pub(super) const HEADER: usize = 6;
+pub(super) const NODE: usize = 5;
+/// The width of a row of `ends`.
+pub(super) const ENDS: usize = 3;
+/// The width of a row of `taken`.
+pub(super) const TAKEN: usize = 3;
 const RUNS_FOR_ITEMS: u32 = 1;
 const COLLECTS: u32 = 2;
 
@@ -59,6 +64,7 @@ impl StateGraph<'_> {
             number[*edge] = at;
         }
 
+        let back = |edge: EdgeIx| plan.back[edge].map_or(0, |at| at + 1);
         let mut nodes = Vec::new();
         let mut choices = Vec::new();
         let mut taken = Vec::new();
@@ -69,17 +75,17 @@ impl StateGraph<'_> {
             let around = plan.node_loop[at].map_or(0, |around| around + 1);
             nodes.extend([choices.len() / 2, into.len(), around, place[at], flags as usize]);
             for (nth, choice) in node.choices.iter().enumerate() {
-                choices.extend([taken.len(), usize::from(roles.is_failure(at, nth))]);
-                taken.extend(choice.edges.iter().map(|edge| number[*edge]));
+                choices.extend([taken.len() / TAKEN, usize::from(roles.is_failure(at, nth))]);
+                taken.extend(choice.edges.iter().flat_map(|edge| [number[*edge], graph.edges[*edge].to, back(*edge)]));
             }
             into.extend(node.ways.iter().flat_map(Way::edges).map(|edge| number[edge]));
         }
         let count = choices.len() / 2;
         nodes.extend([count, into.len(), 0, 0, 0]);
-        choices.extend([taken.len(), 0]);
+        choices.extend([taken.len() / TAKEN, 0]);
         let ends = edges.iter().flat_map(|edge| {
             let ends = graph.edges[*edge];
-            [ends.from, ends.to, plan.back[*edge].map_or(0, |at| at + 1)]
+            [ends.from, ends.to, back(*edge)]
         });
         let rings = plan.loops.iter().flat_map(|ring| {
             let places = || ring.heads.iter().map(|head| place[*head]);
@@ -87,7 +93,9 @@ impl StateGraph<'_> {
             let end = places().max().map_or(0, |last| last + 1);
             [ring.parent.map_or(0, |at| at + 1), usize::from(ring.heads.len() > 1), first, end]
         });
-        let header = [graph.nodes.len(), edges.len(), plan.loops.len(), count, taken.len()];
+        let has_collecting = graph.nodes.iter().flat_map(|node| &node.ways).any(|way| matches!(way, Way::Any(_)));
+        let header =
+            [graph.nodes.len(), edges.len(), plan.loops.len(), count, taken.len() / TAKEN, usize::from(has_collecting)];
         let words = header.into_iter().chain(nodes).chain(order).chain(choices).chain(taken).chain(into);
         words.chain(ends).chain(rings).map(|word| u32::try_from(word).unwrap_or(u32::MAX)).collect()
     }
@@ -138,10 +146,27 @@ impl<'g> StateGraph<'g> {
         let order = HEADER + NODE * (nodes + 1);
         let choice_rows = order + nodes;
         let taken_rows = choice_rows + 2 * (choices + 1);
-        let into = taken_rows + taken;
+        let into = taken_rows + TAKEN * taken;
         let ends = into + edges;
-        let rings = ends + 3 * edges;
-        StateGraph { words, nodes, edges, loops, order, choices: choice_rows, taken: taken_rows, into, ends, rings }
+        let rings = ends + ENDS * edges;
+        StateGraph {
+            words,
+            nodes,
+            edges,
+            loops,
+            has_collecting: words[5] != 0,
+            order,
+            choices: choice_rows,
+            taken: taken_rows,
+            into,
+            ends,
+            rings,
+        }
+    }
+
+    /// How many places a table of nodes or of edges needs.
+    pub(super) const fn size(&self) -> usize {
+        if self.nodes > self.edges { self.nodes } else { self.edges }
     }
 
     const fn node(&self, node: NodeIx, column: usize) -> usize {
@@ -187,7 +212,7 @@ impl<'g> StateGraph<'g> {
     }
 
     pub(super) const fn taken(&self, at: usize) -> EdgeIx {
-        self.words[self.taken + at] as usize
+        self.words[self.taken + TAKEN * at] as usize
     }
 
     /// Whether a choice takes an edge.
@@ -207,16 +232,16 @@ impl<'g> StateGraph<'g> {
     }
 
     pub(super) const fn from(&self, edge: EdgeIx) -> NodeIx {
-        self.words[self.ends + 3 * edge] as usize
+        self.words[self.ends + ENDS * edge] as usize
     }
 
     pub(super) const fn to(&self, edge: EdgeIx) -> NodeIx {
-        self.words[self.ends + 3 * edge + 1] as usize
+        self.words[self.ends + ENDS * edge + 1] as usize
     }
 
     /// The loop whose next turn an edge begins, plus one; 0 for none.
     pub(super) const fn back(&self, edge: EdgeIx) -> usize {
-        self.words[self.ends + 3 * edge + 2] as usize
+        self.words[self.ends + ENDS * edge + 2] as usize
     }
 
     /// The loop around a loop, both plus one.
@@ -244,6 +269,15 @@ impl<'g> StateGraph<'g> {
             at = self.parent(at);
         }
         false
+    }
+
+    /// The innermost loop around both nodes, plus one; 0 for none.
+    pub(super) const fn shared_loop(&self, one: NodeIx, other: NodeIx) -> usize {
+        let mut around = self.loop_around(one);
+        while around != 0 && !self.is_in(other, around) {
+            around = self.parent(around);
+        }
+        around
     }
 
     /// The loop of which a node is one of several heads, plus one; 0 for none.

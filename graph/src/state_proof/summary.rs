@@ -10,7 +10,8 @@
 
 use super::facts::{StateFacts, StateKeyFact, contains};
 use super::state_graph::StateGraph;
-use super::unwritten::{Target, may_be_unwritten};
+use super::unwritten::may_be_unwritten;
+use crate::model::NodeIx;
 
 /// Which keys of a graph are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,8 +128,8 @@ impl<'a> Keys<'a> {
         match self.which {
             Summary::Needed => self.is_needed(key),
             Summary::Written => true,
-            Summary::AlwaysWritten => !self.may_be_unwritten(key, Target::TheEnd),
-            Summary::MaybeWritten => self.may_be_unwritten(key, Target::TheEnd),
+            Summary::AlwaysWritten => !self.may_be_unwritten(key, None),
+            Summary::MaybeWritten => self.may_be_unwritten(key, None),
         }
     }
 
@@ -138,7 +139,7 @@ impl<'a> Keys<'a> {
         }
         let mut node = 0;
         while node < self.facts.len() {
-            if contains(self.facts[node].reads, key.hash) && self.may_be_unwritten(key, Target::Node(node)) {
+            if contains(self.facts[node].reads, key.hash) && self.may_be_unwritten(key, Some(node)) {
                 return true;
             }
             node += 1;
@@ -146,7 +147,7 @@ impl<'a> Keys<'a> {
         false
     }
 
-    const fn may_be_unwritten(&self, key: StateKeyFact, target: Target) -> bool {
-        may_be_unwritten(StateGraph::read(self.graph), self.facts, &[key], target) != 0
+    const fn may_be_unwritten(&self, key: StateKeyFact, reader: Option<NodeIx>) -> bool {
+        may_be_unwritten(StateGraph::read(self.graph), self.facts, key, reader)
     }
 }

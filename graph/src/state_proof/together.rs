@@ -19,17 +19,24 @@ use crate::model::EdgeIx;
 pub(super) const fn are_together(graph: StateGraph<'_>, first: EdgeIx, second: EdgeIx) -> bool {
     let words = graph.edges.div_ceil(64) * graph.edges;
     match words {
-        0..=64 => Together::<64> { graph, pairs: [0; 64] }.meet(first, second),
-        65..=1024 => Together::<1024> { graph, pairs: [0; 1024] }.meet(first, second),
-        1025..=16384 => Together::<16384> { graph, pairs: [0; 16384] }.meet(first, second),
-        _ => Together::<1_048_576> { graph, pairs: [0; 1_048_576] }.meet(first, second),
+        0..=64 => search::<64>(graph, first, second),
+        65..=1024 => search::<1024>(graph, first, second),
+        1025..=16384 => search::<16384>(graph, first, second),
+        _ => search::<1_048_576>(graph, first, second),
     }
+}
+
+#[inline(never)] // So that only the size that is needed takes its place on the stack.
+const fn search<const N: usize>(graph: StateGraph<'_>, first: EdgeIx, second: EdgeIx) -> bool {
+    Together { graph, pairs: [0; N], left: 0 }.meet(first, second)
 }
 
 struct Together<'g, const N: usize> {
     graph: StateGraph<'g>,
     /// The pairs to look at: for each edge a row of bits for those that are not behind it.
     pairs: [u64; N],
+    /// How many of them have not been looked at.
+    left: usize,
 }
 
 impl<const N: usize> Together<'_, N> {
@@ -39,7 +46,7 @@ impl<const N: usize> Together<'_, N> {
         let mut later = if first > second { first } else { second };
         loop {
             let mut word = 0;
-            while word < width {
+            while word <= later / 64 {
                 let mut rest = self.pairs[later * width + word];
                 while rest != 0 {
                     let earlier = word * 64 + rest.trailing_zeros() as usize;
@@ -47,10 +54,11 @@ impl<const N: usize> Together<'_, N> {
                     if self.is_met(later, earlier) {
                         return true;
                     }
+                    self.left -= 1;
                 }
                 word += 1;
             }
-            if later == 0 {
+            if self.left == 0 || later == 0 {
                 return false;
             }
             later -= 1;
@@ -59,7 +67,9 @@ impl<const N: usize> Together<'_, N> {
 
     const fn add(&mut self, one: EdgeIx, other: EdgeIx) {
         let (later, earlier) = if one > other { (one, other) } else { (other, one) };
-        self.pairs[later * self.graph.edges.div_ceil(64) + earlier / 64] |= 1 << (earlier % 64);
+        let (word, bit) = (later * self.graph.edges.div_ceil(64) + earlier / 64, 1 << (earlier % 64));
+        self.left += (self.pairs[word] & bit == 0) as usize;
+        self.pairs[word] |= bit;
     }
 
     /// Whether one choice sends both edges; where it takes more than one vertex, the pairs before them are added.

@@ -1,6 +1,8 @@
 //! P8: whether a node may read a key that has not been written.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
+use super::questions::Questions;
+use super::search::{Search, Target};
 use super::state_graph::StateGraph;
 use crate::model::{NodeIx, START};
 
@@ -26,154 +28,116 @@ pub const fn unwritten_read(
     given: &[StateKeyFact],
     node: NodeIx,
 ) -> Option<UnwrittenRead> {
-    let reads = facts[node].reads;
-    if reads.is_empty() {
-        return None;
+    match first_of(graph, facts, given, node, node + 1) {
+        Some((_, found)) => Some(found),
+        None => None,
     }
-    let graph = StateGraph::read(graph);
-    let mut first = 0;
-    while first < reads.len() {
-        let (_, rest) = reads.split_at(first);
-        let (keys, _) = rest.split_at(if rest.len() < 64 { rest.len() } else { 64 });
-        let size = if graph.nodes > graph.edges { graph.nodes } else { graph.edges };
-        let found = match size {
-            0..=64 => Search::<64>::new(graph, facts, keys).read_by(given, node),
-            65..=512 => Search::<512>::new(graph, facts, keys).read_by(given, node),
-            513..=4096 => Search::<4096>::new(graph, facts, keys).read_by(given, node),
-            _ => Search::<16384>::new(graph, facts, keys).read_by(given, node),
-        };
-        if let Some(found) = found {
-            return Some(UnwrittenRead { key: first + found.key, ..found });
-        }
-        first += 64;
-    }
-    None
 }
 
-/// Which of at most 64 keys may not have been written when something comes.
-pub(super) const fn may_be_unwritten(
-    graph: StateGraph<'_>,
+/// Looks for such a read of any node, which takes far less time than to ask for each node. The first node that has
+/// one is given.
+///
+/// # Panics
+/// On a graph of more than 16,384 nodes or edges.
+pub const fn first_unwritten_read(
+    graph: &[u32],
     facts: &[StateFacts],
-    keys: &[StateKeyFact],
-    target: Target,
-) -> u64 {
-    let size = if graph.nodes > graph.edges { graph.nodes } else { graph.edges };
-    match size {
-        0..=64 => Search::<64>::new(graph, facts, keys).find(target),
-        65..=512 => Search::<512>::new(graph, facts, keys).find(target),
-        513..=4096 => Search::<4096>::new(graph, facts, keys).find(target),
-        _ => Search::<16384>::new(graph, facts, keys).find(target),
-    }
+    given: &[StateKeyFact],
+) -> Option<(NodeIx, UnwrittenRead)> {
+    first_of(graph, facts, given, 0, facts.len())
 }
 
-/// What is asked about.
-#[derive(Clone, Copy)]
-pub(super) enum Target {
-    /// A node that starts.
-    Node(NodeIx),
-    /// The end of the run, when nothing can move any more.
-    TheEnd,
-}
-
-/// Finds plays in which keys are not written. A mask has a bit for each of at most 64 keys.
-pub(super) struct Search<'a, const N: usize> {
-    graph: StateGraph<'a>,
-    facts: &'a [StateFacts],
-    keys: &'a [StateKeyFact],
-    /// The keys that each node has written when it completes, but for its failures.
-    writes: [u64; N],
-    /// Whether a way leads from a node to the target.
-    leads: [bool; N],
-    /// The keys that can stay unwritten if the node runs.
-    avoids: [u64; N],
-    /// The keys that can stay unwritten if the node runs and leads on to the target.
-    reaches: [u64; N],
-}
-
-impl<'a, const N: usize> Search<'a, N> {
-    pub(super) const fn new(graph: StateGraph<'a>, facts: &'a [StateFacts], keys: &'a [StateKeyFact]) -> Self {
-        let mut writes = [0; N];
-        let mut node = 0;
-        while node < graph.nodes {
-            let written = facts[node].writes;
-            let mut key = 0;
-            while !written.is_empty() && key < keys.len() {
-                writes[node] |= (contains(written, keys[key].hash) as u64) << key;
-                key += 1;
-            }
-            node += 1;
-        }
-        Search { graph, facts, keys, writes, leads: [false; N], avoids: [0; N], reaches: [0; N] }
-    }
-
-    const fn read_by(mut self, given: &[StateKeyFact], node: NodeIx) -> Option<UnwrittenRead> {
-        let missing = self.find(Target::Node(node));
+/// Asks about 128 keys at a time, of the nodes from `first` up to `end`.
+const fn first_of(
+    graph: &[u32],
+    facts: &[StateFacts],
+    given: &[StateKeyFact],
+    first: NodeIx,
+    end: NodeIx,
+) -> Option<(NodeIx, UnwrittenRead)> {
+    let mut questions = Questions::NONE;
+    // Which of the reads of its node each question is about.
+    let mut keys = [0; Questions::MOST];
+    let mut node = first;
+    while node < end {
+        let reads = facts[node].reads;
         let mut key = 0;
-        while key < self.keys.len() {
-            let fact = self.keys[key];
-            let is_there = fact.has_zero || contains(given, fact.hash);
-            if !is_there && missing & (1 << key) != 0 {
-                return Some(self.explain(key));
+        while key < reads.len() {
+            if !reads[key].has_zero && !contains(given, reads[key].hash) {
+                keys[questions.len] = key;
+                questions.add(node, reads[key].hash);
+            }
+            if questions.len == Questions::MOST {
+                if let Some(found) = ask(graph, facts, questions, &keys) {
+                    return Some(found);
+                }
+                questions = Questions::NONE;
             }
             key += 1;
         }
-        None
+        node += 1;
     }
+    if questions.len == 0 { None } else { ask(graph, facts, questions, &keys) }
+}
 
-    /// The keys that may not be written when the target comes.
-    pub(super) const fn find(&mut self, target: Target) -> u64 {
-        let mut place = self.graph.nodes;
-        while place > 0 {
-            place -= 1;
-            let node = self.graph.at(place);
-            if let Target::Node(end) = target
-                && node == end
-            {
-                self.leads[node] = true;
-                self.avoids[node] = u64::MAX;
-                self.reaches[node] = u64::MAX;
-            } else {
-                self.visit(node, target);
-            }
-        }
-        match target {
-            Target::Node(_) => self.reaches[START],
-            Target::TheEnd => self.avoids[START],
-        }
+const fn ask(
+    graph: &[u32],
+    facts: &[StateFacts],
+    questions: Questions,
+    keys: &[usize; Questions::MOST],
+) -> Option<(NodeIx, UnwrittenRead)> {
+    let graph = StateGraph::read(graph);
+    let found = match graph.size() {
+        0..=64 => read_by::<64>(graph, facts, questions),
+        65..=512 => read_by::<512>(graph, facts, questions),
+        513..=4096 => read_by::<4096>(graph, facts, questions),
+        _ => read_by::<16384>(graph, facts, questions),
+    };
+    match found {
+        Some(found) => Some((questions.nodes[found.key], UnwrittenRead { key: keys[found.key], ..found })),
+        None => None,
     }
+}
 
-    const fn visit(&mut self, node: NodeIx, target: Target) {
-        let is_end = matches!(target, Target::TheEnd);
-        let (mut leads, mut avoids, mut reaches) = (is_end, 0, 0);
-        let mut choice = self.graph.first_choice(node);
-        while choice < self.graph.first_choice(node + 1) {
-            let allowed = if self.graph.is_failure(choice) { u64::MAX } else { !self.writes[node] };
-            let (mut all, mut some) = (allowed, 0);
-            let mut at = self.graph.first_taken(choice);
-            while at < self.graph.first_taken(choice + 1) {
-                let to = self.graph.to(self.graph.taken(at));
-                leads |= self.leads[to];
-                all &= self.avoids[to];
-                some |= self.reaches[to];
-                at += 1;
-            }
-            avoids |= all;
-            reaches |= all & some;
-            choice += 1;
-        }
-        self.leads[node] = leads;
-        self.avoids[node] = if leads { avoids } else { u64::MAX };
-        self.reaches[node] = reaches;
-    }
+#[inline(never)] // So that only the size that is needed takes its place on the stack.
+const fn read_by<const N: usize>(
+    graph: StateGraph<'_>,
+    facts: &[StateFacts],
+    questions: Questions,
+) -> Option<UnwrittenRead> {
+    let mut search = Search::<N>::new(graph, facts, questions);
+    let found = search.find(Target::Nodes);
+    if found == 0 { None } else { Some(search.explain(facts, found.trailing_zeros() as usize)) }
+}
 
-    const fn explain(&self, key: usize) -> UnwrittenRead {
-        let mut node = 0;
-        while node < self.graph.nodes {
-            if contains(self.facts[node].writes, self.keys[key].hash) {
-                return UnwrittenRead { key, writer: Some(node), passed: None };
-            }
-            node += 1;
-        }
-        UnwrittenRead { key, writer: None, passed: None }
-    }
+/// Whether a key may not have been written when a node starts, or, without a node, when a run ends.
+pub(super) const fn may_be_unwritten(
+    graph: StateGraph<'_>,
+    facts: &[StateFacts],
+    key: StateKeyFact,
+    reader: Option<NodeIx>,
+) -> bool {
+    let (node, target) = match reader {
+        Some(node) => (node, Target::Nodes),
+        None => (START, Target::TheEnd),
+    };
+    let mut questions = Questions::NONE;
+    questions.add(node, key.hash);
+    let found = match graph.size() {
+        0..=64 => find::<64>(graph, facts, questions, target),
+        65..=512 => find::<512>(graph, facts, questions, target),
+        513..=4096 => find::<4096>(graph, facts, questions, target),
+        _ => find::<16384>(graph, facts, questions, target),
+    };
+    found != 0
+}
+
+#[inline(never)]
+const fn find<const N: usize>(
+    graph: StateGraph<'_>,
+    facts: &[StateFacts],
+    questions: Questions,
+    target: Target,
+) -> u128 {
+    Search::<N>::new(graph, facts, questions).find(target)
 }
