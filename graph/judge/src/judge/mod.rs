@@ -3,13 +3,17 @@
 //! It shares nothing with the analysis but the model. `tags` finds the loops, and with them the tag of each token, in
 //! the plainest way; `play` puts tokens on edges until nothing moves, in every way in which the nodes can choose.
 
+mod interleavings;
 mod play;
+mod state;
 mod tags;
 
 use std::collections::BTreeSet;
 
 use graphweft_graph::{EdgeIx, Graph, NodeIx, START};
 
+pub use interleavings::interleave;
+pub use state::{KeyUse, Seen, play_state};
 pub use tags::Loop;
 
 /// What the judge found out about a graph that it accepts.
