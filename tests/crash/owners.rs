@@ -283,7 +283,7 @@ impl Watcher {
     fn forget_where_owners_are(&self) {
         let connection = rusqlite::Connection::open(&self.database).expect("the database opens");
         connection.busy_timeout(Duration::from_secs(30)).expect("it waits");
-        let changed = connection.execute("UPDATE owners SET boot = NULL", []).expect("the owners can be changed");
-        assert_eq!(changed, 1);
+        let change = "BEGIN IMMEDIATE; UPDATE owners SET boot = NULL; DELETE FROM owner_checksums; COMMIT";
+        connection.execute_batch(change).expect("the owners can be changed");
     }
 }

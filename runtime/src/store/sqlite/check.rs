@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::owners::OwnerRow;
 use super::read::graph;
 use super::row::{COLUMNS, RunRow};
 use super::schema::{self, rows_of};
@@ -95,6 +96,7 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
             graph(connection, run.graph.cast_unsigned())?;
         }
     }
+    OwnerRow::all(connection)?;
     let all: u64 = connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0).map(from_integer))?;
     if all == seen {
         return Ok(());

@@ -396,7 +396,7 @@ impl Store for SqliteStore {
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
-        self.0.reader.read(move |connection| read::header_by_id(connection, &id)).boxed()
+        self.0.reader.read(move |connection| read::indexed_header(connection, &id)).boxed()
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {

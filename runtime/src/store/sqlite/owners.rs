@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, Row, params};
 
 use super::file;
 use super::row::RunRow;
+use super::seal;
 use super::settings::beside;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
@@ -78,18 +79,17 @@ impl Owners {
     /// Says of all that they are alive, also of one that was believed to be dead.
     pub(super) fn renew(&self, transaction: &Connection, lease: Duration) -> Result<(), Trouble> {
         let now = to_millis(SystemTime::now());
-        let mut select = transaction.prepare_cached("SELECT expires FROM owners WHERE id = ?1")?;
-        let mut renew = transaction.prepare_cached(
-            "INSERT INTO owners (id, expires, boot, workflows) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (id) DO UPDATE SET expires = excluded.expires",
-        )?;
         for lock in self.lock().iter() {
-            let id = to_integer(lock.owner.0);
-            let expires: Option<i64> = select.query_row([id], |row| row.get(0)).optional()?;
-            if expires.is_none_or(|expires| expires <= now) {
+            let found = match OwnerRow::find(transaction, to_integer(lock.owner.0)) {
+                // It is written as it has to be.
+                Err(Trouble::Damaged(_)) => None,
+                found => found?,
+            };
+            if found.as_ref().is_none_or(|found| found.expires <= now) {
                 self.lapses(lock.owner);
             }
-            is_written(renew.execute(params![id, expiry(lease), lock.boot(), lock.workflows])?, "owners")?;
+            let row = found.unwrap_or_else(|| lock.row());
+            OwnerRow { expires: expiry(lease), ..row }.write(transaction)?;
         }
         Ok(())
     }
@@ -118,9 +118,10 @@ impl OwnerLock {
         self.has_left = true;
     }
 
-    /// Where its lock may be trusted: nowhere, if the file system has none.
-    fn boot(&self) -> Option<&'static str> {
-        self.file.as_ref().and(BOOT.as_deref())
+    /// As it stands in the database, without an end. Its lock may be trusted nowhere, if the file system has none.
+    fn row(&self) -> OwnerRow {
+        let boot = self.file.as_ref().and(BOOT.clone());
+        OwnerRow { id: to_integer(self.owner.0), expires: 0, boot, workflows: self.workflows.clone() }
     }
 }
 
@@ -140,7 +141,7 @@ pub(super) fn join(
         held => Some(held?),
     };
     let lock = OwnerLock { owner: Owner(from_integer(id)), path, workflows, file, has_left: false };
-    transaction.prepare_cached("UPDATE owners SET boot = ?2 WHERE id = ?1")?.execute(params![id, lock.boot()])?;
+    OwnerRow { expires: expiry(lease), ..lock.row() }.write(transaction)?;
     Ok(lock)
 }
 
@@ -152,8 +153,7 @@ pub(super) fn leave(transaction: &Connection, owner: Owner) -> Result<(), Troubl
     for key in runs {
         RunRow { owner: None, ..RunRow::expect(transaction, key)? }.update(transaction)?;
     }
-    transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([owner])?;
-    Ok(())
+    bury(transaction, owner)
 }
 
 fn hold(path: &Path, database: &Path) -> io::Result<File> {
@@ -171,54 +171,116 @@ pub(super) struct Census {
 pub(super) fn census(connection: &Connection, database: &Path) -> Result<Census, Trouble> {
     let now = to_millis(SystemTime::now());
     let mut census = Census { alive: HashSet::new(), dead: Vec::new() };
-    let mut owners = connection.prepare_cached("SELECT id, expires, boot FROM owners")?;
-    let mut rows = owners.query([])?;
-    while let Some(row) = rows.next()? {
-        let (id, expires, boot): (i64, i64, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        if has_life(database, id, (expires, boot), now)? {
-            census.alive.insert(id);
+    for owner in OwnerRow::all(connection)? {
+        if owner.is_alive(database, now)? {
+            census.alive.insert(owner.id);
         } else {
-            census.dead.push(id);
+            census.dead.push(owner.id);
         }
     }
     Ok(census)
 }
 
 pub(super) fn is_alive(connection: &Connection, database: &Path, owner: Owner) -> Result<bool, Trouble> {
-    let id = to_integer(owner.0);
-    let mut select = connection.prepare_cached("SELECT expires, boot FROM owners WHERE id = ?1")?;
-    let row = select.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(match row {
-        Some(row) => has_life(database, id, row, to_millis(SystemTime::now()))?,
-        None => false,
-    })
+    let owner = OwnerRow::find(connection, to_integer(owner.0))?;
+    Ok(owner.map(|owner| owner.is_alive(database, to_millis(SystemTime::now()))).transpose()?.unwrap_or(false))
 }
 
 /// Whether an owner that can resume runs of a workflow is alive.
 pub(super) fn is_served(connection: &Connection, database: &Path, workflow: &str) -> Result<bool, Trouble> {
     let now = to_millis(SystemTime::now());
-    let mut owners = connection.prepare_cached(
-        "SELECT id, expires, boot FROM owners WHERE EXISTS (SELECT 1 FROM json_each(workflows) WHERE value = ?1)",
-    )?;
-    let mut rows = owners.query([workflow])?;
-    while let Some(row) = rows.next()? {
-        if has_life(database, row.get(0)?, (row.get(1)?, row.get(2)?), now)? {
+    for owner in OwnerRow::all(connection)? {
+        if owner.serves(workflow)? && owner.is_alive(database, now)? {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-/// Whether an owner is alive, by its row and its file.
-fn has_life(database: &Path, id: i64, (expires, boot): (i64, Option<String>), now: i64) -> io::Result<bool> {
-    let is_of_this_boot = boot.is_some() && boot == *BOOT;
-    let held = if is_of_this_boot { is_held(&lock_path(database, id))? } else { None };
-    Ok(held.unwrap_or(now < expires))
+/// A row of `owners`. A changed byte could make a dead owner live for years, and its runs wait for that.
+pub(super) struct OwnerRow {
+    id: i64,
+    expires: i64,
+    boot: Option<String>,
+    workflows: String,
+}
+
+const OWNERS: &str =
+    "SELECT id, expires, boot, workflows, checksum FROM owners LEFT JOIN owner_checksums ON owner = id";
+
+impl OwnerRow {
+    /// Every owner.
+    pub(super) fn all(connection: &Connection) -> Result<Vec<OwnerRow>, Trouble> {
+        let mut owners = connection.prepare_cached(OWNERS)?;
+        let mut rows = owners.query([])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            all.push(OwnerRow::read(row)?);
+        }
+        Ok(all)
+    }
+
+    fn find(connection: &Connection, id: i64) -> Result<Option<OwnerRow>, Trouble> {
+        let mut owners = connection.prepare_cached(&format!("{OWNERS} WHERE id = ?1"))?;
+        let mut rows = owners.query([id])?;
+        rows.next()?.map(OwnerRow::read).transpose()
+    }
+
+    fn read(row: &Row<'_>) -> Result<OwnerRow, Trouble> {
+        let owner = OwnerRow { id: row.get(0)?, expires: row.get(1)?, boot: row.get(2)?, workflows: row.get(3)? };
+        // One of an earlier format has none.
+        match row.get::<_, Option<i64>>(4)? {
+            Some(checksum) if checksum != owner.checksum() => Err(owner.damaged()),
+            _ => Ok(owner),
+        }
+    }
+
+    /// Adds or replaces it.
+    fn write(&self, transaction: &Connection) -> Result<(), Trouble> {
+        let written = transaction
+            .prepare_cached(
+                "INSERT INTO owners (id, expires, boot, workflows) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) DO UPDATE
+                 SET expires = excluded.expires, boot = excluded.boot, workflows = excluded.workflows",
+            )?
+            .execute(params![self.id, self.expires, self.boot, self.workflows])?;
+        is_written(written, "owners")?;
+        let written = transaction
+            .prepare_cached(
+                "INSERT INTO owner_checksums (owner, checksum) VALUES (?1, ?2)
+                 ON CONFLICT (owner) DO UPDATE SET checksum = excluded.checksum",
+            )?
+            .execute([self.id, self.checksum()])?;
+        is_written(written, "owner_checksums")
+    }
+
+    /// By its row and its file.
+    fn is_alive(&self, database: &Path, now: i64) -> io::Result<bool> {
+        let is_of_this_boot = self.boot.is_some() && self.boot == *BOOT;
+        let held = if is_of_this_boot { is_held(&lock_path(database, self.id))? } else { None };
+        Ok(held.unwrap_or(now < self.expires))
+    }
+
+    fn serves(&self, workflow: &str) -> Result<bool, Trouble> {
+        let workflows: Vec<String> = serde_json::from_str(&self.workflows).map_err(|_| self.damaged())?;
+        Ok(workflows.iter().any(|served| served == workflow))
+    }
+
+    fn checksum(&self) -> i64 {
+        seal::of_owner(self.id, self.expires, self.boot.as_deref(), &self.workflows)
+    }
+
+    fn damaged(&self) -> Trouble {
+        let id = self.id;
+        Trouble::Damaged(format!(
+            "owner {id} does not match its checksum; if its process has ended, remove it: `DELETE FROM owners WHERE id = {id}`"
+        ))
+    }
 }
 
 /// Removes a dead owner.
 pub(super) fn bury(transaction: &Connection, dead: i64) -> Result<(), Trouble> {
     transaction.prepare_cached("DELETE FROM owners WHERE id = ?1")?.execute([dead])?;
+    transaction.prepare_cached("DELETE FROM owner_checksums WHERE owner = ?1")?.execute([dead])?;
     Ok(())
 }
 

@@ -67,6 +67,17 @@ pub(super) fn header_by_id(connection: &Connection, id: &str) -> Result<Option<R
     }
 }
 
+/// The same, of a run that is asked for: one that is missing from an index would never be resumed.
+pub(super) fn indexed_header(connection: &Connection, id: &str) -> Result<Option<RunHeader>, Trouble> {
+    // All of it as it is at one moment: others may write meanwhile.
+    let moment = connection.unchecked_transaction()?;
+    let found = header_by_id(&moment, id)?;
+    if let Some(header) = found.as_ref().filter(|header| !header.status.is_over()) {
+        RunRow::expect(&moment, to_integer(header.key.0))?.is_indexed(&moment)?;
+    }
+    Ok(found)
+}
+
 pub(super) fn header_by_key(connection: &Connection, key: i64) -> Result<Option<RunHeader>, Trouble> {
     let mut select = connection.prepare_cached(&format!("{} WHERE key = ?1", *HEADER))?;
     Ok(headers(select.query([key])?)?.pop())

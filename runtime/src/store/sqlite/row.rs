@@ -1,5 +1,6 @@
 //! The row of a run, read whole and held against its checksum, changed, and written back.
 
+use rusqlite::types::ToSql;
 use rusqlite::{Connection, Row, params};
 
 use super::seal::Seal;
@@ -28,6 +29,18 @@ pub(super) struct RunRow {
 /// In the order in which [`RunRow::read`] takes them.
 pub(super) const COLUMNS: &str = "key, id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, \
                                   forked_at, records, checksum";
+
+/// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`, `runs_owner` and
+/// `runs_nudged`.
+pub(super) const IS_IN: [&str; 5] = [
+    "SELECT 1 FROM runs INDEXED BY runs_unfinished
+     WHERE status IN (0, 1, 2) AND workflow = ?1 AND graph = ?2 AND key = ?3",
+    "SELECT 1 FROM runs INDEXED BY runs_ready WHERE owner IS ?1 AND workflow = ?2 AND ready = ?3 AND key = ?4",
+    "SELECT 1 FROM runs INDEXED BY runs_suspended
+     WHERE owner IS ?1 AND workflow = ?2 AND updated = ?3 AND ready = ?4 AND ready > 0 AND key = ?5",
+    "SELECT 1 FROM runs INDEXED BY runs_owner WHERE owner = ?1 AND key = ?2",
+    "SELECT 1 FROM runs INDEXED BY runs_nudged WHERE nudged = 1 AND owner = ?1 AND key = ?2",
+];
 
 impl RunRow {
     /// The first columns of a row that holds [`COLUMNS`].
@@ -110,6 +123,22 @@ impl RunRow {
                 self.checksum(),
             ])?;
         is_written(written, "runs")
+    }
+
+    /// Whether an unfinished run is in the indexes by which it is found when it can go on: indexes have no checksums.
+    pub(super) fn is_indexed(&self, connection: &Connection) -> Result<(), Trouble> {
+        let RunRow { key, workflow, updated, owner, ready, graph, .. } = self;
+        let [unfinished, at, suspended, owned, nudged] = IS_IN;
+        let is_in = |query: &str, params: &[&dyn ToSql]| connection.prepare_cached(query)?.exists(params);
+        let is_missing = !is_in(unfinished, &[workflow, graph, key])?
+            || (ready.is_some() && !is_in(at, &[owner, workflow, ready, key])?)
+            || (ready.is_some_and(|ready| ready > 0) && !is_in(suspended, &[owner, workflow, updated, ready, key])?)
+            || (owner.is_some() && !is_in(owned, &[owner, key])?)
+            || (owner.is_some() && self.nudged == 1 && !is_in(nudged, &[owner, key])?);
+        match is_missing {
+            true => Err(Trouble::Damaged(format!("run `{}` is missing from an index", self.id))),
+            false => Ok(()),
+        }
     }
 
     fn checksum(&self) -> i64 {

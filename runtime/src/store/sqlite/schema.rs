@@ -28,7 +28,8 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// when they began to: after the clock was set back, that is later than now. `runs_unfinished` has the graphs of the runs, so that
 /// runs under another graph than that of today are found without looking at those under this one.
 ///
-/// A `checksum` is over all that its row says; `records` of a run is how many there were when its row was last written,
+/// A `checksum` is over all that its row says; those of owners are in a table of their own, and owners of earlier formats have
+/// none. The `records` of a run is how many there were when its row was last written,
 /// so that a journal which has lost its end is found out.
 const STEPS: &[&str] = &[
     "
@@ -70,6 +71,9 @@ const STEPS: &[&str] = &[
 ",
     "
     CREATE INDEX runs_suspended ON runs (owner, workflow, updated, ready) WHERE ready > 0;
+",
+    "
+    CREATE TABLE owner_checksums (owner INTEGER PRIMARY KEY, checksum INTEGER NOT NULL) STRICT;
 ",
 ];
 

@@ -48,6 +48,12 @@ pub(super) fn of_records(id: i64, time: i64, records: i64, body: &[u8]) -> i64 {
     Seal::of(b'j').number(id).number(time).number(records).text(body).finish()
 }
 
+/// Of an owner.
+pub(super) fn of_owner(id: i64, expires: i64, boot: Option<&str>, workflows: &str) -> i64 {
+    let seal = Seal::of(b'o').number(id).number(expires);
+    seal.perhaps(boot, |seal, boot| seal.text(boot.as_bytes())).text(workflows.as_bytes()).finish()
+}
+
 /// Of a graph.
 pub(super) fn of_graph(hash: i64, body: &[u8]) -> i64 {
     Seal::of(b'g').number(hash).text(body).finish()

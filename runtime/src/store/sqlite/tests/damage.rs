@@ -1,7 +1,7 @@
 //! Writing and reading that fails, and what it is called.
 
 use std::io::{Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::params;
@@ -11,8 +11,8 @@ use super::super::row::RunRow;
 use super::super::schema::rows_of;
 use super::super::seal;
 use super::*;
-use crate::store::tests::{add, batch, create, header, new_run, read_all, said};
-use crate::store::{Append, HeaderChange, RunKey, RunStatus, Store};
+use crate::store::tests::{add, at, batch, create, header, new_run, read_all, said};
+use crate::store::{Append, HeaderChange, NewRun, RunKey, RunStatus, Store};
 
 /// A file whose run `a` has three records, the body of the second row replaced, as another version could have written it.
 async fn with_body(body: &str) -> (TempDir, SqliteStore, RunKey) {
@@ -108,6 +108,38 @@ async fn a_record_that_is_missing_at_the_beginning_is_found_out() {
 async fn a_record_that_is_missing_at_the_end_is_found_out() {
     let statement = "DELETE FROM journal WHERE instr(body, 'three')";
     damaged(statement, "record 3 of run `a` is not there").await;
+}
+
+/// Empties an index, as damage to its pages might.
+fn empty_index(path: &Path, index: &str) {
+    let change = |from: &str, to: &str| {
+        let connection = behind_the_back(path);
+        connection.pragma_update(None, "writable_schema", true).unwrap();
+        let change = "UPDATE sqlite_schema SET sql = replace(sql, ?1, ?2) WHERE name = ?3";
+        assert_eq!(connection.execute(change, [from, to, index]).unwrap(), 1);
+    };
+    change(" WHERE ", " WHERE 0 AND ");
+    behind_the_back(path).execute_batch(&format!("REINDEX {index}")).unwrap();
+    change(" WHERE 0 AND ", " WHERE ");
+}
+
+#[tokio::test]
+async fn a_run_that_is_missing_from_an_index_is_found_out_when_it_is_asked_for() {
+    for index in ["runs_ready", "runs_suspended", "runs_owner", "runs_nudged", "runs_unfinished"] {
+        let (_directory, path) = place();
+        let store = open(&path).await;
+        let owner = Some(store.join(Vec::new()).await.unwrap());
+        let run = create(&store, NewRun { owner, ..new_run("a") }).await.key;
+        let status = Some((RunStatus::Sleeping, Some(at(500))));
+        let change = HeaderChange { status, nudge: true, ..HeaderChange::default() };
+        store.append(Append { header: change, ..batch(run, 1, &[said("one")]) }).await.unwrap();
+        assert!(store.header("a").await.unwrap().is_some());
+
+        empty_index(&path, index);
+
+        let error = store.header("a").await.unwrap_err();
+        assert!(error.to_string().contains("run `a` is missing from an index"), "{index}: {error}");
+    }
 }
 
 /// As many rows, of a record each, as a thread of its own decodes while others are read.

@@ -10,6 +10,7 @@ use crate::store::{Append, HeaderChange, NewRun, RunStatus, Store, Stored};
 /// Never changed: a newer format gets a file of its own.
 const FORMAT_1: &str = "src/store/sqlite/testdata/format-1.db";
 const FORMAT_2: &str = "src/store/sqlite/testdata/format-2.db";
+const FORMAT_3: &str = "src/store/sqlite/testdata/format-3.db";
 
 fn recorded() -> Vec<Stored> {
     let stored = |seq, time, record| Stored { seq, time, record };
@@ -24,6 +25,11 @@ async fn a_file_of_format_1_is_read_and_goes_on() {
 #[tokio::test]
 async fn a_file_of_format_2_is_read_and_goes_on() {
     is_read_and_goes_on(FORMAT_2).await;
+}
+
+#[tokio::test]
+async fn a_file_of_format_3_is_read_and_goes_on() {
+    is_read_and_goes_on(FORMAT_3).await;
 }
 
 async fn is_read_and_goes_on(file: &str) {

@@ -183,9 +183,9 @@ async fn a_database_of_something_else_is_left_as_it_is() {
 async fn a_file_of_a_newer_version_is_not_opened() {
     let (_directory, path) = place();
     closed(open(&path).await).await;
-    behind_the_back(&path).pragma_update(None, "user_version", 3).unwrap();
+    behind_the_back(&path).pragma_update(None, "user_version", 4).unwrap();
     let error = open_error(&path).await;
-    assert_eq!(error, StoreError::NewerFormat { path, found: 3, known: 2 });
+    assert_eq!(error, StoreError::NewerFormat { path, found: 4, known: 3 });
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use super::super::row;
 use super::*;
 use crate::store::tests::{add, claim, create, header, ids, new_run, said};
 use crate::store::{Appended, Claim, NewRun, Owner, Store};
@@ -17,8 +18,13 @@ async fn two_processes() -> (TempDir, PathBuf, [(SqliteStore, Owner); 2]) {
 
 /// The owner's row as if it came from another machine.
 fn move_elsewhere(path: &Path, owner: Owner, expires: i64) {
-    let change = "UPDATE owners SET boot = 'elsewhere', expires = ?2 WHERE id = ?1";
-    behind_the_back(path).execute(change, (owner.0.cast_signed(), expires)).unwrap();
+    let change = format!("UPDATE owners SET boot = 'elsewhere', expires = {expires} WHERE id = {}", owner.0);
+    change_owners(path, &change);
+}
+
+/// As a program of an earlier format would: without checksums.
+fn change_owners(path: &Path, change: &str) {
+    behind_the_back(path).execute_batch(&format!("{change}; DELETE FROM owner_checksums")).unwrap();
 }
 
 fn in_a_minute() -> i64 {
@@ -40,7 +46,7 @@ async fn freed(lock_file: &Path) {
 #[tokio::test]
 async fn a_run_of_a_living_process_is_left_also_after_its_lease() {
     let (_directory, path, [_one, (other, me)]) = two_processes().await;
-    behind_the_back(&path).execute("UPDATE owners SET expires = 0", []).unwrap();
+    change_owners(&path, "UPDATE owners SET expires = 0");
     assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
 }
 
@@ -84,7 +90,7 @@ async fn a_living_process_whose_lock_file_was_removed_is_alive_for_as_long_as_it
     assert!(other.claim(claim(me)).await.unwrap().runs.is_empty());
     assert!(other.is_alive(living).await.unwrap());
 
-    behind_the_back(&path).execute("UPDATE owners SET expires = 1 WHERE id = ?1", [living.0.cast_signed()]).unwrap();
+    change_owners(&path, &format!("UPDATE owners SET expires = 1 WHERE id = {}", living.0));
     assert_eq!(ids(&other.claim(claim(me)).await.unwrap().runs), ["a"]);
 }
 
@@ -208,6 +214,37 @@ async fn the_workflows_and_graphs_of_unfinished_runs_are_read_off_an_index_howev
         let steps: Vec<_> = steps.map(Result::unwrap).filter(|step| step.contains("runs")).collect();
         let is_search = |step: &String| step.starts_with("SEARCH runs USING") && step.contains("INDEX runs_unfinished");
         assert!(steps.len() == 2 && steps.iter().all(is_search), "{steps:?}");
+    }
+}
+
+#[tokio::test]
+async fn whether_a_run_is_in_an_index_is_looked_up_in_that_index() {
+    let (_directory, path) = place();
+    let _store = open(&path).await;
+    let connection = behind_the_back(&path);
+    for query in row::IS_IN {
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let values = vec!["1"; plan.parameter_count()];
+        let steps = plan.query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        let steps: Vec<_> = steps.map(Result::unwrap).collect();
+        let is_search = |step: &String| step.starts_with("SEARCH runs USING") && step.contains("INDEX runs_");
+        assert!(steps.len() == 1 && steps.iter().all(is_search), "{steps:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_owner_whose_row_is_not_as_it_was_written_is_neither_alive_nor_dead() {
+    for change in ["expires = expires + 1000000000", "boot = 'elsewhere'", "workflows = '[\"others\"]'"] {
+        let (_directory, path, [(_one, me), (other, owner)]) = two_processes().await;
+        let change = format!("UPDATE owners SET {change} WHERE id = {}", me.0);
+        behind_the_back(&path).execute(&change, []).unwrap();
+
+        let error = other.claim(claim(owner)).await.unwrap_err();
+
+        assert!(error.to_string().contains(&format!("owner {} does not match its checksum", me.0)), "{error}");
+        assert_eq!(other.is_alive(me).await.unwrap_err(), error);
+        assert_eq!(other.is_served("checkout").await.unwrap_err(), error);
+        assert_eq!(other.check().await.unwrap_err(), error);
     }
 }
 
