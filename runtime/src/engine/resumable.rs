@@ -69,12 +69,14 @@ impl Engine {
         if self.0.runs.is_shut_down() {
             return Some(Halt::ShutDown);
         }
-        let is_mine = header.owner.is_some() && header.owner == self.0.owner.get().copied();
-        match self.halted().get(&header.key) {
-            // Elsewhere it was resumed, and waits there by now.
-            Some(Halt::Store(_)) if !is_mine => None,
-            halt => halt.cloned(),
+        let is_of_another = header.owner.is_some() && header.owner != self.0.owner.get().copied();
+        let mut halted = self.halted();
+        // Elsewhere it was resumed since: it waits by now, or its process has died. It is resumed like any other when it is due.
+        let waits = header.owner.is_none() && header.status.is_suspended();
+        if (is_of_another || waits) && matches!(halted.get(&header.key), Some(Halt::Store(_))) {
+            halted.remove(&header.key);
         }
+        halted.get(&header.key).cloned()
     }
 
     /// Whether a living engine drives a run, or will when it is due.

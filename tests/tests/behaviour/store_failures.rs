@@ -17,6 +17,7 @@ use graphweft::store::{
 use graphweft::{
     ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
 };
+use graphweft_tests::life;
 use serde_json::Value as Json;
 
 /// Fails from the append of this number on, until it is mended.
@@ -25,6 +26,8 @@ struct Failing {
     inner: MemoryStore,
     left: Arc<AtomicI64>,
     how: Fails,
+    /// Whether no records can be read either.
+    is_unreadable: Arc<AtomicBool>,
 }
 
 /// What becomes of the append that fails first.
@@ -87,6 +90,9 @@ impl Store for Failing {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        if self.is_unreadable.load(Ordering::SeqCst) {
+            return async { Err(full()) }.boxed();
+        }
         self.inner.read(run, from, limit)
     }
 
@@ -205,7 +211,8 @@ workflow! {
 
 /// The run with a store that fails at one append: what came of it, and whether the failure came at all.
 async fn with_failure<W: Workflow>(input: W::Input, at: i64, how: Fails) -> (Json, bool) {
-    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how };
+    let store =
+        Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how, is_unreadable: Arc::default() };
     let ledger = Ledger::default();
     let engine = Engine::builder().store(store.clone()).resource(ledger.clone()).register::<W>().build().unwrap();
     let run = engine.start::<W>(input).id("x").await.unwrap();
@@ -361,7 +368,8 @@ enum Again {
 /// The run with a store that fails at one append, before or after the run has failed and was retried: what came of it, and
 /// whether the failure came at all.
 async fn retried_with_failure(at: i64, how: Fails, again: Again) -> (Json, bool) {
-    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how };
+    let store =
+        Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(at)), how, is_unreadable: Arc::default() };
     let (ledger, works) = (Ledger::default(), Works::default());
     let builder = Engine::builder().store(store.clone()).resource(ledger.clone()).resource(works.clone());
     let engine = builder.register::<troubled>().build().unwrap();
@@ -444,7 +452,12 @@ workflow! { trying(()) -> u32 { START => tries; } }
 /// Otherwise an attempt that is over would be made again after a crash, and not only the one under way.
 #[tokio::test(start_paused = true)]
 async fn the_next_attempt_at_a_step_does_not_begin_before_the_failure_of_the_last_is_on_record() {
-    let store = Failing { inner: MemoryStore::new(), left: Arc::new(AtomicI64::new(1)), how: Fails::Hangs };
+    let store = Failing {
+        inner: MemoryStore::new(),
+        left: Arc::new(AtomicI64::new(1)),
+        how: Fails::Hangs,
+        is_unreadable: Arc::default(),
+    };
     let ledger = Ledger::default();
     let engine = Engine::builder().store(store).resource(ledger.clone()).register::<trying>().build().unwrap();
     let _run = engine.start::<trying>(()).await.unwrap();
@@ -463,7 +476,7 @@ async fn a_run_whose_caller_stops_waiting_is_executed() {
 
     for call in ["start", "retry", "fork"] {
         let left = Arc::new(AtomicI64::new(i64::MAX));
-        let store = Failing { inner: MemoryStore::new(), left, how: Fails::IsSilent };
+        let store = Failing { inner: MemoryStore::new(), left, how: Fails::IsSilent, is_unreadable: Arc::default() };
         let builder = Engine::builder().store(store.clone()).resource(AtomicBool::new(call == "start"));
         let engine = builder.register::<failing_once>().build().unwrap();
         if call != "start" {
@@ -492,4 +505,42 @@ async fn a_run_whose_caller_stops_waiting_is_executed() {
         let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await;
         assert_eq!(outcome.expect("it is executed"), Ok(Outcome::Completed(Json::from(7))), "{call}");
     }
+}
+
+#[node]
+async fn hangs_once(n: u32, ctx: &Context, #[resource] ledger: &Ledger) -> u32 {
+    ledger.note(ctx);
+    let times = ledger.0.lock().unwrap()[&ctx.path()];
+    if times == 1 { std::future::pending().await } else { n }
+}
+
+workflow! { hanging_once(u32) -> u32 { START => hangs_once; } }
+
+#[test]
+fn a_run_whose_records_could_not_be_read_when_it_was_resumed_says_so_until_it_is_resumed() {
+    let how = Fails::NotDone;
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let store = Failing { inner: MemoryStore::new(), left, how, is_unreadable: Arc::default() };
+    let ledger = Ledger::default();
+    let engine = || Engine::builder().store(store.clone()).resource(ledger.clone()).register::<hanging_once>();
+    life(async {
+        let engine = engine().build().unwrap();
+        let run = engine.start::<hanging_once>(7).id("x").await.unwrap();
+        let mut events = run.events();
+        while !matches!(events.next().await.unwrap().kind, EventKind::NodeStarted { .. }) {}
+    });
+    life(async {
+        let engine = engine().build().unwrap();
+        store.is_unreadable.store(true, Ordering::SeqCst);
+        let recovered = engine.recover().await.unwrap();
+        assert_eq!(recovered.failed, [("x".to_owned(), RunError::Store(full()))]);
+        store.is_unreadable.store(false, Ordering::SeqCst);
+        let run = engine.get_run("x").await.unwrap().unwrap();
+
+        let outcome = tokio::time::timeout(Duration::from_secs(20), run.outcome()).await.expect("it does not wait");
+
+        assert_eq!(outcome, Err(RunError::Store(full())));
+        assert_eq!(engine.recover().await.unwrap().resumed.len(), 1);
+        assert_eq!(run.result().await.unwrap(), 7);
+    });
 }
