@@ -14,6 +14,8 @@ pub(crate) enum Halt {
     Parked,
     /// The tokio runtime is gone.
     ShutDown,
+    /// The call was made outside of a tokio runtime.
+    NoRuntime,
     /// The tokio runtime has no timers.
     NoTimers,
     /// Nodes want resources that this engine does not have.

@@ -78,6 +78,9 @@ pub enum RunError {
         /// The workflow.
         workflow: String,
     },
+    /// The call was made outside of a tokio runtime. The run is not lost: it is resumed by a call inside of one.
+    #[error("called outside of a tokio runtime: runs need one")]
+    NoRuntime,
     /// The call was made in a tokio runtime without timers. The run is not lost: it is resumed in a runtime that has them.
     #[error("{NO_TIMERS}")]
     NoTimers,
@@ -100,6 +103,7 @@ impl From<Halt> for RunError {
             Halt::Store(error) => RunError::Store(error),
             // A handle follows a run that was taken over or unloaded, and nobody gets these two.
             Halt::Fenced | Halt::Parked | Halt::ShutDown => RunError::ShutDown,
+            Halt::NoRuntime => RunError::NoRuntime,
             Halt::NoTimers => RunError::NoTimers,
             Halt::MissingResources(missing) => RunError::MissingResources(missing),
             Halt::Unreadable { path, field, message } => RunError::RecordMismatch { path, field, message },

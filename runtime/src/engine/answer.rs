@@ -11,6 +11,7 @@ use super::answer_queue::{Answer, Asked, READ_WITHIN, Settled, Unchecked};
 use super::inner::Engine;
 use super::live::Undriven;
 use super::runs::Live;
+use super::runtime::{self, Unfit};
 use super::voided::effective;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -67,7 +68,7 @@ impl Engine {
                         if !std::mem::replace(&mut is_asked, true)
                             && live.journal.desk.is_yet_to_be_asked(&question) =>
                     {
-                        until_asked(&live, &question).await;
+                        until_asked(&live, &question).await?;
                         continue;
                     }
                     Ok(Some(answered)) => return answered,
@@ -113,7 +114,7 @@ impl Engine {
             if waits_again || now.status.is_over() || self.stopped_here(&now).is_some() {
                 break;
             }
-            tokio::time::sleep(PAUSE).await;
+            runtime::sleep(PAUSE)?.await;
         }
         Ok(true)
     }
@@ -126,7 +127,13 @@ impl Engine {
             asked.pause = Duration::ZERO;
         } else {
             asked.pause = (asked.pause * 2).clamp(Duration::from_millis(1), PAUSE);
-            tokio::time::sleep(asked.pause).await;
+            match runtime::sleep(asked.pause) {
+                Ok(sleep) => sleep.await,
+                Err(unfit) => {
+                    unchecked.iter().for_each(|answer| answer.settle(Settled::Answered(Err(unfit.into()))));
+                    return Asked::default();
+                }
+            }
         }
         if self.0.runs.get(&run).is_some() {
             new.drain(..).for_each(|answer| answer.settle(Settled::IsLive));
@@ -354,7 +361,7 @@ impl Engine {
     /// A run that is to go on goes on here, where this engine knows its workflow and nobody alive drives it. What keeps
     /// it from that keeps nobody from having answered: whoever waits for the run is told.
     async fn adopt(&self, header: &RunHeader) {
-        if self.0.runs.is_closed() {
+        if self.0.runs.is_closed() || runtime::current().is_err() {
             return;
         }
         self.keep();
@@ -405,7 +412,7 @@ impl Engine {
 
 /// Waits until the node of a question has asked it in this process, or until nothing moves any more: the recorded question
 /// may be that of an earlier version of the program.
-async fn until_asked(live: &Live, question: &str) {
+async fn until_asked(live: &Live, question: &str) -> Result<(), Unfit> {
     let deadline = Instant::now() + READ_WITHIN;
     let mut pause = Duration::from_millis(1);
     let progress = live.journal.progress();
@@ -413,9 +420,10 @@ async fn until_asked(live: &Live, question: &str) {
         && matches!(*progress.borrow(), Progress::Running)
         && live.journal.desk.is_yet_to_be_asked(question)
     {
-        tokio::time::sleep(pause).await;
+        runtime::sleep(pause)?.await;
         pause = (pause * 2).min(PAUSE);
     }
+    Ok(())
 }
 
 /// Answers a question of a run that is driven here. `None` where no attempt holds the question: the answer is recorded

@@ -15,7 +15,9 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::history::Deriver;
 use super::inner::Engine;
+use super::runtime;
 use crate::event::Event;
+use crate::run_error::RunError;
 use crate::store::{RunKey, StoreError};
 
 /// How many records are read at once.
@@ -190,7 +192,15 @@ impl Stream for Events {
                             }
                             Then::Look | Then::Live(_, None) if is_end => {
                                 let closing = Box::pin(closing.clone().cancelled_owned());
-                                From::Sleep(Box::pin(tokio::time::sleep(LOOK)), closing)
+                                match runtime::sleep(LOOK) {
+                                    Ok(sleep) => From::Sleep(Box::pin(sleep), closing),
+                                    Err(unfit) => {
+                                        let error = RunError::from(unfit);
+                                        tracing::warn!(run = self.run_id, %error, "the events of a run are not followed");
+                                        self.ended = true;
+                                        From::Unknown
+                                    }
+                                }
                             }
                             then => self.read(then),
                         };

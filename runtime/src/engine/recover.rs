@@ -10,6 +10,7 @@ use super::inner::Engine;
 use super::live::Undriven;
 use super::run::Run;
 use super::runs::{Found, Live, Reservation};
+use super::runtime::{self, Unfit};
 use crate::compile::check_resources;
 use crate::event::EventKind;
 use crate::halt::Halt;
@@ -50,12 +51,16 @@ impl Engine {
     /// [`Fault::Interrupted`](crate::Fault::Interrupted).
     ///
     /// # Errors
-    /// If the store cannot be read or written. The error of a single run is in [`Recovery::failed`].
+    /// If the store cannot be read or written. The error of a single run is in [`Recovery::failed`]: for all of them
+    /// [`RunError::NoTimers`] in a tokio runtime without timers, and [`RunError::NoRuntime`] outside of a tokio runtime.
     ///
     /// # Cancel safety
     /// If the future is dropped, the runs that it has claimed by then are resumed all the same.
     pub async fn recover(&self) -> Result<Recovery, StoreError> {
         let mut recovery = Recovery::default();
+        if let Err(unfit) = runtime::current() {
+            return self.refuse_all(unfit).await;
+        }
         let undriven = Undriven::by(self);
         self.halted().clear();
         self.0.recovers.store(true, Ordering::Release);
@@ -97,6 +102,20 @@ impl Engine {
         let others = self.0.store.list(query).await?;
         recovery.unregistered = others.into_iter().map(|header| (header.id, header.workflow)).collect();
         self.keep();
+        Ok(recovery)
+    }
+
+    /// What [`recover`](Self::recover) gives where no run can be driven. Changes nothing.
+    async fn refuse_all(&self, unfit: Unfit) -> Result<Recovery, StoreError> {
+        let unfinished = vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping];
+        let mut recovery = Recovery::default();
+        for header in self.0.store.list(RunQuery { status: unfinished, ..RunQuery::default() }).await? {
+            if !self.0.workflows.contains_key(&header.workflow) {
+                recovery.unregistered.push((header.id, header.workflow));
+            } else if !self.is_live_or_elsewhere(&header).await? {
+                recovery.failed.push((header.id, unfit.into()));
+            }
+        }
         Ok(recovery)
     }
 

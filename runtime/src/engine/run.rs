@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use futures::future::select;
 use serde_json::Value as Json;
 
 use super::events::Events;
 use super::events::LOOK;
 use super::inner::Engine;
 use super::runs::{End, Live};
+use super::runtime;
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::{Payload, reread};
@@ -181,9 +184,9 @@ impl<T: Payload> Run<T> {
                 return Ok(outcome);
             }
             match &self.engine.0.closing {
-                closing if closing.is_cancelled() => tokio::time::sleep(LOOK).await,
+                closing if closing.is_cancelled() => runtime::sleep(LOOK)?.await,
                 // Whether it closes or not, the records are read again.
-                closing => _ = tokio::time::timeout(LOOK, closing.cancelled()).await,
+                closing => _ = select(pin!(runtime::sleep(LOOK)?), pin!(closing.cancelled())).await,
             }
         }
     }

@@ -1,10 +1,15 @@
 //! The tokio runtime that a call is made in.
 
+use std::time::Duration;
+
 use tokio::runtime::Handle;
+use tokio::time::Sleep;
 
 use super::error::StartError;
 use crate::driver::caught;
 use crate::halt::Halt;
+use crate::question::AnswerError;
+use crate::run_error::RunError;
 
 /// Why no run can be driven here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +24,14 @@ pub(super) fn current() -> Result<Handle, Unfit> {
     if has_timers() { Ok(runtime) } else { Err(Unfit::NoTimers) }
 }
 
+/// Waits, where that is possible.
+pub(super) fn sleep(duration: Duration) -> Result<Sleep, Unfit> {
+    current().map(|_| tokio::time::sleep(duration))
+}
+
 /// Tokio says so only by a panic, and where that ends the process the question is not asked.
 fn has_timers() -> bool {
-    !cfg!(panic = "unwind") || caught(|| drop(tokio::time::sleep(std::time::Duration::ZERO))).is_ok()
+    !cfg!(panic = "unwind") || caught(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }
 
 impl From<Unfit> for StartError {
@@ -36,8 +46,20 @@ impl From<Unfit> for StartError {
 impl From<Unfit> for Halt {
     fn from(unfit: Unfit) -> Self {
         match unfit {
-            Unfit::NoRuntime => Halt::ShutDown,
+            Unfit::NoRuntime => Halt::NoRuntime,
             Unfit::NoTimers => Halt::NoTimers,
         }
+    }
+}
+
+impl From<Unfit> for RunError {
+    fn from(unfit: Unfit) -> Self {
+        Halt::from(unfit).into()
+    }
+}
+
+impl From<Unfit> for AnswerError {
+    fn from(unfit: Unfit) -> Self {
+        AnswerError::Run(unfit.into())
     }
 }

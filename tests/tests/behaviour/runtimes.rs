@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use graphweft::prelude::*;
-use graphweft::{BuildError, ForkError, RetryError, RunError, RunToEndError, StartError};
+use graphweft::store::MemoryStore;
+use graphweft::{AnswerError, BuildError, ForkError, RetryError, RunError, RunToEndError, StartError, json};
+use graphweft_tests::life;
 
 #[node]
 async fn left(n: u32, #[resource] meet: &Barrier) -> u32 {
@@ -251,4 +253,65 @@ async fn nodes_that_wait_have_a_task_each_however_often_they_ran() {
     for _ in 0..100 {
         assert_eq!(different(&after_others_each(vec![0; 10]).await.unwrap()), 10);
     }
+}
+
+#[node]
+async fn asks_and_hangs(ctx: &Context) -> u32 {
+    let n = ctx.ask::<u32>("n", "?").await;
+    if n == 0 { std::future::pending().await } else { n }
+}
+
+workflow! { asking_and_hanging(()) -> u32 { START => asks_and_hangs; } }
+
+#[test]
+fn in_a_runtime_without_timers_unfinished_runs_are_left_and_each_call_says_why() {
+    let store = MemoryStore::new();
+    let engine = || Engine::builder().store(store.clone()).register::<asking_and_hanging>().build().unwrap();
+    life(async {
+        let engine = engine();
+        for id in ["waits", "runs"] {
+            let run = engine.start::<asking_and_hanging>(()).id(id).await.unwrap();
+            assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+        }
+        engine.answer("runs", "n", 0).await.unwrap();
+    });
+    let engine = engine();
+    without_timers().block_on(async {
+        let recovered = engine.recover().await.unwrap();
+        let failed: Vec<_> = recovered.failed.iter().map(|(id, why)| (id.as_str(), why)).collect();
+        assert_eq!(failed, [("runs", &RunError::NoTimers), ("waits", &RunError::NoTimers)]);
+        assert!(recovered.resumed.is_empty());
+
+        let run = async |id| engine.get_run(id).await.unwrap().unwrap();
+        assert!(matches!(run("waits").await.outcome().await, Ok(Outcome::Waiting(_))));
+        assert_eq!(run("runs").await.outcome().await, Err(RunError::NoTimers));
+        assert_eq!(engine.answer("waits", "n", 1).await, Err(AnswerError::Run(RunError::NoTimers)));
+        let mut events = run("runs").await.events();
+        while events.next().await.is_some() {}
+    });
+    life(async {
+        // The answer is recorded.
+        engine.recover().await.unwrap();
+        let run = engine.get_run("waits").await.unwrap().unwrap();
+        assert_eq!(run.result().await, Ok(json!(1)));
+    });
+}
+
+#[test]
+fn outside_of_a_runtime_calls_that_need_one_say_so() {
+    let store = MemoryStore::new();
+    let engine = || Engine::builder().store(store.clone()).register::<asking_and_hanging>().build().unwrap();
+    life(async {
+        let engine = engine();
+        let run = engine.start::<asking_and_hanging>(()).id("waits").await.unwrap();
+        assert!(matches!(run.outcome().await, Ok(Outcome::Waiting(_))));
+    });
+    let engine = engine();
+    let calls = async {
+        let recovered = engine.recover().await.unwrap();
+        assert_eq!(recovered.failed, [("waits".to_owned(), RunError::NoRuntime)]);
+        assert_eq!(engine.answer("waits", "n", 1).await, Err(AnswerError::Run(RunError::NoRuntime)));
+    };
+    // Nothing of it waits.
+    assert!(calls.now_or_never().is_some());
 }
