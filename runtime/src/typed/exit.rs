@@ -80,6 +80,14 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
+    /// The same of a value in a box, which goes on in it where it has one edge.
+    pub(crate) fn boxed(&self, value: Box<T>, moment: Moment<'_>) -> Emitted {
+        match self {
+            Exit::One(hand) => emit_one(0, Token { value, hand: *hand }),
+            _ => self.value(*value, moment),
+        }
+    }
+
     fn and_unit(&self, value: T, moment: Moment<'_>) -> Emitted {
         let Emitted { choice, tokens } = self.value(value, moment);
         let unit = Token { value: Box::new(()), hand: hand_nothing };

@@ -229,12 +229,16 @@ pub fn define<I: Payload, O: Payload>(
         graph,
         is_unit: shape.is_unit,
         start: Box::new(move |input| match input.downcast::<I>() {
-            Ok(input) => start.value(*input, Moment::START),
+            Ok(input) => start.boxed(input, Moment::START),
             Err(_) => unreachable!("a workflow is entered through its own input type"),
         }),
-        end: Box::new(move |arrived| match take::<O>(arrived, &end) {
-            Ok(output) => Box::new(output),
-            Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
+        end: Box::new(move |arrived| match arrived {
+            // An edge to END hands over what it carries as it is.
+            Arrived::One(token) if token.value.is::<O>() => token.value,
+            arrived => match take::<O>(arrived, &end) {
+                Ok(output) => Box::new(output),
+                Err(fault) => unreachable!("END takes what its edges were checked for: {fault}"),
+            },
         }),
         compiled: Default::default(),
         limits: Limits::default(),
