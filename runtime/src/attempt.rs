@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Poll;
 
@@ -51,12 +51,17 @@ pub(crate) struct Attempt {
     child_facts: Option<Box<StateFacts>>,
 }
 
-/// Where an attempt has gone on to from where it began: a node of the same graph, in another turn of the innermost loop.
+/// Where an attempt has gone on to from where it began: a node of the same graph, in another turn of the innermost loop, or
+/// the same node in another item.
 struct GoneOn {
     node: AtomicU32,
     /// 0 for the turn in which it began.
     turn: AtomicU64,
+    /// [`SAME_ITEM`] for the item in which it began, if that is one.
+    item: AtomicUsize,
 }
+
+const SAME_ITEM: usize = usize::MAX;
 
 /// The bodies of the nodes of a graph.
 pub(crate) trait Bodies: Send + Sync {
@@ -188,7 +193,8 @@ impl Attempt {
         state: Arc<Map<String, Value>>,
         local: Option<Arc<Map<String, Value>>>,
     ) -> Self {
-        let gone_on = GoneOn { node: AtomicU32::new(at.node()), turn: AtomicU64::new(0) };
+        let gone_on =
+            GoneOn { node: AtomicU32::new(at.node()), turn: AtomicU64::new(0), item: AtomicUsize::new(SAME_ITEM) };
         Attempt {
             run,
             at,
@@ -293,6 +299,7 @@ impl Attempt {
     ) {
         *self.gone_on.node.get_mut() = place.node;
         *self.gone_on.turn.get_mut() = 0;
+        *self.gone_on.item.get_mut() = SAME_ITEM;
         self.at = At::Node(place);
         self.number = number;
         self.once_only = false;
@@ -316,11 +323,11 @@ impl Attempt {
         self.draft.is_unused() && self.requests.get().is_none() && self.token.get().is_none() && self.local.is_none()
     }
 
-    /// Whether besides its driver only that holder has it, its node has done nothing that another would notice, and it is a
-    /// first attempt: then it may [`go_on`](Self::go_on).
+    /// Whether besides its driver, which has so many references to it, only that holder has it, its node has done nothing that
+    /// another would notice, and it is a first attempt: then it may [`go_on`](Self::go_on).
     #[inline]
-    pub(crate) fn may_go_on(self: &Arc<Self>, _: &Holder) -> bool {
-        let is_shared = Arc::strong_count(self) > 2;
+    pub(crate) fn may_go_on(self: &Arc<Self>, driver: usize, _: &Holder) -> bool {
+        let is_shared = Arc::strong_count(self) > driver + 1;
         // What others have done with it who have had it until now.
         fence(Ordering::Acquire);
         let is_unused = !self.draft.was_locked() && self.requests.get().is_none() && self.token.get().is_none();
@@ -336,6 +343,18 @@ impl Attempt {
             self.gone_on.turn.store(turn, Ordering::Relaxed);
         }
         self.timers.store(0, Ordering::Relaxed);
+    }
+
+    /// Makes it the first attempt at the same node in another item: one that [may](Self::may_go_on).
+    #[inline]
+    pub(crate) fn go_on_to_item(&self, item: usize) {
+        self.gone_on.item.store(item, Ordering::Relaxed);
+        self.timers.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether its node has written to the state, has made a request, or has to fail.
+    pub(crate) fn has_left_something(&self) -> bool {
+        self.requests.get().is_some() || (self.draft.was_locked() && !self.draft().is_unused())
     }
 
     /// Makes it, [unused](Self::is_unused) as it is, a first attempt of an ordinary node. `state`: what it sees, if that has
@@ -371,7 +390,11 @@ impl Attempt {
             0 => place.turns.clone(),
             turn => place.turns.with_innermost(turn),
         };
-        At::Node(Place { scope: Arc::clone(&place.scope), node: self.gone_on.node.load(Ordering::Relaxed), turns })
+        let scope = match self.gone_on.item.load(Ordering::Relaxed) {
+            SAME_ITEM => Arc::clone(&place.scope),
+            item => Arc::new(place.scope.with_item(item)),
+        };
+        At::Node(Place { scope, node: self.gone_on.node.load(Ordering::Relaxed), turns })
     }
 
     /// The graph that its node is in, by its place in the program; `None` for a child.

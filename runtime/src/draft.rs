@@ -62,7 +62,8 @@ impl Draft {
         }
     }
 
-    fn is_unused(&self) -> bool {
+    /// Whether nothing was written to it.
+    pub(crate) fn is_unused(&self) -> bool {
         self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
     }
 

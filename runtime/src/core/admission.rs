@@ -67,6 +67,11 @@ impl Admissions {
         self.max_concurrency > 0 && running >= self.max_concurrency
     }
 
+    /// Whether no limit applies, and nothing may begin but items of this node.
+    pub(super) fn is_only_for_items_of(&self, task: TaskId) -> bool {
+        self.has_no_limit() && self.ready.is_empty() && self.with_items.len() == 1 && self.with_items[0] == task
+    }
+
     /// Takes in what the last events have changed.
     fn absorb<V>(&mut self, state: &mut RunState<V>) {
         for task in state.news.queued.drain(..) {

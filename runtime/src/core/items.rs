@@ -41,6 +41,8 @@ pub(super) struct Items<V> {
     pub(super) ends: Vec<Option<Arrived<V>>>,
     /// How many are under way, with those that are idle.
     pub(super) open: usize,
+    /// How many the driver has taken that are neither pending nor under way: it does them before the state hears of it.
+    pub(super) lent: usize,
     /// What the nodes inside share: the state around them as it was when they began, and what they have written since.
     pub(super) state: StateMap,
     /// What items that begin in turn see of that.
@@ -68,6 +70,6 @@ impl<V> Items<V> {
 
     /// Whether nothing of them is under way, and none begins any more.
     pub(super) fn is_over(&self, stopping: Option<StopReason>) -> bool {
-        self.open == 0 && (self.pending.is_empty() || stopping.is_some())
+        self.open == 0 && self.lent == 0 && (self.pending.is_empty() || stopping.is_some())
     }
 }

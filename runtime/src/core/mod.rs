@@ -79,7 +79,7 @@ mod write_log;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use apply::Walk;
+pub(crate) use apply::{Lent, LentNodes, LentOf, Walk};
 pub(crate) use attempts::{
     AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
 };

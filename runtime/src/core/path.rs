@@ -97,6 +97,12 @@ impl Turns {
 }
 
 impl ScopePath {
+    /// The path of another item of the same node.
+    pub(crate) fn with_item(&self, item: usize) -> ScopePath {
+        let (layout, around, prefix) = (Arc::clone(&self.layout), self.around.clone(), self.prefix.clone());
+        ScopePath { layout, around, prefix, item: Some(item) }
+    }
+
     /// How many names stand before that of each node of this scope.
     fn depth(&self) -> usize {
         let (mut scope, mut depth) = (self, 1);

@@ -76,7 +76,7 @@ pub(crate) struct NodeLayout {
     /// Whether it limits how many items of `[..]` are in it at once.
     pub(super) has_places: bool,
     /// Whether an attempt at it is one call, and nothing besides.
-    is_simple: bool,
+    pub(super) is_simple: bool,
     /// For a collecting node, its slot among those of its frame, and what only feeds it.
     pub(super) collector: Option<CollectorLayout>,
 }

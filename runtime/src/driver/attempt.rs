@@ -91,6 +91,12 @@ impl<'n, T> Running<'n, T> {
         running
     }
 
+    /// One without a body, until it [goes on](Self::go_on_as) as an attempt: nothing limits it, and nobody traces it.
+    pub(super) fn without_body() -> Self {
+        let span = tracing::Span::none();
+        Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, span }
+    }
+
     /// Becomes the attempt at another node, which has no limit: for one that has ended, or whose body has.
     #[inline]
     pub(super) fn go_on_as(

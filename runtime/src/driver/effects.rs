@@ -40,6 +40,9 @@ impl Driver {
                 self.see_to(task);
                 continue;
             }
+            if self.begin_branches() {
+                break;
+            }
             match self.run.admit(self.waiting.as_ref().map_or(0, |waiting| waiting.count())) {
                 Some(Admission::Event(Event::ItemStarted { task, item })) => self.start_item(task, item),
                 Some(Admission::Event(event)) => self.commit(event, None),
@@ -52,6 +55,9 @@ impl Driver {
     }
 
     fn start_item(&mut self, task: TaskId, item: usize) {
+        if self.begin_items(task) {
+            return;
+        }
         let only = if self.is_bare { self.run.start_item_in_place(task) } else { None };
         match only {
             Some(only) => self.begin_attempt(only),
@@ -130,7 +136,7 @@ impl Driver {
     }
 
     /// A mistake in graphweft: nothing more is recorded of the run by this program.
-    fn is_impossible(&self, impossible: &Impossible) -> Halt {
+    pub(super) fn is_impossible(&self, impossible: &Impossible) -> Halt {
         let message = format!("{impossible}; this is a mistake in graphweft");
         Halt::broken(&self.definition.name, &Fault::Context { message })
     }
@@ -436,14 +442,9 @@ impl Driver {
         let writes = attempt.take_writes();
         self.spare = Some(attempt);
         let finished = match finished {
-            Finished::Emitted { emitted, output, .. }
-                if self.is_bare && self.retained.is_empty() && is_empty(&writes) =>
-            {
-                match self.run.complete_in_place(task, emitted) {
-                    Ok(Ok(())) => return,
-                    Ok(Err(impossible)) => return self.halt = Some(self.is_impossible(&impossible)),
-                    Err(emitted) => Finished::Emitted { emitted, output, holder: None },
-                }
+            Finished::Emitted { emitted, output, .. } if is_empty(&writes) => {
+                let Err(emitted) = self.complete_in_place(task, emitted) else { return };
+                Finished::Emitted { emitted, output, holder: None }
             }
             finished => finished,
         };
@@ -451,6 +452,24 @@ impl Driver {
         match (writes, finished) {
             (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, false),
             (writes, finished) => self.finished(task, &place, finished, writes.unwrap_or_default()),
+        }
+    }
+
+    /// Completes a node that has written nothing, where the short way is enough; gives back what it emits where it is not.
+    fn complete_in_place(&mut self, task: TaskId, emitted: Emitted) -> Result<(), Emitted> {
+        if !self.is_bare || !self.retained.is_empty() {
+            return Err(emitted);
+        }
+        if let Err(impossible) = self.run.complete_in_place(task, emitted)? {
+            self.halt = Some(self.is_impossible(&impossible));
+        }
+        Ok(())
+    }
+
+    /// A branch that has written nothing is done.
+    pub(super) fn branch_is_done(&mut self, task: TaskId, emitted: Emitted) {
+        if let Err(emitted) = self.complete_in_place(task, emitted) {
+            self.report(Report::Succeeded { task, emitted, writes: Writes::default() }, None);
         }
     }
 

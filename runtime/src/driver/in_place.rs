@@ -89,7 +89,7 @@ impl Lane<'_> {
         let Lane { walk, attempt, .. } = self;
         if let Some(holder) = holder
             && !walk.has_newer()
-            && attempt.may_go_on(&holder)
+            && attempt.may_go_on(1, &holder)
         {
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));

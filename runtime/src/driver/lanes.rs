@@ -1,7 +1,8 @@
 //! Attempts that are polled by other tasks than the driver's.
 //!
 //! Attempts that are ready at the same time stand in a queue. A *lane* takes one after another out of it and polls each
-//! once: a node that is done by then costs no task. One that is not gets a task of its own at once.
+//! once: a node that is done by then costs no task. One that is not gets a task of its own at once. A lane polls the nodes of a
+//! [`Batch`] first, for which no attempts were made.
 //!
 //! Nodes that compute run on all threads of the runtime: as long as the queue is not empty, a *standby* waits for the next
 //! free thread, and begins another lane there. The driver hears of what has ended when a lane is at its end, and when the
@@ -14,6 +15,7 @@ use std::task::{Context as Waker, Poll};
 use std::time::{Duration, Instant};
 
 use super::attempt::Running;
+use super::batch::{AfterTurn, Batch, Left, LeftState};
 use super::catch::caught;
 use super::ends::Ends;
 use crate::attempt::Attempt;
@@ -40,7 +42,9 @@ pub(super) struct Lanes {
 #[derive(Default)]
 struct Queue {
     attempts: VecDeque<Begun>,
-    /// Whether the standby lives. It does while there are attempts in the queue.
+    /// Nodes that are polled before the attempts.
+    batch: Option<Arc<Batch>>,
+    /// Whether the standby lives. It does while there is something to poll.
     has_standby: bool,
 }
 
@@ -54,6 +58,8 @@ pub(super) struct Begun {
 pub(super) enum Ended {
     /// What an attempt has come to; nothing if it was dropped before its end.
     Attempt(TaskId, Option<Finished>),
+    /// The batch is to be taken back.
+    Batch,
     /// The runtime has dropped a standby or a lane: it is being shut down.
     Lost,
 }
@@ -69,9 +75,23 @@ impl Lanes {
 
     /// Has each of these polled.
     pub(super) fn begin(self: &Arc<Self>, attempts: impl Iterator<Item = Begun>) {
+        self.fill(|queue| queue.attempts.extend(attempts));
+    }
+
+    /// Has the nodes of a batch polled. The driver hears when it is to [end](Self::end_batch).
+    pub(super) fn begin_batch(self: &Arc<Self>, batch: &Arc<Batch>) {
+        self.fill(|queue| queue.batch = Some(Arc::clone(batch)));
+    }
+
+    pub(super) fn end_batch(&self) {
+        let batch = self.queue().batch.take();
+        drop(batch);
+    }
+
+    fn fill(self: &Arc<Self>, add: impl FnOnce(&mut Queue)) {
         let needs_standby = {
             let mut queue = self.queue();
-            queue.attempts.extend(attempts);
+            add(&mut queue);
             !std::mem::replace(&mut queue.has_standby, true)
         };
         if needs_standby {
@@ -97,7 +117,13 @@ impl Lanes {
 
     /// Drops what is left, with the values of the user's in it.
     pub(super) fn close(&self) {
-        let attempts = std::mem::take(&mut self.queue().attempts);
+        let (attempts, batch) = {
+            let mut queue = self.queue();
+            (std::mem::take(&mut queue.attempts), queue.batch.take())
+        };
+        if let Some(batch) = batch {
+            batch.close();
+        }
         drop(attempts);
         self.ends.close();
     }
@@ -131,12 +157,17 @@ impl Lanes {
     /// Whether the standby goes on.
     fn is_wanted(&self) -> bool {
         let mut queue = self.queue();
-        queue.has_standby = !queue.attempts.is_empty();
+        let has_batch = queue.batch.as_ref().is_some_and(|batch| batch.has_pending());
+        queue.has_standby = has_batch || !queue.attempts.is_empty();
         queue.has_standby
     }
 
     /// Polls one attempt after another, each once. After a turn's time the standby begins another lane.
     fn take_turn(self: &Arc<Self>) {
+        let batch = self.queue().batch.clone();
+        if let Some(batch) = batch {
+            self.poll_batch(&batch);
+        }
         let began = Instant::now();
         for polled in 0u32.. {
             let Some(begun) = self.queue().attempts.pop_front() else { break };
@@ -147,6 +178,20 @@ impl Lanes {
             }
         }
         self.ends.tell();
+    }
+
+    fn poll_batch(self: &Arc<Self>, batch: &Batch) {
+        match batch.take_turn(TURN) {
+            AfterTurn::Nothing => {}
+            AfterTurn::TakeBack => self.ends.push(Ended::Batch),
+            AfterTurn::Goes(task, Left { attempt, state, .. }) => match state {
+                LeftState::Waits(running) => self.begin_alone(Begun { task, running, attempt }),
+                LeftState::Ended(finished) => {
+                    drop(attempt);
+                    self.ends.push(Ended::Attempt(task, Some(finished)));
+                }
+            },
+        }
     }
 
     fn poll_once(self: &Arc<Self>, mut begun: Begun) {

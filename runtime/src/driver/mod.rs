@@ -1,6 +1,7 @@
 //! Runs a core on tokio: tasks, timers, randomness. Makes no scheduling decisions.
 
 mod attempt;
+mod batch;
 mod catch;
 mod effects;
 mod ends;
@@ -9,6 +10,7 @@ mod in_place;
 mod inputs;
 mod lanes;
 mod lazy_value;
+mod lent_nodes;
 #[cfg(test)]
 mod observed;
 mod rest;

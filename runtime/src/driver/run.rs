@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::attempt::{Advanced, Running};
+use super::batch::Batch;
 use super::catch::caught;
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
@@ -74,7 +75,9 @@ pub(super) struct Driver {
     pub(super) alone: Option<UnderWay>,
     /// Where attempts are polled when there are several.
     pub(super) lanes: Option<Arc<Lanes>>,
-    /// What they have come to, and was not looked at yet.
+    /// Nodes that are done before the core hears of them.
+    pub(super) batch: Option<Arc<Batch>>,
+    /// What attempts have come to, and was not looked at yet.
     ended: std::vec::IntoIter<Ended>,
     pub(super) spawned: SpawnedTasks,
     /// What other attempts at nodes will run on.
@@ -132,6 +135,8 @@ pub(super) struct UnderWay {
 enum Occurrence {
     Ended(TaskId, Arc<Attempt>, Finished),
     Stopped(TaskId),
+    /// The batch is to be taken back.
+    Batch,
     /// The tokio runtime drops the nodes, and will drop the driver.
     ShutDown,
     Timer(Timer),
@@ -215,6 +220,7 @@ impl Job {
             ready: Vec::new(),
             alone: None,
             lanes: None,
+            batch: None,
             ended: Vec::new().into_iter(),
             spawned: SpawnedTasks::default(),
             retained: HashMap::new(),
@@ -447,6 +453,8 @@ impl Driver {
     }
 
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
+        // Whatever has happened, the core knows nothing of what the batch has done until then.
+        self.take_batch_back();
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
             Occurrence::Stopped(task) => self.report(Report::Stopped { task }, None),
@@ -466,7 +474,7 @@ impl Driver {
                     self.report(Report::Cancel, None);
                 }
             }
-            Occurrence::Said => {}
+            Occurrence::Said | Occurrence::Batch => {}
             Occurrence::IdleItem(task, item) => self.commit(Event::ItemCancelled { task, item }, None),
             Occurrence::Still(generation) => self.is_now_still(generation),
             Occurrence::Broken(fault) => return Err(fault),
@@ -507,8 +515,12 @@ impl Driver {
         self.spawn_ready();
     }
 
+    pub(super) fn lanes(&mut self) -> &Arc<Lanes> {
+        self.lanes.get_or_insert_with(|| Arc::new(Lanes::new(&self.shared, self.has_one_thread)))
+    }
+
     pub(super) fn spawn_ready(&mut self) {
-        let lanes = self.lanes.get_or_insert_with(|| Arc::new(Lanes::new(&self.shared, self.has_one_thread)));
+        let lanes = Arc::clone(self.lanes());
         let spawned = &mut self.spawned;
         let mut leave = |under_way: UnderWay| {
             let UnderWay { task, running, attempt, beat, .. } = under_way;
@@ -593,13 +605,17 @@ impl Driver {
     /// An attempt that others poll and that has ended.
     fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         if self.ended.as_slice().is_empty()
-            && let Some(lanes) = self.lanes.as_ref().filter(|_| !self.spawned.is_empty())
+            && let Some(lanes) = self.lanes.as_ref().filter(|_| !self.spawned.is_empty() || self.batch.is_some())
         {
             self.ended = lanes.ends.take(waker.waker()).into_iter();
         }
         while let Some(mut ended) = self.ended.next() {
             self.wake_up();
-            let Ended::Attempt(task, finished) = &mut ended else { return Poll::Ready(Occurrence::ShutDown) };
+            let (task, finished) = match &mut ended {
+                Ended::Attempt(task, finished) => (task, finished),
+                Ended::Batch => return Poll::Ready(Occurrence::Batch),
+                Ended::Lost => return Poll::Ready(Occurrence::ShutDown),
+            };
             let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(*task) else { continue };
             return Poll::Ready(match finished.take() {
                 Some(finished) => Occurrence::Ended(*task, attempt, finished),

@@ -26,6 +26,7 @@ mod faults;
 mod following_runs;
 mod graph_data;
 mod hand_over;
+mod items_in_place;
 mod joins;
 mod lets;
 mod library_collectors;

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use graphweft_graph::START;
+use graphweft_graph::{NodeIx, START};
 
 use super::items::no_items;
 use super::scopes::free_scope;
@@ -161,43 +161,7 @@ impl<V> Run<V> {
         items.open += 1;
         let at = free_scope(&mut state.scopes, &mut state.free_scopes);
         items.children[item] = Some(at);
-        let index = items.layout;
-        let Spare { mut frames, mut tasks } = state.spare.take().unwrap_or_default();
-        let root = &mut frames[0];
-        root.reset(0, &layout.frames[0], 0, 1);
-        let slot = &mut root.nodes[layout.nodes[only].slot];
-        slot.open = slot.open.saturating_sub(1);
-        slot.stage = Stage::Fired;
-        let begun = state.tasks.insert(Task {
-            scope: at,
-            frame: 0,
-            node: only,
-            listed: 0,
-            attempts: Attempts::first(Execution::Body),
-            stopping: None,
-            input: Some(Arrived::One(value)),
-            sees: Some(sees),
-            holds_place: false,
-        });
-        tasks.push(begun);
-        let around = state.place_of(task);
-        let path = ScopePath { layout: Arc::clone(layout), around, prefix: None, item: Some(item) };
-        state.scopes[at] = Some(Scope {
-            layout: index,
-            path: Arc::new(path),
-            parent: Some((task, item)),
-            each: Some(task),
-            frames,
-            free_frames: Vec::new(),
-            tasks,
-            places: None,
-            taken: 0,
-            closing: None,
-            output: None,
-            entry_state: None,
-        });
-        state.running += 1;
-        Some(begun)
+        Some(state.open_item_in_place(layout, at, only, (task, item), Some(value), sees))
     }
 
     /// Applies that a task is completed, without writes, where nothing is to be begun after that: its value waits at a join for
@@ -252,5 +216,56 @@ impl<V> Run<V> {
         let removed = state.remove_scope(at.scope)?;
         let (around, item) = removed.parent.ok_or_else(no_items)?;
         state.item_finished(program, around, item, Arrived::One(value))
+    }
+}
+
+impl<V> RunState<V> {
+    /// Opens the scope of an item whose graph has one node, with that node under way. `at`: its place, which the items know.
+    /// `input`: what has fired the node, where its attempt does not have that yet.
+    pub(super) fn open_item_in_place(
+        &mut self,
+        layout: &Arc<Layout>,
+        at: usize,
+        only: NodeIx,
+        (task, item): (TaskId, usize),
+        input: Option<V>,
+        sees: Snapshot,
+    ) -> TaskId {
+        let Spare { mut frames, mut tasks } = self.spare.take().unwrap_or_default();
+        let root = &mut frames[0];
+        root.reset(0, &layout.frames[0], 0, 1);
+        let slot = &mut root.nodes[layout.nodes[only].slot];
+        slot.open = slot.open.saturating_sub(1);
+        slot.stage = Stage::Fired;
+        let begun = self.tasks.insert(Task {
+            scope: at,
+            frame: 0,
+            node: only,
+            listed: 0,
+            attempts: Attempts::first(Execution::Body),
+            stopping: None,
+            input: input.map(Arrived::One),
+            sees: Some(sees),
+            holds_place: false,
+        });
+        tasks.push(begun);
+        let around = self.place_of(task);
+        let path = ScopePath { layout: Arc::clone(layout), around, prefix: None, item: Some(item) };
+        self.scopes[at] = Some(Scope {
+            layout: layout.index,
+            path: Arc::new(path),
+            parent: Some((task, item)),
+            each: Some(task),
+            frames,
+            free_frames: Vec::new(),
+            tasks,
+            places: None,
+            taken: 0,
+            closing: None,
+            output: None,
+            entry_state: None,
+        });
+        self.running += 1;
+        begun
     }
 }

@@ -35,6 +35,7 @@ impl<V> RunState<V> {
             children: vec![None; count],
             ends: std::iter::repeat_with(|| None).take(count).collect(),
             open: 0,
+            lent: 0,
             state,
             entry_state,
             failed: None,
@@ -129,7 +130,7 @@ impl<V> RunState<V> {
         self.look_at_items(program, task)
     }
 
-    fn look_at_items(&mut self, program: &Program, task: TaskId) -> Applied {
+    pub(super) fn look_at_items(&mut self, program: &Program, task: TaskId) -> Applied {
         let at = self.tasks.expect(task)?;
         if !at.items().ok_or_else(no_items)?.is_over(at.stopping) {
             return Ok(());

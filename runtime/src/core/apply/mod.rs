@@ -17,10 +17,12 @@
 mod attempts;
 mod in_place;
 mod items;
+mod lent;
 mod places;
 mod scopes;
 
 pub(crate) use in_place::Walk;
+pub(crate) use lent::{Lent, LentNodes, LentOf};
 
 use std::sync::Arc;
 

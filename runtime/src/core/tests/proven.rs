@@ -12,6 +12,11 @@ use crate::testing::try_net;
 pub(super) struct Random(u64);
 
 impl Random {
+    /// One that draws by itself.
+    pub(super) fn another(&mut self) -> Random {
+        Random(self.below(usize::MAX) as u64 | 1)
+    }
+
     pub(super) fn below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
