@@ -119,10 +119,10 @@ async fn a_context_that_is_kept_keeps_its_path() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_items_write_is_merged_and_none_sees_it() {
     #[node]
-    async fn adds(n: u32, ctx: &Context) -> Option<u32> {
+    async fn adds(n: u32, #[may_write(TOTAL)] total: StateWriter<u32, Sum>, ctx: &Context) -> Option<u32> {
         let seen = ctx.state().get(TOTAL).unwrap();
         if n.is_multiple_of(3) {
-            ctx.state().merge(TOTAL, n);
+            total.merge(n);
         }
         seen
     }

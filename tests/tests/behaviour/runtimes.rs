@@ -206,7 +206,8 @@ fn in_a_runtime_without_timers_no_run_is_retried_or_forked() {
 fn in_a_runtime_without_timers_a_node_that_sleeps_fails() {
     #[node]
     async fn sleeps(_n: u32, ctx: &Context) -> u32 {
-        ctx.sleep(Duration::from_millis(1)).await;
+        // Not so short that it may be over before it is waited for.
+        ctx.sleep(Duration::from_secs(60)).await;
         1
     }
     workflow! { sleeping(u32) -> u32 { START => sleeps; } }
