@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 
+use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -28,7 +29,8 @@ struct Request<'c, T> {
     key: Option<String>,
     prompt: String,
     payload: Result<Json, Unrecordable>,
-    gives: PhantomData<fn() -> T>,
+    /// Asks it. `ask` knows that the answer is a payload; a bound of the future would be a second error for a wrong type.
+    start: fn(Self) -> BoxFuture<'c, T>,
 }
 
 impl Context {
@@ -84,12 +86,12 @@ impl Context {
             key: None,
             prompt: prompt.into(),
             payload: Ok(Json::Null),
-            gives: PhantomData,
+            start: |request| Box::pin(request.ask()),
         }))
     }
 }
 
-impl<T: Payload> Ask<'_, T> {
+impl<T> Ask<'_, T> {
     /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
         self.payload_by(|max| value::to_plain(&payload, max))
@@ -189,11 +191,11 @@ fn fits<T: Payload>() -> Fits {
     }
 }
 
-impl<T: Payload> Future for Ask<'_, T> {
+impl<T> Future for Ask<'_, T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
-        self.get_mut().0.poll(waker, |request| Box::pin(request.ask()))
+        self.get_mut().0.poll(waker, |request| (request.start)(request))
     }
 }
 

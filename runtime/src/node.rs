@@ -50,8 +50,9 @@ use crate::value::{self, MaxSize, Unrecordable};
 /// These are not supertraits, so that a type which lacks all of them is one compile error and not one for each.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel through a workflow",
-    label = "has to be `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
-    note = "put `#[value]` on your own type (graphweft's prelude brings it), or derive the three traits"
+    label = "put `#[value]` on `{Self}`: what travels is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
+    note = "graphweft's prelude brings `#[value]`; put a type of another crate into one of your own, or take from it what the \
+            next node needs"
 )]
 pub trait Payload: Send + 'static {
     #[doc(hidden)]

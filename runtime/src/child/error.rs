@@ -27,6 +27,13 @@ impl<E> From<Fault> for ChildError<E> {
     }
 }
 
+/// Its text, so that `?` works in a node whose error is a `String`.
+impl<E: fmt::Display> From<ChildError<E>> for String {
+    fn from(error: ChildError<E>) -> Self {
+        error.to_string()
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for ChildError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -30,7 +30,23 @@ struct Request<'c, T, E> {
     key: Option<String>,
     options: NodeOptions,
     body: Body<'c, T, E>,
+    /// Runs it. `step` knows that output and error are payloads; a bound of the future would be a second error for a wrong
+    /// type.
+    start: fn(Self) -> BoxFuture<'c, Result<T, ChildError<E>>>,
 }
+
+/// "The error of a step is recorded."
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be recorded as the error of a step",
+    label = "turn `{Self}` into text within the step, `.map_err(|error| error.to_string())`, or into a type with `#[value]`",
+    note = "what a step ends with is recorded, and returned to the node after a restart: its output and its error are payloads, \
+            `Serialize + DeserializeOwned + JsonSchema + Send + 'static`"
+)]
+#[doc(hidden)]
+pub trait StepError: Payload {}
+
+#[diagnostic::do_not_recommend]
+impl<E: Payload> StepError for E {}
 
 impl Context {
     /// Runs a closure as a recorded step of this node: once its output is recorded it is not executed again, whatever
@@ -87,7 +103,7 @@ impl Context {
         F: FnMut() -> R + Send + 'c,
         R: Future<Output = Result<T, E>> + Send + 'c,
         T: Payload,
-        E: Payload,
+        E: StepError,
     {
         Step(Lazy::Described(Request {
             context: self,
@@ -95,6 +111,7 @@ impl Context {
             key: None,
             options: NodeOptions::default(),
             body: Box::new(move || body().boxed()),
+            start: |request| Box::pin(request.run()),
         }))
     }
 }
@@ -132,7 +149,7 @@ impl<T, E> Step<'_, T, E> {
 
 impl<T: Payload, E: Payload> Request<'_, T, E> {
     async fn run(self) -> Result<T, ChildError<E>> {
-        let Request { context, name, key, options, body } = self;
+        let Request { context, name, key, options, body, .. } = self;
         let parent = Arc::clone(&context.0);
         let path = parent.path_of(&name, key.as_deref())?;
         let (held, item) = Held::ask(&parent, path, None).await?;
@@ -169,11 +186,11 @@ fn words(error: &Json) -> Vec<String> {
     vec![error.as_str().map_or_else(|| error.to_string(), str::to_owned)]
 }
 
-impl<T: Payload, E: Payload> Future for Step<'_, T, E> {
+impl<T, E> Future for Step<'_, T, E> {
     type Output = Result<T, ChildError<E>>;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
-        self.get_mut().0.poll(waker, |request| Box::pin(request.run()))
+        self.get_mut().0.poll(waker, |request| (request.start)(request))
     }
 }
 

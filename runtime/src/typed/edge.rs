@@ -3,8 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::mention::{END, Each, Mention, Source, Target};
-use crate::node::Node;
+use super::mention::{Each, Mention, Source, Target};
 use crate::table::{BoxValue, Hand, Token};
 
 /// The target takes the value, by `From`.
@@ -16,7 +15,26 @@ pub type Takes = u8;
 /// without parameters follows one that gives `()`, rustc's fallback for integers settles it.
 pub type Ignores = i32;
 
+/// A mode of a value that no node gives.
+///
+/// With one impl alone rustc would read off from it what an edge carries before it looks at what is carried, and a wrong
+/// type would be a mismatch of arguments instead of an edge that does not fit. A second impl, for a type of which there
+/// are no values, makes it look first.
+pub type Waits = i64;
+
+/// What no node gives.
+pub struct Nothing(std::convert::Infallible);
+
+impl Nothing {
+    pub(crate) fn never<T>(self) -> T {
+        match self.0 {}
+    }
+}
+
 /// "This node can follow `A`, which gives `Out`."
+///
+/// The expansion calls the functions of this trait by their whole path, `<ship as Follows<..>>::edge(0)`: a call that does
+/// not fit is then an error about the trait alone, without the source of a function whose bound it would be.
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`",
     label = "takes `{In}`, is given `{Out}`: implement `From<{Out}>` for `{In}`, or put a node between"
@@ -24,6 +42,33 @@ pub type Ignores = i32;
 pub trait Follows<A: ?Sized, Out, In, Mode> {
     /// Takes what the edge carries.
     fn hand(value: Out) -> In;
+
+    /// `a => b`
+    fn edge(_: Mode) -> Edge<Out>
+    where
+        Self: Sized,
+        Out: 'static,
+        In: 'static,
+    {
+        Edge::by(hand::<A, Self, Out, In, Mode>)
+    }
+
+    /// `<label: b>`
+    fn token(given: Given<A, Out>, _: Mode) -> Token
+    where
+        Self: Sized,
+        Out: Send + 'static,
+        In: 'static,
+    {
+        Token { value: Box::new(given.value), hand: hand::<A, Self, Out, In, Mode> }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, In> Follows<A, Nothing, In, Waits> for B {
+    fn hand(value: Nothing) -> In {
+        value.never()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -43,13 +88,42 @@ impl<A: ?Sized, B, T> Follows<A, T, (), Ignores> for B {
     message = "the workflow gives `{Declared}`, but `{A}` gives `{Out}`",
     label = "leads to END with `{Out}`: write `-> {Out}`, or put a node between that gives `{Declared}`"
 )]
-pub trait Ends<A: ?Sized, Out, Declared> {
+///
+/// Self is END, by a parameter: to an impl for the type `END` alone rustc would point in its words.
+pub trait Ends<A: ?Sized, Out, Declared, Mode> {
     /// Takes what reaches END.
     fn end(value: Out) -> Declared;
+
+    /// `a => END`
+    fn edge(_: Gives<Declared>, _: Leaves<A, Out>, _: Mode) -> Edge<Out>
+    where
+        Self: Sized,
+        Out: 'static,
+        Declared: 'static,
+    {
+        Edge::by(hand_end::<Self, A, Out, Declared, Mode>)
+    }
+
+    /// `<label: END>`
+    fn token(_: Gives<Declared>, given: Given<A, Out>, _: Mode) -> Token
+    where
+        Self: Sized,
+        Out: Send + 'static,
+        Declared: 'static,
+    {
+        Token { value: Box::new(given.value), hand: hand_end::<Self, A, Out, Declared, Mode> }
+    }
 }
 
 #[diagnostic::do_not_recommend]
-impl<A: ?Sized, T> Ends<A, T, T> for END {
+impl<A: ?Sized, B, Declared> Ends<A, Nothing, Declared, Waits> for B {
+    fn end(value: Nothing) -> Declared {
+        value.never()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B, T> Ends<A, T, T, Takes> for B {
     fn end(value: T) -> T {
         value
     }
@@ -161,10 +235,10 @@ where
     fill::<T, U>(value, slot, B::hand);
 }
 
-fn hand_end<E, A, T, O>(value: BoxValue, slot: &mut dyn Any)
+fn hand_end<E, A, T, O, M>(value: BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
-    E: Ends<A, T, O>,
+    E: Ends<A, T, O, M>,
     T: 'static,
     O: 'static,
 {
@@ -189,16 +263,6 @@ where
     });
 }
 
-/// `a => b`
-pub fn edge<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Source>::Output>
-where
-    A::Node: Source,
-    B::Node: Node,
-    B::Node: Follows<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
-{
-    Edge::by(hand::<<A::Node as Source>::Shown, B::Node, <A::Node as Source>::Output, <B::Node as Node>::Input, M>)
-}
-
 /// "This node can follow `A` as a branch of a join whose branches exclude each other": the same as [`Follows`], in the
 /// words that such a join needs.
 #[diagnostic::on_unimplemented(
@@ -210,6 +274,16 @@ where
 pub trait FollowsAlone<A: ?Sized, Out, In, Mode> {
     /// Takes what the edge carries.
     fn hand_alone(value: Out) -> In;
+
+    /// `(a, b) => c`, of which never more than one comes: the edge from `a`.
+    fn edge_alone(_: Mode) -> Edge<Out>
+    where
+        Self: Sized,
+        Out: 'static,
+        In: 'static,
+    {
+        Edge::by(|value, slot| fill::<Out, In>(value, slot, Self::hand_alone))
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -217,22 +291,6 @@ impl<A: ?Sized, B: Follows<A, T, U, M>, T, U, M> FollowsAlone<A, T, U, M> for B 
     fn hand_alone(value: T) -> U {
         B::hand(value)
     }
-}
-
-/// `(a, b) => c`, of which never more than one comes: the edge from `a`.
-pub fn edge_alone<A: Mention, B: Mention, M>(_: A, _: B, _: M) -> Edge<<A::Node as Source>::Output>
-where
-    A::Node: Source,
-    B::Node: Node,
-    B::Node: FollowsAlone<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
-{
-    Edge::by(|value, slot| {
-        fill::<<A::Node as Source>::Output, <B::Node as Node>::Input>(
-            value,
-            slot,
-            <B::Node as FollowsAlone<<A::Node as Source>::Shown, _, _, M>>::hand_alone,
-        );
-    })
 }
 
 /// What a node gives, before it is taken apart.
@@ -258,45 +316,16 @@ impl<A: ?Sized, T: 'static> ItemsOf<A, T> {
     }
 }
 
-/// Something that leads to END, and what the workflow gives: both are known before they are compared, so that a wrong
-/// type is blamed on the edge.
-pub struct Leaving<T, O> {
-    what: T,
-    gives: PhantomData<fn() -> O>,
-}
-
-impl<T, O> Leaving<T, O> {
-    pub(crate) fn of(what: T, _: Gives<O>) -> Self {
-        Leaving { what, gives: PhantomData }
-    }
-}
-
-/// A node that gives a `T`, as the source of an edge to END.
+/// A node that gives a `T`, as the source of an edge to END. It comes behind what the workflow gives, so that both are
+/// known before they are compared, and a wrong type is blamed on the edge.
 pub struct Leaves<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
-/// The same for the source itself.
-pub type LeavesOf<S> = Leaves<<S as Source>::Shown, <S as Source>::Output>;
-
-/// `a => ..`, in a workflow that gives `O`.
-pub fn leaves<A: Mention, O>(_: A, gives: Gives<O>) -> Leaving<LeavesOf<A::Node>, O>
+/// `a => ..`
+pub fn leaves<A: Mention>(_: A) -> Leaves<<A::Node as Source>::Shown, <A::Node as Source>::Output>
 where
     A::Node: Source,
 {
-    Leaving::of(Leaves(PhantomData, PhantomData), gives)
-}
-
-impl<A: ?Sized, T: 'static, O: 'static> Leaving<Leaves<A, T>, O> {
-    /// `.. => END`
-    pub fn ends<E: Ends<A, T, O>>(self, _: E) -> Edge<T> {
-        Edge::by(hand_end::<E, A, T, O>)
-    }
-}
-
-impl<A: ?Sized, P: Send + 'static, O: 'static> Leaving<Given<A, P>, O> {
-    /// `<label: END>`
-    pub fn ends<E: Ends<A, P, O>>(self, _: E) -> Token {
-        Token { value: Box::new(self.what.value), hand: hand_end::<E, A, P, O> }
-    }
+    Leaves(PhantomData, PhantomData)
 }
 
 /// An edge into a place of a join: the join itself takes the value, so the edge has nothing to convert.
@@ -322,15 +351,6 @@ where
 }
 
 impl<A: ?Sized, P: Send + 'static> Given<A, P> {
-    /// `<label: b>`
-    pub fn to<B: Mention, M>(self, _: B, _: M) -> Token
-    where
-        B::Node: Node,
-        B::Node: Follows<A, P, <B::Node as Node>::Input, M>,
-    {
-        Token { value: Box::new(self.value), hand: hand::<A, B::Node, P, <B::Node as Node>::Input, M> }
-    }
-
     /// `<label: [first => .. => last]>`
     pub fn to_each<B: Mention, M>(self, _: B, _: M) -> Token
     where
@@ -339,11 +359,6 @@ impl<A: ?Sized, P: Send + 'static> Given<A, P> {
             Follows<A, <B::Node as Items<A, P>>::Item, <<B::Node as Inside>::First as Target>::Input, M>,
     {
         Token { value: Box::new(self.value), hand: hand_items::<A, B::Node, P, M> }
-    }
-
-    /// `<label: ..>`, in a workflow that gives `O`.
-    pub fn leaving<O>(self, gives: Gives<O>) -> Leaving<Given<A, P>, O> {
-        Leaving::of(self, gives)
     }
 
     /// The same once more, for an arm that leads to several nodes.

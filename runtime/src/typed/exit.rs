@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::edge::{Copies, Edge, Follows, edge, hand_nothing};
+use super::edge::{Copies, Edge, hand_nothing};
 use super::mention::{Mention, Source};
 use super::probe::ErrorJson;
 use crate::fault::Fault;
 use crate::field::Unreadable;
-use crate::node::Node;
 use crate::table::{Emitted, Hand, Moment, Routed, Token, Tokens};
 use crate::value::{Against, MaxSize, Unrecordable};
 
@@ -150,16 +149,6 @@ pub fn exit_none<T, E>() -> Exit<T, E> {
 /// One plain edge.
 pub fn exit_one<T, E>(edge: Edge<T>) -> Exit<T, E> {
     Exit::One(edge.hand)
-}
-
-/// `a => b`, and nothing else behind `a`.
-pub fn then<A: Mention, B: Mention, E, M>(a: A, b: B, mode: M) -> Exit<<A::Node as Source>::Output, E>
-where
-    A::Node: Source,
-    B::Node: Node,
-    B::Node: Follows<<A::Node as Source>::Shown, <A::Node as Source>::Output, <B::Node as Node>::Input, M>,
-{
-    exit_one(edge(a, b, mode))
 }
 
 /// Several plain edges.

@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::edge::{Gives, Leaving};
-use super::mention::{END, Mention, Source};
-use crate::node::Node;
+use super::edge::{Gives, Nothing};
+use super::mention::{Mention, Source};
 use crate::table::Token;
 
 /// Puts what the places of a join hold into the slot of its node's input.
@@ -106,6 +105,9 @@ pub struct TakesAll;
 /// The join has no parameters.
 pub struct IgnoresAll;
 
+/// See [`Waits`](super::edge::Waits).
+pub struct WaitsForAll;
+
 /// "This node joins `Names`, which give `Given`."
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{Names}` give `{Given}`",
@@ -114,6 +116,26 @@ pub struct IgnoresAll;
 pub trait Joins<Names, Given, In, Mode> {
     /// Takes what the places hold.
     fn join(given: Given) -> In;
+
+    /// `(a, b) => join`
+    fn joined<P: Places<Names = Names, Given = Given>>(_: Together<P, Names, Given>) -> JoinFn
+    where
+        Self: Sized,
+        In: 'static,
+    {
+        |places, slot| {
+            if let (Some(given), Some(slot)) = (P::take(places), slot.downcast_mut::<Option<In>>()) {
+                *slot = Some(Self::join(given));
+            }
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<B, Names, In> Joins<Names, Nothing, In, WaitsForAll> for B {
+    fn join(given: Nothing) -> In {
+        given.never()
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -133,13 +155,33 @@ impl<B, Names, T> Joins<Names, T, (), IgnoresAll> for B {
     message = "the workflow gives `{Declared}`, but `{Names}` give `{Given}`",
     label = "leads to END with `{Given}`: write `-> {Given}`, an `Option` for each branch that a route may skip"
 )]
-pub trait EndsAll<Names, Given, Declared> {
+pub trait EndsAll<Names, Given, Declared, Mode> {
     /// Takes what the places hold.
     fn end(given: Given) -> Declared;
+
+    /// `(a, b) => END`
+    fn ended<P: Places<Names = Names, Given = Given>>(_: Gives<Declared>, _: Together<P, Names, Given>) -> JoinFn
+    where
+        Self: Sized,
+        Declared: 'static,
+    {
+        |places, slot| {
+            if let (Some(given), Some(slot)) = (P::take(places), slot.downcast_mut::<Option<Declared>>()) {
+                *slot = Some(Self::end(given));
+            }
+        }
+    }
 }
 
 #[diagnostic::do_not_recommend]
-impl<Names, T> EndsAll<Names, T, T> for END {
+impl<B, Names, Declared> EndsAll<Names, Nothing, Declared, WaitsForAll> for B {
+    fn end(given: Nothing) -> Declared {
+        given.never()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<B, Names, T> EndsAll<Names, T, T, TakesAll> for B {
     fn end(given: T) -> T {
         given
     }
@@ -151,7 +193,10 @@ impl<Names, T> EndsAll<Names, T, T> for END {
     label = "gives `{Out}`, and the place holds `{Expected}`",
     note = "a place of a join holds one type: give each a place of its own, or let both give the same type"
 )]
-pub trait SharesPlace<First, Out, Expected> {}
+pub trait SharesPlace<First, Out, Expected> {
+    /// It may.
+    const SHARES: () = ();
+}
 
 #[diagnostic::do_not_recommend]
 impl<A, First, T> SharesPlace<First, T, T> for A {}
@@ -162,83 +207,24 @@ impl<A, First, T> SharesPlace<First, T, T> for A {}
     label = "joins more than 16 branches",
     note = "a join of values has at most 16 places: put a node between, or use `[..]` for work of one kind"
 )]
-pub trait JoinsMany<In> {}
+pub trait JoinsMany<In> {
+    /// `(a, b, ..) => join` with more places than a tuple has, for a join that takes nothing.
+    const JOINED: JoinFn = nothing;
+}
 
 #[diagnostic::do_not_recommend]
 impl<B> JoinsMany<()> for B {}
 
-/// The places of one join, named before its target is, so that what they give is known when the two are compared.
-pub struct Together<P>(PhantomData<fn() -> P>);
+/// The places of one join, with what they are called and give.
+pub struct Together<P, Names, Given>(PhantomData<fn() -> P>, PhantomData<fn() -> (Names, Given)>);
 
 /// `(a, b)`
-pub fn together<P: Places>(_: P) -> Together<P> {
-    Together(PhantomData)
-}
-
-impl<P: Places> Together<P> {
-    /// `(a, b) => join`
-    pub fn join<B: Mention, M>(self, _: B) -> JoinFn
-    where
-        B::Node: Node,
-        B::Node: Joins<P::Names, P::Given, <B::Node as Node>::Input, M>,
-    {
-        |places, slot| {
-            let slot = slot.downcast_mut::<Option<<B::Node as Node>::Input>>();
-            if let (Some(given), Some(slot)) = (P::take(places), slot) {
-                *slot = Some(<B::Node as Joins<_, _, _, M>>::join(given));
-            }
-        }
-    }
-
-    /// `(a, b) => ..`, in a workflow that gives `O`.
-    pub fn leaving<O>(self, gives: Gives<O>) -> Leaving<Together<P>, O> {
-        Leaving::of(self, gives)
-    }
-}
-
-impl<P: Places, O: 'static> Leaving<Together<P>, O> {
-    /// `(a, b) => END`
-    pub fn ends<E: EndsAll<P::Names, P::Given, O>>(self, _: E) -> JoinFn {
-        |places, slot| {
-            if let (Some(given), Some(slot)) = (P::take(places), slot.downcast_mut::<Option<O>>()) {
-                *slot = Some(E::end(given));
-            }
-        }
-    }
-}
-
-/// `(a, b, ..) => join` with more places than a tuple has, for a join that takes nothing.
-pub fn group_of_many<B: Mention>(_: B) -> JoinFn
-where
-    B::Node: Node,
-    B::Node: JoinsMany<<B::Node as Node>::Input>,
-{
-    nothing
+pub fn together<P: Places>(_: P) -> Together<P, P::Names, P::Given> {
+    Together(PhantomData, PhantomData)
 }
 
 fn nothing(_: Vec<Option<Token>>, slot: &mut dyn Any) {
     if let Some(slot) = slot.downcast_mut::<Option<()>>() {
         *slot = Some(());
-    }
-}
-
-/// The first that feeds a place, with what it gives.
-pub struct Feeder<A, T>(PhantomData<fn() -> (A, T)>);
-
-/// Names what the first feeder of a place gives, before others are compared with it.
-pub fn feeder<A: Mention>(_: A) -> Feeder<<A::Node as Source>::Listed, <A::Node as Source>::Output>
-where
-    A::Node: Source,
-{
-    Feeder(PhantomData)
-}
-
-impl<A, T> Feeder<A, T> {
-    /// Holds another feeder of the place to the same type.
-    pub fn shares<B: Mention>(self, _: B)
-    where
-        B::Node: Source,
-        B::Node: SharesPlace<A, <B::Node as Source>::Output, T>,
-    {
     }
 }

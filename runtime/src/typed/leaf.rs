@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::arrival::{JoinTable, take, take_one};
-use super::edge::Follows;
-use super::exit::{Exit, Unrouted, then};
-use super::mention::{Mention, Target};
+use super::edge::Edge;
+use super::exit::{Exit, Unrouted, exit_one};
+use super::mention::Target;
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
@@ -273,13 +273,8 @@ pub fn made_by(functions: &[fn() -> Entry]) -> Vec<Entry> {
 }
 
 /// The same for a node that is no join, and leads to one other.
-pub fn step<N: Node, A, B: Mention, M>(name: &'static str, node: N, from: A, to: B, mode: M) -> Entry
-where
-    A: Mention<Node = N>,
-    B::Node: Node,
-    B::Node: Follows<N, N::Output, <B::Node as Node>::Input, M>,
-{
-    self::node(name, node, JoinTable::new(), then(from, to, mode))
+pub fn step<N: Node>(name: &'static str, node: N, edge: Edge<N::Output>) -> Entry {
+    self::node(name, node, JoinTable::new(), exit_one(edge))
 }
 
 /// The same for the target of `a | b => node`.

@@ -6,7 +6,7 @@ use schemars::Schema;
 
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
-use crate::node::{Node, Payload};
+use crate::node::{Collector, Node, Payload};
 use crate::value::{MaxSize, Unrecordable, check_json};
 
 /// An expression that stands for a node's type.
@@ -32,20 +32,8 @@ pub fn of<N>() -> Of<N> {
     Of(PhantomData)
 }
 
-/// What a collecting node gives once it has enough.
-#[diagnostic::on_unimplemented(
-    message = "a collecting node returns an `Option`, but this one gives `{Self}`",
-    label = "has to be `Option<..>`",
-    note = "`None` keeps waiting for the next arrival, the first `Some` completes the node"
-)]
-pub trait Collects {
-    /// What `Some` holds.
-    type Collected;
-}
-
-impl<T> Collects for Option<T> {
-    type Collected = T;
-}
+/// A type, as it is: in an expansion, tokens that an error about the type can stand at.
+pub type Is<T> = T;
 
 /// Where a workflow begins: what it gives is the workflow's input. It has no way in.
 pub struct START {}
@@ -167,13 +155,10 @@ impl<I: Payload> Source for StartOf<I> {
     }
 }
 
-impl<N: Node> Source for Collected<N>
-where
-    N::Output: Collects<Collected: Payload>,
-{
+impl<N: Collector> Source for Collected<N> {
     type Shown = N;
     type Listed = N;
-    type Output = <N::Output as Collects>::Collected;
+    type Output = N::Collected;
     type Error = N::Error;
 
     fn json(output: &Self::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {

@@ -10,7 +10,7 @@ use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
 use crate::fault::{Fault, Never};
-use crate::node::{Payload, reread};
+use crate::node::{Collector, Payload, reread};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
 use crate::value::{MaxSize, Unrecordable};
@@ -155,6 +155,50 @@ impl<T> Split<false> for T {
     }
 }
 
+/// "A type travels through a workflow." `Same` is what this value is given on to, or the unit type: where that is an
+/// error already, nothing more is said here.
+///
+/// The expansion asks it by a constant of this trait and not by a bound, so that the error does not show where the bound
+/// stands in the source of the library; and what is computed from that constant is an error as well, to which rustc has
+/// nothing to add: a type that cannot travel is one error, however many edges it should go along.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot travel through a workflow",
+    label = "put `#[value]` on `{Self}`: what travels is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
+    note = "graphweft's prelude brings `#[value]`; put a type of another crate into one of your own, or take from it what the \
+            next node needs"
+)]
+pub trait Travels<Same> {
+    /// It can.
+    const TRAVELS: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Payload, Same> Travels<Same> for T {}
+
+/// "The target of `a | b` is a collecting node."
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` takes one arrival after another, but it is not a collecting node",
+    label = "mark it `#[node(collect)]` and let it return an `Option`, or join with `(a, b) => ..`",
+    note = "a collecting node returns `Option<Out>`: `None` keeps waiting for the next arrival, the first `Some` completes it"
+)]
+pub trait Collects {
+    /// It is.
+    const COLLECTS: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<N: Collector> Collects for N {}
+
+/// A type, once something is known of it.
+pub trait Checked<const CHECKED: bool> {
+    /// The type.
+    type Type;
+}
+
+impl<T, const CHECKED: bool> Checked<CHECKED> for T {
+    type Type = T;
+}
+
 // The checks below are called in a constant of their own. Where one of them fails, that constant is an error to rustc, and
 // so is every type that has it for an argument: what is wrong is reported once, and nothing that follows from it.
 
@@ -205,7 +249,10 @@ pub const fn labels_of(routes: bool, fails: bool, literal: bool) -> u8 {
     label = "no label of `{Self}`: write a literal, a range such as `0..=9`, or `_`",
     note = "to compare with a constant, let a node return a `bool` or an enum with `#[derive(Route)]`"
 )]
-pub trait HasNames<N, const LABELS: u8> {}
+pub trait HasNames<N, const LABELS: u8> {
+    /// It is.
+    const HAS_NAMES: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<N, T> HasNames<N, NAMES> for T {}
@@ -218,20 +265,15 @@ impl<N, T> HasNames<N, NO_LABELS> for T {}
     label = "no label of `{Self}`: return a `Result`, an `Option`, or an enum with `#[derive(Route)]`",
     note = "literals and ranges are the labels of `bool`, integers, `char` and `String`"
 )]
-pub trait HasLabels<N, const LABELS: u8> {}
+pub trait HasLabels<N, const LABELS: u8> {
+    /// It has.
+    const HAS_LABELS: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<N, T> HasLabels<N, NAMES> for T {}
 #[diagnostic::do_not_recommend]
 impl<N, T> HasLabels<N, LITERALS> for T {}
-
-/// Holds a node whose route map has names to give something that has labels with names.
-pub const fn has_names<N, T, const LABELS: u8, const FIRST: bool>() -> bool
-where
-    T: HasNames<N, LABELS> + HasLabels<N, LABELS>,
-{
-    FIRST
-}
 
 /// "A literal label is of the type that the node gives." Self is the type of the literal, `i32` for any whole number.
 #[diagnostic::on_unimplemented(
@@ -240,7 +282,10 @@ where
     note = "literals and ranges are the labels of `bool`, integers, `char` and `String`; an enum with `#[derive(Route)]`, an \
             `Option` and a `Result` have labels with names"
 )]
-pub trait IsLabelOf<N, T> {}
+pub trait IsLabelOf<N, T> {
+    /// It is.
+    const IS_LABEL: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<N, T: TakesLiteral<L>, L> IsLabelOf<N, T> for L {}
@@ -261,9 +306,6 @@ takes_literal! {
     i32: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize;
 }
 
-/// Holds literal labels of one kind to be labels of what a node gives.
-pub const fn is_label_of<N, T, Label: IsLabelOf<N, T>>() {}
-
 /// How `ok` and `err` are meant: of the `Result` that a node returns where it can fail, of its value otherwise.
 pub struct By<const OCCURS: bool>;
 
@@ -271,6 +313,8 @@ pub struct By<const OCCURS: bool>;
 pub trait ByName<N: Source> {
     /// What is matched.
     type Labels;
+    /// The labels, as text.
+    const LABELS: &'static [&'static str];
     /// What a plain edge or `_` carries.
     type Whole;
     /// Takes apart.
@@ -283,6 +327,7 @@ pub trait ByName<N: Source> {
 
 impl<N: Source> ByName<N> for By<true> {
     type Labels = ResultLabel<N::Output, N::Error>;
+    const LABELS: &'static [&'static str] = <Result<N::Output, N::Error> as Route>::LABELS;
     type Whole = Result<N::Output, N::Error>;
 
     fn split(result: Result<N::Output, N::Error>) -> Self::Labels {
@@ -306,6 +351,8 @@ pub struct Named<const ROUTES: bool>;
 pub trait ByValue<N: Source> {
     /// What is matched.
     type Labels;
+    /// The labels, as text.
+    const LABELS: &'static [&'static str];
     /// Takes apart.
     fn split(value: N::Output) -> Self::Labels;
     /// Puts together.
@@ -317,6 +364,7 @@ where
     N::Output: Route,
 {
     type Labels = <N::Output as Route>::Labels;
+    const LABELS: &'static [&'static str] = <N::Output as Route>::LABELS;
 
     fn split(value: N::Output) -> Self::Labels {
         Route::split(value)
@@ -329,6 +377,7 @@ where
 
 impl<N: Source> ByValue<N> for Named<false> {
     type Labels = ResultLabel<N::Output, N::Error>;
+    const LABELS: &'static [&'static str] = <Result<N::Output, N::Error> as Route>::LABELS;
 
     fn split(value: N::Output) -> Self::Labels {
         ResultLabel::ok(value)
@@ -367,6 +416,7 @@ where
     N::Error: Impossible,
 {
     type Labels = <N::Output as Route>::Labels;
+    const LABELS: &'static [&'static str] = <N::Output as Route>::LABELS;
     type Whole = N::Output;
 
     fn split(result: Result<N::Output, N::Error>) -> Self::Labels {
@@ -387,15 +437,13 @@ where
     message = "`{Self}` cannot fail, so it has no label `err`",
     label = "leave it out, or let `{Self}` return a `Result`"
 )]
-pub trait CanFail<const OCCURS: bool> {}
+pub trait CanFail<const OCCURS: bool> {
+    /// It can.
+    const CAN_FAIL: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<N> CanFail<true> for N {}
-
-/// Holds a node that has `err` among its labels to be one that can fail.
-pub const fn can_fail<N: CanFail<OCCURS>, const OCCURS: bool>() -> bool {
-    OCCURS
-}
 
 /// The error of a node, once it is known that it can occur.
 pub trait Fails<const OCCURS: bool> {

@@ -37,10 +37,10 @@ pub fn view<T: LiteralOnce<KNOWN>, const KNOWN: bool>(value: &T) -> T::View<'_> 
     note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, or leave \
             `err` unrouted and let it fail the run"
 )]
-pub trait RoutedError<A> {}
+pub trait RoutedError<A> {
+    /// It can.
+    const TRAVELS: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<A, E: Payload> RoutedError<A> for E {}
-
-/// Holds the error of a node whose `err` is routed to be a value.
-pub const fn routed_error<A, E: RoutedError<A>>() {}

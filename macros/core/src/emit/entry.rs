@@ -49,11 +49,13 @@ impl Emission<'_> {
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
                 }
-                if let Some((source, target, arrow)) = self.only_edge(node) {
-                    let step = quote_spanned!(arrow=> __gw::step(#name, #value, #source, #target, 0));
+                if let Some((follows, target, arrow)) = self.only_edge(node) {
+                    let step =
+                        quote_spanned!(arrow=> __gw::step(#name, #value, <#target as __gw::Follows #follows>::edge(0)));
                     return quote_spanned!(span=> { #alias #step });
                 }
-                let make = if self.collects(node) { quote!(collector) } else { quote!(node) };
+                let ty = self.node_type(node);
+                let make = if self.collects(node) { quote!(collector::<#ty>) } else { quote!(node) };
                 let (joins, exit) = (self.joins(node), self.exit(node));
                 quote_spanned!(span=> { #alias __gw::#make(#name, #value, #joins, #exit) })
             }
@@ -88,7 +90,8 @@ impl Emission<'_> {
     }
 
     fn maker(&self, node: NodeIx) -> TokenStream {
-        if self.collects(node) { quote!(__gw::collecting_entry) } else { quote!(__gw::entry) }
+        let ty = self.node_type(node);
+        if self.collects(node) { quote!(__gw::collecting_entry::<#ty>) } else { quote!(__gw::entry) }
     }
 
     fn configured(&self, node: NodeIx, path: &Path, options: &NodeOptions) -> TokenStream {

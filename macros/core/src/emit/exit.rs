@@ -29,7 +29,9 @@ impl Emission<'_> {
         match typed.as_slice() {
             [] => quote!(__gw::exit_none()),
             [one] => match edges.first().and_then(|edge| self.simple_edge(*edge)) {
-                Some((source, target)) => quote_spanned!(span=> __gw::then(#source, #target, 0)),
+                Some((follows, target)) => {
+                    quote_spanned!(span=> __gw::exit_one(<#target as __gw::Follows #follows>::edge(0)))
+                }
                 None => quote_spanned!(span=> __gw::exit_one(#one)),
             },
             several => {
@@ -40,7 +42,7 @@ impl Emission<'_> {
         }
     }
 
-    /// The ends of the only edge of a node that is no join and does not collect, and leads to another by one plain edge.
+    /// The same for the only edge of a node that is no join and does not collect, and leads to another by one plain edge.
     /// Most nodes are so, and one call for all of it is what costs rustc least.
     pub fn only_edge(&self, node: NodeIx) -> Option<(TokenStream, TokenStream, Span)> {
         let data = self.flow.graph.nodes.get(node)?;
@@ -48,17 +50,17 @@ impl Emission<'_> {
         let is_routed = self.flow.nodes.get(node).is_none_or(|node| !node.arms.is_empty());
         let [choice] = data.choices.as_slice() else { return None };
         let [edge] = choice.edges.as_slice() else { return None };
-        let (source, target) = self.simple_edge(*edge)?;
-        (is_plain && !is_routed && self.carries(*edge)).then(|| (source, target, glue(self.flow.edges[*edge].arrow)))
+        let (follows, target) = self.simple_edge(*edge)?;
+        (is_plain && !is_routed && self.carries(*edge)).then(|| (follows, target, glue(self.flow.edges[*edge].arrow)))
     }
 
-    /// The ends of an edge between two nodes that hands over one value.
+    /// The target of an edge between two nodes that hands over one value, and what holds it to the source.
     fn simple_edge(&self, edge: EdgeIx) -> Option<(TokenStream, TokenStream)> {
         let data = self.flow.edges.get(edge)?;
         let to = self.flow.graph.edges.get(edge)?.to;
         let is_join = self.feeds_place(edge) || self.is_alone_in_join(edge);
         let is_simple = to != END && !is_join && self.inside(to).is_none();
-        is_simple.then(|| (self.whole_source(data.from), self.target(data.to)))
+        is_simple.then(|| (self.follows(data.from, data.to), self.target_type(data.to)))
     }
 
     /// Whether a value goes along an edge, and its types can be checked.
@@ -76,14 +78,18 @@ impl Emission<'_> {
             return quote_spanned!(span=> __gw::place_edge(#source));
         }
         if to == END {
-            let (out, end) = (out(), self.end(data.to));
-            return quote_spanned!(span=> __gw::leaves(#source, #out).ends(#end));
+            let (out, end) = (out(), self.end_type(data.to));
+            return quote_spanned!(span=> <#end as __gw::Ends<_, _, _, _>>::edge(#out, __gw::leaves(#source), 0));
         }
-        let target = self.target(data.to);
-        match self.inside(to) {
-            Some(_) => quote_spanned!(span=> __gw::items_of(#source).each(#target, 0)),
-            None if self.is_alone_in_join(edge) => quote_spanned!(span=> __gw::edge_alone(#source, #target, 0)),
-            None => quote_spanned!(span=> __gw::edge(#source, #target, 0)),
+        if self.inside(to).is_some() {
+            let target = self.target(data.to);
+            return quote_spanned!(span=> __gw::items_of(#source).each(#target, 0));
+        }
+        let (follows, target) = (self.follows(data.from, data.to), self.target_type(data.to));
+        if self.is_alone_in_join(edge) {
+            quote_spanned!(span=> <#target as __gw::FollowsAlone #follows>::edge_alone(0))
+        } else {
+            quote_spanned!(span=> <#target as __gw::Follows #follows>::edge(0))
         }
     }
 
@@ -271,14 +277,15 @@ impl Emission<'_> {
     fn arm_token(&self, edge: EdgeIx, mention: MentionIx, given: &TokenStream, span: Span) -> TokenStream {
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
         if to == END {
-            let (out, end) = (out(), self.end(mention));
-            return quote_spanned!(span=> #given.leaving(#out).ends(#end));
+            let (out, end) = (out(), self.end_type(mention));
+            return quote_spanned!(span=> <#end as __gw::Ends<_, _, _, _>>::token(#out, #given, 0));
         }
-        let target = self.target(mention);
-        match self.inside(to) {
-            Some(_) => quote_spanned!(span=> #given.to_each(#target, 0)),
-            None => quote_spanned!(span=> #given.to(#target, 0)),
+        if self.inside(to).is_some() {
+            let target = self.target(mention);
+            return quote_spanned!(span=> #given.to_each(#target, 0));
         }
+        let (target, input) = (self.target_type(mention), self.input_of(mention));
+        quote_spanned!(span=> <#target as __gw::Follows<_, _, #input, _>>::token(#given, 0))
     }
 
     /// The edges of a routed node that stand in no arm.

@@ -85,7 +85,8 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
 }
 
 fn label_checks(emission: &Emission<'_>) -> TokenStream {
-    (START..emission.flow.nodes.len()).map(|node| emission.label_checks(node)).collect()
+    let of = |node| [emission.collects_check(node), emission.label_checks(node)];
+    (START..emission.flow.nodes.len()).flat_map(of).collect()
 }
 
 /// `max_parallel` of a `let`, outside of `[..]`: it limits the nodes of a nested workflow, so that the node has to be one.

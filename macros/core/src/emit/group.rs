@@ -80,9 +80,10 @@ impl Emission<'_> {
         let first = places.iter().flatten().find_map(|edge| edges.get(*edge));
         let span = glue(first.map_or_else(Span::call_site, |edge| edge.arrow));
         let is_end = node == graphweft_graph::END;
-        let target = first.map_or_else(TokenStream::new, |edge| self.target(edge.to));
+        let target = first.map_or_else(TokenStream::new, |edge| self.target_type(edge.to));
+        let input = first.map_or_else(TokenStream::new, |edge| self.input_of(edge.to));
         if places.len() > MOST_PLACES && !is_end {
-            return quote_spanned!(span=> __gw::group_of_many(#target));
+            return quote_spanned!(span=> <#target as __gw::JoinsMany<#input>>::JOINED);
         }
         let tuple = places.iter().zip(presence).map(|(place, presence)| {
             let source = place.first().and_then(|edge| edges.get(*edge)).map(|edge| self.whole_source(edge.from));
@@ -94,16 +95,27 @@ impl Emission<'_> {
         let shared = places.iter().flat_map(|place| {
             let first = place.first().and_then(|edge| edges.get(*edge));
             place.iter().skip(1).filter_map(move |edge| {
-                let (first, second) = (self.whole_source(first?.from), self.whole_source(edges.get(*edge)?.from));
-                Some(quote_spanned!(span=> __gw::feeder(#first).shares(#second);))
+                let (first, second) = (first?.from, edges.get(*edge)?.from);
+                let (first, second) = (self.whole_source_type(first), self.whole_source_type(second));
+                Some(quote_spanned! {span=>
+                    let () = <#second as __gw::SharesPlace<
+                        <#first as __gw::Source>::Listed,
+                        <#second as __gw::Source>::Output,
+                        <#first as __gw::Source>::Output,
+                    >>::SHARES;
+                })
             })
         });
         let tuple = quote_spanned!(span=> (#(#tuple,)*));
         if is_end {
-            let (out, end) = (out(), first.map(|edge| self.end(edge.to)));
-            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).leaving(#out).ends(#end) })
+            let (out, end) = (out(), first.map(|edge| self.end_type(edge.to)));
+            quote_spanned! {span=>
+                { #(#shared)* <#end as __gw::EndsAll<_, _, _, _>>::ended(#out, __gw::together(#tuple)) }
+            }
         } else {
-            quote_spanned!(span=> { #(#shared)* __gw::together(#tuple).join(#target) })
+            quote_spanned! {span=>
+                { #(#shared)* <#target as __gw::Joins<_, _, #input, _>>::joined(__gw::together(#tuple)) }
+            }
         }
     }
 }

@@ -126,9 +126,12 @@ impl Emission<'_> {
                 let by = by_alias(node, span);
                 let (known, check) =
                     self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Error>::OCCURS));
+                let by_known = quote!(__gw::By<#known>);
+                let (taken, all) = self.all_labels(node, &known, &quote!(<#by_known as __gw::ByName<#source>>::LABELS));
                 quote_spanned! {span=>
                     #check
-                    type #by = __gw::By<#known>;
+                    #all
+                    type #by = __gw::By<#taken>;
                     type #alias = <#by as __gw::ByName<#source>>::Labels;
                 }
             }
@@ -136,9 +139,13 @@ impl Emission<'_> {
                 let by = by_alias(node, span);
                 let (known, check) =
                     self.names_check(node, &quote!(__gw::Probe::<<#source as __gw::Source>::Output>::ROUTES));
+                let by_known = quote!(__gw::Named<#known>);
+                let (taken, all) =
+                    self.all_labels(node, &known, &quote!(<#by_known as __gw::ByValue<#source>>::LABELS));
                 quote_spanned! {span=>
                     #check
-                    type #by = __gw::Named<#known>;
+                    #all
+                    type #by = __gw::Named<#taken>;
                     type #alias = <#by as __gw::ByValue<#source>>::Labels;
                 }
             }
@@ -166,10 +173,55 @@ impl Emission<'_> {
         let given = format_ident!("__Given{node}", span = span);
         let check = quote_spanned! {span=>
             type #given = #output;
-            const #known: ::core::primitive::bool =
-                __gw::has_names::<<#source as __gw::Source>::Listed, #given, { #labels }, { #is_first }>();
+            const #known: ::core::primitive::bool = {
+                type __Listed = <#source as __gw::Source>::Listed;
+                <#given as __gw::HasNames<__Listed, { #labels }>>::HAS_NAMES
+                    & <#given as __gw::HasLabels<__Listed, { #labels }>>::HAS_LABELS
+                    & { #is_first }
+            };
         };
         (known, check)
+    }
+
+    /// A constant that holds each name of a route map to be a label of what the node gives, and each label to have an arm.
+    /// It is `known`, or an error that nothing else is said about.
+    fn all_labels(&self, node: NodeIx, known: &Ident, labels: &TokenStream) -> (Ident, TokenStream) {
+        let span = glue(self.map_span(node));
+        let taken = format_ident!("__TAKEN_{node}", span = span);
+        let Some(data) = self.flow.nodes.get(node) else { return (taken, TokenStream::new()) };
+        let (name, routing) = (&data.name, self.routing(node));
+        let is_matched = |label: &Label| routing == Routing::Result || node == START || !is_error(label);
+        let text = |name: &Ident| {
+            let variant = variant(name).to_string();
+            crate::names::plain(&variant).to_owned()
+        };
+        let names: Vec<&Ident> = self
+            .labels(node)
+            .filter(|label| is_matched(label))
+            .filter_map(|label| match label {
+                Label::Name(name) => Some(name),
+                _ => None,
+            })
+            .collect();
+        let known_labels = names.iter().map(|name_of_label| {
+            let (at, text) = (glue(name_of_label.span()), text(name_of_label));
+            quote_spanned!(at=> __gw::known_label(#name, #labels, #text);)
+        });
+        // A label that could not be read may be the one that is missing.
+        let is_whole =
+            !self.labels(node).any(|label| matches!(label, Label::Default(_))) && !self.flow.holes.contains(&node);
+        let every_label = is_whole.then(|| {
+            let (texts, spent) = (names.iter().map(|name| text(name)), data.spent().is_some());
+            let (first, last) = (names.first(), names.last());
+            let (first, last) = (first.map_or(span, |one| glue(one.span())), last.map_or(span, |one| glue(one.span())));
+            let mut check = quote_spanned!(first=> __gw::every_label);
+            check.extend(quote_spanned!(last=> (#name, #labels, &[#(#texts),*], #spent);));
+            check
+        });
+        let check = quote_spanned! {span=>
+            const #taken: ::core::primitive::bool = { #(#known_labels)* #every_label #known };
+        };
+        (taken, check)
     }
 
     /// The same for literals: one check for each kind of them, at the first of its kind.
@@ -191,11 +243,11 @@ impl Emission<'_> {
                 LiteralKind::Integer => quote_spanned!(span=> ::core::primitive::i32),
                 LiteralKind::Other => return None,
             };
-            Some(quote_spanned!(span=> __gw::is_label_of::<<#source as __gw::Source>::Listed, #output, #ty>();))
+            Some(quote_spanned!(span=> <#ty as __gw::IsLabelOf<<#source as __gw::Source>::Listed, #output>>::IS_LABEL))
         });
         let span = glue(self.map_span(node));
         let known = known_alias(node, span);
-        quote_spanned!(span=> const #known: ::core::primitive::bool = { #(#checks)* true };)
+        quote_spanned!(span=> const #known: ::core::primitive::bool = #(#checks &)* true;)
     }
 
     /// The labels that a node gives: `spent` of a bounded loop is none of them.
@@ -214,8 +266,8 @@ impl Emission<'_> {
         });
         let span = glue(label.unwrap_or_else(|| self.map_span(node)));
         let source = self.source_type(node);
-        let travels =
-            quote_spanned!(span=> const _: () = __gw::routed_error::<#source, <#source as __gw::Source>::Error>(););
+        let travels = quote_spanned!(span=> const _: ::core::primitive::bool =
+                <<#source as __gw::Source>::Error as __gw::RoutedError<#source>>::TRAVELS;);
         if routing == Routing::Result {
             return travels;
         }
@@ -225,7 +277,7 @@ impl Emission<'_> {
         let error = quote!(<#source as __gw::Source>::Error);
         quote_spanned! {span=>
             const #known: ::core::primitive::bool =
-                __gw::can_fail::<<#source as __gw::Source>::Listed, { __gw::Probe::<#error>::OCCURS }>();
+                <<#source as __gw::Source>::Listed as __gw::CanFail<{ __gw::Probe::<#error>::OCCURS }>>::CAN_FAIL;
             #travels
             type #alias = <#error as __gw::Fails<#known>>::Error;
         }

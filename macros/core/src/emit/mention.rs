@@ -3,7 +3,7 @@
 
 use graphweft_graph::{NodeIx, Way};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::Path;
 
 use crate::diagnostics::Blame;
@@ -79,14 +79,43 @@ impl<'a> Emission<'a> {
         }
     }
 
+    /// Whether a node has to be held to be a collecting one; in a graph that was refused nobody asks.
+    pub fn is_held_to_collect(&self, node: NodeIx) -> bool {
+        self.flow.plan.is_some() && self.collects(node) && !self.flow.unknown.contains(&node)
+    }
+
+    /// The constant that holds the target of `a | b => node` to be a collecting node. What is computed from it is an error
+    /// where it is none, to which rustc has nothing to add.
+    pub fn collects_check(&self, node: NodeIx) -> TokenStream {
+        if !self.is_held_to_collect(node) {
+            return TokenStream::new();
+        }
+        let (known, ty) = (collects_alias(node), self.bare_type(node));
+        let at = self.flow.mentions.iter().position(|mention| mention.node == node);
+        let ty = match self.flow.nodes.get(node).map(|node| &node.kind) {
+            Some(NodeKind::Path(path)) => as_type(path),
+            _ => at.map_or_else(|| ty.clone(), |at| self.standing_at(at, &ty)),
+        };
+        quote!(const #known: ::core::primitive::bool = <#ty as __gw::Collects>::COLLECTS;)
+    }
+
     /// The type that implements `Node`.
     pub fn node_type(&self, node: NodeIx) -> TokenStream {
+        let ty = self.bare_type(node);
+        if !self.is_held_to_collect(node) {
+            return ty;
+        }
+        let known = collects_alias(node);
+        quote!(<#ty as __gw::Checked<#known>>::Type)
+    }
+
+    fn bare_type(&self, node: NodeIx) -> TokenStream {
         match self.flow.nodes.get(node).map(|node| &node.kind) {
             Some(NodeKind::Path(path)) => as_type(path),
             Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
                 Some(LetValue::Configured { path, .. }) => as_type(path),
                 Some(LetValue::Value { ty, .. }) => quote!(#ty),
-                Some(LetValue::Unknown) | None => quote!(()),
+                Some(LetValue::Unknown) | None => quote!(__Unknown),
             },
             Some(NodeKind::Each(flow)) => {
                 let (first, last) = Emission { lets: self.lets, flow }.ends_of_each();
@@ -104,11 +133,15 @@ impl<'a> Emission<'a> {
         if self.collects(node) { quote!(__gw::Collected<#ty>) } else { ty }
     }
 
-    /// The first node inside `[..]`, and a last one.
+    /// The first node inside `[..]`, and a last one. They are named outside of the brackets too, where nothing is known of
+    /// what was held to be a collecting node inside.
     pub fn ends_of_each(&self) -> (TokenStream, TokenStream) {
         let edges = &self.flow.graph.edges;
-        let first = edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| self.node_type(edge.to));
-        let last = edges.iter().find(|edge| edge.to == graphweft_graph::END).map(|edge| self.source_type(edge.from));
+        let first = edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| self.bare_type(edge.to));
+        let last = edges.iter().find(|edge| edge.to == graphweft_graph::END).map(|edge| {
+            let ty = self.bare_type(edge.from);
+            if self.collects(edge.from) { quote!(__gw::Collected<#ty>) } else { ty }
+        });
         (first.unwrap_or_else(|| quote!(())), last.unwrap_or_else(|| quote!(())))
     }
 
@@ -139,28 +172,84 @@ impl<'a> Emission<'a> {
         self.mention(at, whole, true)
     }
 
+    /// A node as the target of an edge, as a type that stands where the node was written.
+    pub fn target_type(&self, at: MentionIx) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        match &mention.tokens {
+            MentionTokens::Path(path) if is_path && !self.is_held_to_collect(mention.node) => as_type(path),
+            _ => self.standing_at(at, &self.node_type(mention.node)),
+        }
+    }
+
+    /// A node as the source of a plain edge, as a type that stands where the node was written: see
+    /// [`whole_source`](Self::whole_source).
+    pub fn whole_source_type(&self, at: MentionIx) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
+        let ty = self.source_type(mention.node);
+        match &mention.tokens {
+            _ if self.routes_errors(mention.node) => self.standing_at(at, &quote!(__gw::Whole<#ty>)),
+            MentionTokens::Path(path) if is_path && !self.collects(mention.node) => as_type(path),
+            _ => self.standing_at(at, &ty),
+        }
+    }
+
+    /// END as a type: what is wrong with an edge to END is blamed on the place where END was written, or on the node that
+    /// leads there.
+    pub fn end_type(&self, at: MentionIx) -> TokenStream {
+        self.standing_at(at, &quote!(__gw::END))
+    }
+
+    fn standing_at(&self, at: MentionIx, ty: &TokenStream) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let blame = mention.blame();
+        let (open, close) = (before(blame.first), after(blame.last));
+        let mut tokens = quote_spanned!(open=> __gw::Is<#ty);
+        tokens.extend(quote_spanned!(close=> >));
+        tokens
+    }
+
+    /// An item of a trait that a node has as a type, in tokens that stand where the node was written.
+    fn item_of(&self, at: MentionIx, ty: &TokenStream, item: &TokenStream) -> TokenStream {
+        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
+        let blame = mention.blame();
+        let (open, close) = (before(blame.first), after(blame.last));
+        let mut tokens = quote_spanned!(open=> <#ty);
+        tokens.extend(quote_spanned!(close=> as __gw::#item));
+        tokens
+    }
+
+    /// What the target of an edge takes.
+    pub fn input_of(&self, target: MentionIx) -> TokenStream {
+        self.item_of(target, &self.target_type(target), &quote!(Node > ::Input))
+    }
+
+    /// What the source of a plain edge gives.
+    pub fn output_of(&self, source: MentionIx) -> TokenStream {
+        self.item_of(source, &self.whole_source_type(source), &quote!(Source > ::Output))
+    }
+
+    /// `Follows<..>` for an edge that carries what its source gives.
+    pub fn follows(&self, source: MentionIx, target: MentionIx) -> TokenStream {
+        let ty = self.whole_source_type(source);
+        let shown = self.item_of(source, &ty, &quote!(Source > ::Shown));
+        let output = self.item_of(source, &ty, &quote!(Source > ::Output));
+        let input = self.input_of(target);
+        quote!(<#shown, #output, #input, _>)
+    }
+
     fn mention(&self, at: MentionIx, ty: impl Fn(NodeIx) -> TokenStream, by_type: bool) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
         let ty = match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !by_type => as_type(path),
+            MentionTokens::Path(path) if is_path && !by_type && !self.is_held_to_collect(mention.node) => as_type(path),
             _ => ty(mention.node),
         };
         let blame = mention.blame();
         let (open, close) = (before(blame.first), after(blame.last));
         let mut tokens = quote_spanned!(open=> __gw::of::<#ty);
         tokens.extend(quote_spanned!(close=> >()));
-        tokens
-    }
-
-    /// END as an argument: what is wrong with an edge to END is blamed on the place where END was written, or on the
-    /// node that leads there.
-    pub fn end(&self, at: MentionIx) -> TokenStream {
-        let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
-        let blame = mention.blame();
-        let (open, close) = (before(blame.first), after(blame.last));
-        let mut tokens = quote_spanned!(open=> __gw::END);
-        tokens.extend(quote_spanned!(close=> {}));
         tokens
     }
 
@@ -194,6 +283,11 @@ impl<'a> Emission<'a> {
             })
             .collect()
     }
+}
+
+/// The constant that holds a node to be a collecting one.
+fn collects_alias(node: NodeIx) -> Ident {
+    format_ident!("__COLLECTS_{node}", span = Span::mixed_site())
 }
 
 /// A path in a place where only a type can stand: a bare one among generic arguments could be a constant, and a plain

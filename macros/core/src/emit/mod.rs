@@ -8,6 +8,7 @@ mod labels;
 mod mention;
 pub mod options;
 mod shape;
+pub mod travels;
 mod workflow;
 
 pub use workflow::workflow;

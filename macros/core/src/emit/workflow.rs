@@ -1,6 +1,5 @@
 //! `workflow!` as a whole: an item with a name, or an expression.
 
-use graphweft_graph::{END, START};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
@@ -8,6 +7,7 @@ use syn::spanned::Spanned;
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
 use super::options::{options_of_workflow, with_given, with_limits};
+use super::travels::signature_types;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
@@ -33,18 +33,25 @@ fn imports(workflow: &Workflow) -> TokenStream {
     }
 }
 
-fn input_type(workflow: &Workflow) -> Option<TokenStream> {
-    let inputs = &workflow.signature.as_ref()?.inputs;
-    Some(match inputs.as_slice() {
-        [] => quote!(()),
-        [one] => quote!(#one),
-        several => quote!((#(#several),*)),
-    })
-}
-
 fn output_type(workflow: &Workflow) -> Option<TokenStream> {
     let output = &workflow.signature.as_ref()?.output;
     Some(output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty)))
+}
+
+/// What was found wrong, and a type `__Unknown` for what is not known for that reason: one that is an error itself, to
+/// which rustc has nothing to add.
+fn refusal(diagnostics: &Diagnostics) -> TokenStream {
+    if !diagnostics.has_errors() {
+        return TokenStream::new();
+    }
+    let (unknown, others) = diagnostics.into_error_value();
+    quote! {
+        #[allow(dead_code, reason = "most is known")]
+        const __UNKNOWN: ::core::primitive::bool = { #unknown };
+        #[allow(dead_code, reason = "most is known")]
+        type __Unknown = <() as __gw::Checked<__UNKNOWN>>::Type;
+        const _: () = { #others };
+    }
 }
 
 fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics) -> TokenStream {
@@ -54,7 +61,6 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     // Where the workflow is not there, nothing of it is.
     let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let doc = doc_text(&docs);
-    let input = input_type(workflow).unwrap_or_else(|| quote!(()));
     let output = output_type(workflow).unwrap_or_else(|| quote!(()));
     let inputs: Vec<_> = workflow.signature.iter().flat_map(|signature| &signature.inputs).collect();
     let parameters: Vec<_> = match inputs.len() {
@@ -71,7 +77,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     let text = name.to_string();
     let text = crate::names::plain(&text);
     let default = default_impl(name);
-    let errors = diagnostics.into_compile_errors();
+    let errors = refusal(diagnostics);
     let options = options_of_workflow(workflow.limits);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
@@ -85,6 +91,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         let text = format!("{lead}\n\n```text\n{text}```");
         quote!(#[doc = #text])
     });
+    let signature_types = signature_types(workflow, &emission);
     let signature = workflow.signature.as_ref();
     let input_at = inputs.first().map(|ty| ty.span()).or(signature.map(|signature| signature.span));
     let output_at = signature.and_then(|signature| signature.output.as_ref()).map(|ty| ty.span());
@@ -114,8 +121,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         const _: () = {
             #errors
             #imports
-            type __Input = #input;
-            type __Output = #output;
+            #signature_types
 
             impl #name {
                 /// The graph as data: nodes, edges, labels, loops and schemas.
@@ -180,9 +186,13 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
     let out = out();
     let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
-    let input = input_type(workflow).unwrap_or_else(|| inferred_input(&emission));
-    let output = output_type(workflow).unwrap_or_else(|| quote!(_));
-    let errors = diagnostics.into_compile_errors();
+    let types = signature_types(workflow, &emission);
+    let output = match &workflow.signature {
+        Some(_) => quote!(__Output),
+        None if diagnostics.has_errors() => quote!(__Unknown),
+        None => quote!(_),
+    };
+    let errors = refusal(diagnostics);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
         quote! {
@@ -197,27 +207,14 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
     };
     quote! {
         {
-            const _: () = { #errors };
+            #errors
             #imports
-            #[allow(dead_code, unused_parens, reason = "a refused graph may not mention it")]
-            type __Input = #input;
+            #types
             #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
             let #out = __gw::gives::<#output>();
             #lets
             #nested
             #body
         }
-    }
-}
-
-/// What the first node behind START takes.
-fn inferred_input(emission: &Emission<'_>) -> TokenStream {
-    let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
-    match first {
-        Some(edge) => {
-            let first = emission.node_type(edge.to);
-            quote!(<#first as __gw::Target>::Input)
-        }
-        None => quote!(()),
     }
 }

@@ -1,13 +1,16 @@
 //! The type beside the function, and its `impl Node`.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Path;
 use syn::spanned::Spanned;
+use syn::{GenericArgument, Path, PathArguments, Type};
 
 use super::signature::{NodeFn, Parameter};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Blame, Diagnostics};
 use crate::emit::options::{default_crate, node_options};
+use crate::emit::travels::is_known_payload;
 use crate::options::NodeOptions;
 
 /// The whole expansion.
@@ -22,12 +25,23 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
         implementation(node, options, &krate, &docs)
     };
     let default = default_impl(name);
+    // Where rustc shows the node, it shows the function.
+    let at = Span::call_site().located_at(signature.fn_token.span());
+    let structure = quote_spanned!(at=> #visibility struct #name {});
+    // What an edge brings is owned, what the engine holds is lent, and what a node returns is what the next one takes.
+    let quiet = quote! {
+        #[allow(
+            clippy::borrowed_box, clippy::large_types_passed_by_value, clippy::needless_pass_by_value, clippy::ptr_arg,
+            clippy::trivially_copy_pass_by_ref, clippy::unnecessary_wraps, clippy::unused_async,
+            reason = "the signature of a node"
+        )]
+    };
     quote! {
-        #(#attributes)* #visibility #signature #body
+        #(#attributes)* #quiet #visibility #signature #body
 
         #(#docs)*
         #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
-        #visibility struct #name {}
+        #structure
 
         #[allow(clippy::all, clippy::pedantic, reason = "generated")]
         const _: () = { #implementation #default };
@@ -107,7 +121,13 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let name = &node.signature.ident;
     let input = input_type(node);
     let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
-    let run = run(node, options, krate);
+    // What is known by its name is not asked of its type: each question costs rustc time.
+    let is_infallible = options.collect.is_none() && node.returns().is_none_or(is_known_payload);
+    let split = match is_infallible {
+        true => quote!(<#returns as #krate::__::Split<false>>),
+        false => quote!(<__Return as #krate::__::Split<__FALLIBLE>>),
+    };
+    let run = run(node, options, krate, &split);
     let name_const = options
         .name
         .as_ref()
@@ -146,6 +166,11 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         }
     });
     let at = local(node.returns().map_or(name.span(), Spanned::span));
+    let travels = travels(node, options, krate);
+    let checked = |ty: TokenStream, at: Span| match &travels {
+        Some(_) => quote_spanned!(at=> <#ty as #krate::__::Checked<__TRAVELS>>::Type),
+        None => ty,
+    };
     // What a collecting node gives is an `Option` by its words, so that a node that gives another thing is told once.
     let collected = options.collect.map(|_| {
         quote_spanned! {at=>
@@ -157,19 +182,44 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     });
     let output = match collected {
         Some(_) => quote_spanned!(at=> ::core::option::Option<__Collected>),
-        None => quote_spanned!(at=> <__Return as #krate::__::Split<__FALLIBLE>>::Output),
+        None if is_infallible => checked(returns.clone(), at),
+        None => checked(quote_spanned!(at=> #split::Output), at),
+    };
+    let error = match is_infallible {
+        true => quote_spanned!(at=> #krate::Never),
+        false => quote_spanned!(at=> #split::Error),
+    };
+    let probe = (!is_infallible).then(|| {
+        quote! {
+            use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _, Plain as _};
+            type __Return = #returns;
+            const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
+        }
+    });
+    let explain = (!is_infallible).then(|| {
+        quote! {
+            fn explain(error: &Self::Error) -> ::std::vec::Vec<::std::string::String> {
+                (&&&&&#krate::__::Words(error)).words()
+            }
+        }
+    });
+    let copy = match node.inputs().all(is_known_payload) {
+        true => quote!(::core::option::Option::Some(::core::clone::Clone::clone(input))),
+        false => quote!({
+            use #krate::__::NoWay as _;
+            #krate::__::CloneProbe::<Self::Input>::CLONE.map(|clone| clone(input))
+        }),
     };
     let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
+    let input = checked(input, input_at);
     let mut types = quote_spanned!(input_at=> type Input = #input;);
     types.extend(quote_spanned! {at=>
         type Output = #output;
-        type Error = <__Return as #krate::__::Split<__FALLIBLE>>::Error;
+        type Error = #error;
     });
     quote! {
-        use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _};
-        use #krate::__::{NoWay as _, Plain as _};
-        type __Return = #returns;
-        const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
+        #probe
+        #travels
         #collected
         impl #krate::Node for #name {
             #types
@@ -182,19 +232,46 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             #settings
             #when
             #resources
-            fn explain(error: &Self::Error) -> ::std::vec::Vec<::std::string::String> {
-                (&&&&&#krate::__::Words(error)).words()
-            }
+            #explain
             fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
-                #krate::__::CloneProbe::<Self::Input>::CLONE.map(|clone| clone(input))
+                #copy
             }
         }
         #collecting
     }
 }
 
+/// The constant by which rustc holds what the node takes and gives to be payloads, each type once; none where they are
+/// known to be.
+fn travels(node: &NodeFn, options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
+    let mut seen = BTreeSet::new();
+    let inputs = node.inputs().filter(|ty| !is_known_payload(ty)).filter(|ty| seen.insert(quote!(#ty).to_string()));
+    let mut checks: Vec<_> = inputs.map(|ty| quote!(<#ty as #krate::__::Travels<()>>::TRAVELS)).collect();
+    // What a collecting node gives is asked of it as a collector.
+    let given = node.returns().filter(|ty| options.collect.is_none() && !is_known_payload(ty));
+    if let Some(output) = given.map(given_by).filter(|output| seen.insert(quote!(#output).to_string())) {
+        let Blame { first, last } = Blame::tokens(output);
+        let (first, last) = (local(first), local(last));
+        let mut check = quote_spanned!(first=> <<__Return as #krate::__::Split<__FALLIBLE>>);
+        check.extend(quote_spanned!(last=> ::Output as #krate::__::Travels<()>>::TRAVELS));
+        checks.push(check);
+    }
+    (!checks.is_empty()).then(|| quote!(const __TRAVELS: ::core::primitive::bool = #(#checks)&*;))
+}
+
+/// The type that a function seems to give where it does not fail: only where an error stands depends on it.
+fn given_by(returns: &Type) -> &Type {
+    let Type::Path(path) = returns else { return returns };
+    let last = path.path.segments.last().filter(|last| last.ident == "Result");
+    let Some(PathArguments::AngleBracketed(arguments)) = last.map(|last| &last.arguments) else { return returns };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(ty)) => ty,
+        _ => returns,
+    }
+}
+
 /// `run`: takes the input apart, fetches what the run brings, calls the function, and splits what it returns.
-fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
+fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) -> TokenStream {
     let function = &node.signature.ident;
     let place = local(node.signature.fn_token.span());
     let context = Ident::new("__context", place);
@@ -245,7 +322,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path) -> TokenStream {
         _ => quote!(#name),
     });
     let call = quote!(#function(#(#arguments),*));
-    let split = quote!(<__Return as #krate::__::Split<__FALLIBLE>>::split);
+    let split = quote!(#split::split);
     let span = node.signature.fn_token.span();
     // An async block costs rustc several times what a named future costs, so there is one only where something has to be
     // awaited before the call.

@@ -3,6 +3,7 @@
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::{Ident, Path};
 
+use super::statement::is_closure;
 use super::tokens::Tokens;
 use super::{Parser, Place, quoted};
 use crate::ast::{All, Chain, Each, Shape};
@@ -25,6 +26,7 @@ impl Parser<'_> {
 
     fn shape_within_depth(&mut self, tokens: &mut Tokens) -> Option<Shape> {
         match tokens.peek()? {
+            TokenTree::Ident(_) if is_closure(tokens) => None,
             TokenTree::Ident(_) => Some(self.node(tokens)),
             TokenTree::Punct(_) if tokens.peek_path_separator() => Some(self.node(tokens)),
             TokenTree::Punct(_) => {

@@ -134,8 +134,7 @@ impl Parser<'_> {
 
     /// `|x| x + 1`: tells that it is no node, and says whether it did.
     pub(super) fn refuse_closure(&mut self, tokens: &Tokens) -> bool {
-        let is_bar = |at| matches!(tokens.peek_after(at), Some(TokenTree::Punct(bar)) if bar.as_char() == '|');
-        if !is_bar(0) {
+        if !is_closure(tokens) {
             return false;
         }
         self.not_a_closure(tokens.span(), "name");
@@ -273,4 +272,12 @@ enum End {
 /// Whether a token ends a chain, so that what is missing is missing before it.
 fn closes(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if [';', ',', '>', '=', '|'].contains(&punct.as_char()))
+}
+
+/// `|x| ..`, also behind `async` and `move`.
+pub(super) fn is_closure(tokens: &Tokens) -> bool {
+    let is_bar = |at| matches!(tokens.peek_after(at), Some(TokenTree::Punct(bar)) if bar.as_char() == '|');
+    let is_word =
+        |at| matches!(tokens.peek_after(at), Some(TokenTree::Ident(word)) if *word == "async" || *word == "move");
+    (0..=2).find(|at| !is_word(*at)).is_some_and(is_bar)
 }

@@ -1,0 +1,92 @@
+//! Which types have to be held to be payloads, and those of a workflow's signature.
+
+use graphweft_graph::{END, NodeIx, START};
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{GenericArgument, PathArguments, Type, TypePath};
+
+use super::mention::Emission;
+use crate::ir::{NodeKind, Workflow};
+
+/// Whether everything that is called so is a payload, so that nothing has to be asked: what is asked costs rustc time. If
+/// a program has another type of such a name, the bounds of `Node` hold it.
+pub fn is_known_payload(ty: &Type) -> bool {
+    const KNOWN: [&str; 15] = [
+        "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "String",
+    ];
+    match ty {
+        Type::Tuple(tuple) => tuple.elems.iter().all(is_known_payload),
+        Type::Path(TypePath { qself: None, path, .. }) if path.segments.len() == 1 => {
+            path.segments.iter().all(|segment| {
+                let name = segment.ident.to_string();
+                match &segment.arguments {
+                    PathArguments::None => KNOWN.contains(&&*name),
+                    PathArguments::AngleBracketed(of) if name == "Vec" || name == "Option" => {
+                        of.args.iter().all(|one| matches!(one, GenericArgument::Type(ty) if is_known_payload(ty)))
+                    }
+                    _ => false,
+                }
+            })
+        }
+        _ => false,
+    }
+}
+
+/// `__Input` and `__Output` as a signature says them; without one, `__Input` as the first node says it. A type that is no payload is an error here only where the nodes
+/// beside START and END have not said so.
+pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStream {
+    let Some(signature) = &workflow.signature else {
+        let input = inferred_input(emission, workflow.flow.plan.is_some());
+        return quote!(type __Input = #input;);
+    };
+    let input = match signature.inputs.as_slice() {
+        [] => quote!(()),
+        [one] => quote!(#one),
+        several => quote!((#(#several),*)),
+    };
+    let output = signature.output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
+    let (behind_start, before_end) = neighbours(emission);
+    let inputs = signature.inputs.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &behind_start));
+    let outputs = signature.output.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &before_end));
+    let checks: Vec<TokenStream> =
+        inputs.chain(outputs).map(|(ty, same)| quote!(<#ty as __gw::Travels<#same>>::TRAVELS)).collect();
+    if checks.is_empty() {
+        return quote!(type __Input = #input; type __Output = #output;);
+    }
+    quote! {
+        const __TRAVELS: ::core::primitive::bool = #(#checks)&*;
+        type __Input = <#input as __gw::Checked<__TRAVELS>>::Type;
+        type __Output = <#output as __gw::Checked<__TRAVELS>>::Type;
+    }
+}
+
+/// What the first node behind START takes.
+fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
+    let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
+    match first {
+        Some(edge) => {
+            let first = emission.node_type(edge.to);
+            quote!(<#first as __gw::Target>::Input)
+        }
+        None if is_proven => quote!(()),
+        None => quote!(__Unknown),
+    }
+}
+
+/// What a node behind START takes, and what one before END gives, in the tokens in which the edges there ask for it: what
+/// is wrong with such a node is then one error. The unit type where a node is no plain one.
+fn neighbours(emission: &Emission<'_>) -> (TokenStream, TokenStream) {
+    let is_proven = emission.flow.plan.is_some();
+    let is_plain = |node: NodeIx| {
+        let kind = emission.flow.nodes.get(node).map(|node| &node.kind);
+        matches!(kind, Some(NodeKind::Path(_))) && !emission.collects(node)
+    };
+    let edges = || emission.flow.graph.edges.iter().zip(&emission.flow.edges).filter(|_| is_proven);
+    let behind_start = edges().find(|(edge, _)| edge.from == START && is_plain(edge.to));
+    let before_end = edges().find(|(edge, _)| edge.to == END && is_plain(edge.from));
+    let unit = || quote!(());
+    (
+        behind_start.map_or_else(unit, |(_, written)| emission.input_of(written.to)),
+        before_end.map_or_else(unit, |(_, written)| emission.output_of(written.from)),
+    )
+}
