@@ -9,7 +9,11 @@ use super::signature::{NodeFn, Parameter};
 
 /// Whether a parameter is an `Option`, by its type.
 pub fn is_optional(ty: &Type, krate: &Path) -> TokenStream {
-    quote!({ #krate::__::Probe::<#ty>::OPTIONAL })
+    quote!({
+        #[allow(unused_imports, reason = "an `Option` has its own answer")]
+        use #krate::__::Plain as _;
+        #krate::__::Probe::<#ty>::OPTIONAL
+    })
 }
 
 /// `const STATE`, for a node that reads or writes.
