@@ -7,12 +7,12 @@ use crate::fault::Fault;
 use crate::shared::below;
 use crate::store::Stored;
 
-/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not. A child
-/// workflow is continued from its records before `until`: what came of it later has not happened.
+/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not. Only the
+/// records before `until` count: what came later has not happened, and an attempt that failed only then was cut short.
 pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
     let mut graphs: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
     let mut others: Vec<&Stored> = Vec::new();
-    for stored in requests.iter().copied() {
+    for stored in requests.iter().copied().filter(|stored| stored.seq < until) {
         let path = stored.record.path.as_str();
         let around = graphs.keys().find(|at| path == **at || below(path, at)).copied();
         match around.or(is_entered(stored).then_some(path)) {
@@ -22,7 +22,6 @@ pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTree
     }
     retry_failed(&others, voids);
     for (path, records) in graphs {
-        let records: Vec<&Stored> = records.into_iter().filter(|stored| stored.seq < until).collect();
         retry_graph(path, &records, until, voids);
     }
 }

@@ -333,6 +333,34 @@ async fn a_fork_without_an_event_copies_everything_before_the_end() {
     assert_eq!(ledger.of("job/inner/before"), 1);
 }
 
+/// What became of it later has not happened in the fork, and it is not known how far it had come.
+#[tokio::test]
+async fn a_step_that_may_run_once_is_interrupted_in_a_fork_from_between_its_start_and_its_failure() {
+    static PAID: AtomicI64 = AtomicI64::new(0);
+    #[node]
+    async fn pays(n: u32, ctx: &Context) -> Result<u32, String> {
+        let pay = || async {
+            PAID.fetch_add(1, Ordering::SeqCst);
+            Err::<u32, String>(format!("{n} is too much"))
+        };
+        ctx.step("pay", pay).at_most_once().await.map_err(|error| error.to_string())
+    }
+    workflow! { paying(u32) -> u32 { START => pays; } }
+    let engine = Engine::builder().register::<paying>().build().unwrap();
+    engine.start::<paying>(7).id("x").await.unwrap().outcome().await.unwrap();
+    let history = engine.history("x").await.unwrap().unwrap();
+    let is_failure = |event: &&graphweft::Event| {
+        event.path == "paying/pays/pay" && matches!(event.kind, EventKind::NodeFailed { .. })
+    };
+    let failed = history.iter().find(is_failure).unwrap().seq;
+
+    let fork = engine.fork("x").before(failed).await.unwrap();
+
+    let error = fork.result().await.unwrap_err().to_string();
+    assert!(error.contains("interrupted"), "{error}");
+    assert_eq!(PAID.load(Ordering::SeqCst), 1);
+}
+
 #[tokio::test]
 async fn every_point_of_a_run_may_be_forked_at() {
     let (ledger, works) = (Ledger::default(), Works::default());
