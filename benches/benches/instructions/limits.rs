@@ -7,15 +7,15 @@ use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 /// A chain of 100 nodes.
 pub(crate) const CHAIN: u64 = 95_000;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 526_000;
+pub(crate) const EACH: u64 = 220_000;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 459_000;
+pub(crate) const FAN_OUT: u64 = 303_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 988_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 905_000;
+pub(crate) const IN_ENGINE: u64 = 932_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 29_300_000;
+pub(crate) const DURABLE: u64 = 29_600_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
 pub(crate) const READ: u64 = 31_000_000;
 /// Making records of them.
@@ -23,7 +23,7 @@ pub(crate) const DECODE: u64 = 52_100_000;
 /// Going on after 10,000 recorded nodes, without the reading.
 pub(crate) const REPLAY: u64 = 71_800_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 140_000_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 145_500_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

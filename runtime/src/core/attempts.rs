@@ -134,9 +134,10 @@ impl<W, E: Outcome> Attempts<W, E> {
     ///
     /// # Errors
     /// Where the event cannot happen in that state, which is then unchanged.
+    #[inline]
     pub(crate) fn apply(&mut self, event: AttemptEvent<W, E>) -> Result<(), Box<Impossible>> {
         use {AttemptEvent as Event, AttemptState as State};
-        let (last, name) = (self.number, event.name());
+        let last = self.number;
         let is_next = |number: u32| number == last + 1;
         let is_again = |number: u32| number == last;
         let next = match (std::mem::replace(&mut self.state, State::Due), event) {
@@ -169,9 +170,9 @@ impl<W, E: Outcome> Attempts<W, E> {
                 Verdict::CutShort(cut) => State::CutShort(cut),
             },
             (state, Event::Dropped | Event::CallerRetries) => state,
-            (state, _) => {
+            (state, event) => {
                 self.state = state;
-                return Err(Box::new(Impossible { event: name, found: self.in_words() }));
+                return Err(Box::new(Impossible { event: event.name(), found: self.in_words() }));
             }
         };
         self.state = next;
@@ -225,6 +226,12 @@ impl<W, E> Attempts<W, E> {
     /// The first is under way.
     pub(crate) fn first(work: W) -> Self {
         Attempts::known(1, AttemptState::UnderWay(work))
+    }
+
+    /// What is under way is the first attempt at another thing: at the node that follows in the place of this one.
+    pub(crate) fn move_on(&mut self) {
+        debug_assert!(self.work().is_some(), "a node that moves on is under way");
+        (self.number, self.failures) = (1, 0);
     }
 
     /// As another fold has found them.

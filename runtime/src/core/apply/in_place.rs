@@ -112,7 +112,7 @@ impl<V> Walk<'_, V> {
             to.stage = Stage::Fired;
         }
         task.node = step.to;
-        task.attempts = Attempts::first(Execution::Body);
+        task.attempts.move_on();
         Some(Step { node: step.to as u32, begins_turn: step.to_next_turn })
     }
 

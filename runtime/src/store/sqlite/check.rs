@@ -6,8 +6,6 @@
 //! asks for it.
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 
 use rusqlite::Connection;
 
@@ -16,33 +14,12 @@ use super::read::graph;
 use super::row::{COLUMNS, RunRow};
 use super::schema::{self, rows_of};
 use super::seal;
-use super::settings::beside;
 use super::times::from_integer;
 use super::trouble::Trouble;
-use crate::store::{RunKey, StoreError};
+use crate::store::RunKey;
 
 /// Files up to this length are checked when they are opened and when their log was copied back, in bytes.
 pub(super) const SMALL: u64 = 1 << 20;
-
-/// A log without its database would be removed by SQLite, with all that is in it; and it takes a file of one byte for an
-/// empty one.
-pub(super) fn is_not_cut_off(path: &Path) -> Result<(), Trouble> {
-    if length(path) == 1 {
-        let message = "it is one byte long".to_owned();
-        return Err(StoreError::NotADatabase { path: path.to_owned(), message }.into());
-    }
-    let log = beside(path, "wal");
-    // In this order: a new file is not empty any more when it gets a log.
-    if length(&log) == 0 || length(path) > 0 {
-        return Ok(());
-    }
-    let log = log.display();
-    Err(Trouble::Damaged(format!("its log `{log}` is there and it is not itself; for a new one remove the log")))
-}
-
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len())
-}
 
 /// What is looked at whenever a file is opened.
 pub(super) fn on_opening(connection: &Connection) -> Result<(), Trouble> {

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::check;
 use super::settings::beside;
 use super::trouble::Trouble;
 use crate::store::StoreError;
@@ -41,7 +40,7 @@ fn is_a_path(path: &Path) -> Result<(), StoreError> {
 }
 
 fn make(path: &Path) -> Result<PathBuf, StoreError> {
-    check::is_not_cut_off(path).map_err(|trouble| trouble.at(path))?;
+    is_not_cut_off(path).map_err(|trouble| trouble.at(path))?;
     let made = for_owner_only(OpenOptions::new().write(true).create(true).truncate(false)).open(path);
     made.and_then(|_| fs::canonicalize(path)).map_err(|error| cannot_open(error, path))
 }
@@ -56,6 +55,26 @@ fn for_owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
         options.mode(0o600);
     }
     options
+}
+
+/// A log without its database would be removed by SQLite, with all that is in it; and it takes a file of one byte for an
+/// empty one.
+pub(super) fn is_not_cut_off(path: &Path) -> Result<(), Trouble> {
+    if length(path) == 1 {
+        let message = "it is one byte long".to_owned();
+        return Err(StoreError::NotADatabase { path: path.to_owned(), message }.into());
+    }
+    let log = beside(path, "wal");
+    // In this order: a new file is not empty any more when it gets a log.
+    if length(&log) == 0 || length(path) > 0 {
+        return Ok(());
+    }
+    let log = log.display();
+    Err(Trouble::Damaged(format!("its log `{log}` is there and it is not itself; for a new one remove the log")))
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
 }
 
 /// Makes a file beside a database that those can open who can open the database, or opens the one that is there.

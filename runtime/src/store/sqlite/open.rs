@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::check;
+use super::file::is_not_cut_off;
 use super::schema;
 use super::settings::{Durability, LOG, Settings, beside};
 use super::times::to_integer;
@@ -21,7 +22,7 @@ const PAGE: u32 = 2048;
 /// The connection that writes, to a file that is there and of this format afterwards.
 pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
     let open = || {
-        check::is_not_cut_off(path)?;
+        is_not_cut_off(path)?;
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE, settings.busy_timeout)?;
         if connection.is_readonly("main")? {
             let message = "the file is read-only".to_owned();
