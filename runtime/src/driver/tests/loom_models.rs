@@ -20,8 +20,8 @@ use crate::driver::ends::Ends;
 use crate::event::EventKind;
 use crate::requests::Held;
 use crate::shared::Pulse;
-use crate::shared::{Env, Journal, Shared};
-use crate::store::{Created, MemoryStore, NewRun, Record, Store};
+use crate::shared::{Env, Fits, Journal, Shared};
+use crate::store::{Created, MemoryStore, NewRun, Store};
 
 fn model(check: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
@@ -140,7 +140,8 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let attempt = Attempt::new(Arc::clone(&run), At::Child("flow/a".into()), 1, Arc::default(), None);
     let attempt = Arc::new(attempt);
     let beat = Beat::of(&attempt).expect("somebody asks how much moves");
-    let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(|_: &Value| Ok(()))).expect("its first");
+    let fits = Fits { read: |_| Ok(()), schema: || json!(true) };
+    let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(fits)).expect("its first");
     let asked =
         EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true), again: false };
     // As whoever polls the body does it.
