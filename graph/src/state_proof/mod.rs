@@ -1,8 +1,8 @@
 //! Proves what the nodes of a graph do with the state of a run: P8, no node reads a key that may not have been written;
 //! P9, no two nodes that may run at the same time overwrite one key.
 //!
-//! What nodes read and write are constants of their types, which only the compiler knows. So the macro writes the graph as
-//! numbers ([`StateGraph::encode`]), and the proof runs in constants: `const fn`s over slices, without recursion. A node
+//! What nodes read and write are constants of their types, which only the compiler knows. So a macro can write the graph as
+//! numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without recursion. A node
 //! that reads nothing costs one look at its facts, and so does one that overwrites nothing. Constants that call these may
 //! `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon.
 //!

@@ -143,7 +143,7 @@ impl Case {
                 writes(writer) && choice < self.graph.nodes[router].choices.len() && is_passed
             }
         };
-        if is_known { Ok(()) } else { Err(format!("{} is told of {found:?}", self.name(node))) }
+        if is_known { Ok(()) } else { Err(format!("the report at {} is not so: {found:?}", self.name(node))) }
     }
 
     /// Each two watched nodes alone, as writers of one key.

@@ -122,6 +122,7 @@ impl<V> Run<V> {
             state.running += 1;
             pending.push_back(Lent { at, node: task.node as u32, value });
         }
+        debug_assert_eq!(pending.len(), tasks.len(), "`joins` has found each of them with its value");
         Some((LentNodes { of: LentOf::Branches(tasks), place, sees: sees.values }, pending))
     }
 
