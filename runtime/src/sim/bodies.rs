@@ -17,6 +17,7 @@ use super::jobs::Job;
 use super::ledger::{Ledger, UnderWay};
 use super::load::{self, Carried};
 use super::scenario::{Doing, Failing, Flow, Inside, Scenario, Special};
+use super::workflows::Workflows;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::node::Node;
@@ -54,6 +55,10 @@ pub(super) fn definition(flow: &Flow) -> Arc<Definition> {
 /// The workflow of the run.
 pub(super) fn root_definition(scenario: &Scenario) -> Arc<Definition> {
     made(&scenario.flow, scenario.time_limit).build()
+}
+
+pub(super) fn workflows(scenario: &Scenario) -> Workflows {
+    Workflows { run: root_definition(scenario), jobs: scenario.jobs.iter().map(definition).collect() }
 }
 
 fn made(flow: &Flow, time_limit: Option<u64>) -> Made {

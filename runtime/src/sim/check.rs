@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::behaviour::weight;
 use super::load::{damage, is_recorded};
 
+use super::life::Ended;
 use super::oracle;
-use super::play::{Ended, Played, play};
+use super::play::{Played, play};
 use super::scenario::Scenario;
 use super::sites::{Sites, name_of};
 use super::story::Story;

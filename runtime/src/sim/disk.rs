@@ -3,18 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as Waker, Poll, Wake};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::at_once::at_once;
 use super::follow::Follower;
-use super::forks::Original;
 use super::leases::Leased;
-use super::process::Process;
+use super::originals::Original;
 use super::scenario::{How, Scenario, StoreFault};
 use super::tracks::Tracks;
 use crate::event::EventKind;
@@ -120,20 +117,18 @@ impl Disk {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store as the next process has it. Those before are dead, and known to be.
-    pub(super) fn boot(&self) -> Process {
+    /// All processes are dead, and known to be.
+    pub(super) fn die(&self) {
         let mut state = self.state();
         for owner in state.machines.iter_mut().flat_map(|machine| std::mem::take(&mut machine.owners)) {
             drop(self.0.store.leave(owner));
         }
         state.booted = state.machines.len() as u32 + 1;
         state.lapses.clear();
-        drop(state);
-        self.join()
     }
 
-    /// The store as another process has it, beside those that live.
-    pub(super) fn join(&self) -> Process {
+    /// A place for another process, beside those that live. Returns its number.
+    pub(super) fn place(&self) -> u32 {
         let mut state = self.state();
         let fault = state.faults.pop_front();
         state.machines.push(Machine {
@@ -144,7 +139,7 @@ impl Disk {
             is_lapsed: false,
             refused: BTreeMap::new(),
         });
-        Process::new(self, state.machines.len() as u32)
+        state.machines.len() as u32
     }
 
     /// A process that was believed to be dead says that it lives. Whether that is believed.
@@ -313,25 +308,6 @@ impl State {
         if owner != process && !batch.records.iter().all(is_said) {
             let broken = format!("process {process} records {:?}, and {owner} has the run", batch.records);
             self.tracks.breaks(Err(broken));
-        }
-    }
-}
-
-/// Waits on this thread, so that no other task and no clock goes on meanwhile.
-pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {
-    struct Unpark(std::thread::Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    // A task that has done enough for once would be told to wait, and woken when this thread goes on, which it does not.
-    let mut future = tokio::task::coop::unconstrained(future);
-    loop {
-        match future.poll_unpin(&mut Waker::from_waker(&waker)) {
-            Poll::Ready(done) => return done,
-            Poll::Pending => std::thread::park(),
         }
     }
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde_json::Map;
 
 use super::behaviour;
-use super::bodies::{definition, root_definition};
 use super::scenario::Scenario;
 use super::sites::Sites;
+use super::workflows::Workflows;
 use crate::compile;
 use crate::core::{Derived, Run, TimeLimit};
 use crate::driver::{NoValues, Replay, Taken, derived_record, empty};
@@ -23,8 +23,7 @@ use crate::table::{BoxValue, Definition};
 pub(super) struct Folds {
     scenario: Scenario,
     sites: Arc<Sites>,
-    root: Arc<Definition>,
-    jobs: Vec<Arc<Definition>>,
+    workflows: Workflows,
     history: Vec<Stored>,
     /// By the path of the child; that of the run itself is empty.
     folds: BTreeMap<String, Replay<()>>,
@@ -33,12 +32,11 @@ pub(super) struct Folds {
 }
 
 impl Folds {
-    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>) -> Folds {
+    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, workflows: &Workflows) -> Folds {
         Folds {
             scenario: scenario.clone(),
             sites: Arc::clone(sites),
-            root: root_definition(scenario),
-            jobs: scenario.jobs.iter().map(definition).collect(),
+            workflows: workflows.clone(),
             history: Vec::new(),
             folds: BTreeMap::new(),
             whole: None,
@@ -79,6 +77,10 @@ impl Folds {
         Ok(events)
     }
 
+    pub(super) fn workflows(&self) -> &Workflows {
+        &self.workflows
+    }
+
     pub(super) fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -92,7 +94,7 @@ impl Folds {
         self.fold_requests(stored)?;
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         if let EventKind::RunStarted { input, state, limit, .. } = kind {
-            let root = Arc::clone(&self.root);
+            let root = Arc::clone(&self.workflows.run);
             let limit = limit.as_ref().map(TimeLimit::from);
             return self.begin(String::new(), &root, Box::new(input.clone()), state.clone(), None, limit);
         }
@@ -109,7 +111,7 @@ impl Folds {
         if let (EventKind::NodeStarted { inside: Some(_), .. }, false) = (kind, is_node)
             && let Some(which) = self.sites.which_job(path)
         {
-            let job = Arc::clone(&self.jobs[which]);
+            let job = Arc::clone(&self.workflows.jobs[which]);
             let input = behaviour::job_gets(&self.scenario, path);
             derived.extend(self.begin(path.clone(), &job, Box::new(input), Map::new(), Some(path.clone()), None)?);
         }
@@ -119,14 +121,19 @@ impl Folds {
     /// As the driver does it where it resumes a run.
     fn fold_requests(&mut self, stored: &Stored) -> Result<(), String> {
         if let EventKind::RunStarted { input, state, limit, .. } = &stored.record.kind {
-            let mut replay =
-                started(&self.root, Box::new(input.clone()), state.clone(), None, limit.as_ref().map(TimeLimit::from))?;
+            let mut replay = started(
+                &self.workflows.run,
+                Box::new(input.clone()),
+                state.clone(),
+                None,
+                limit.as_ref().map(TimeLimit::from),
+            )?;
             replay.run.take_derived();
             self.whole = Some((replay, Desk::default()));
             return Ok(());
         }
         let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
-        let executable = compile::executable(&self.root);
+        let executable = compile::executable(&self.workflows.run);
         let taken = replay.take(stored.clone(), &mut NoValues(executable));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {
             Taken::Request { stored, .. } => {
@@ -160,8 +167,11 @@ impl Folds {
     }
 
     fn take_in(&mut self, job: String, stored: &Stored) -> Result<Vec<Record>, String> {
-        let definition =
-            if job.is_empty() { &self.root } else { &self.jobs[self.sites.which_job(&job).ok_or("no job")?] };
+        let definition = if job.is_empty() {
+            &self.workflows.run
+        } else {
+            &self.workflows.jobs[self.sites.which_job(&job).ok_or("no job")?]
+        };
         let executable = compile::executable(definition);
         let Some(replay) = self.folds.get_mut(&job) else { return Ok(Vec::new()) };
         replay.take(stored.clone(), &mut NoValues(executable)).map_err(|halt| format!("is impossible: {halt:?}"))?;

@@ -6,15 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
 
-use super::again::look_at_voids;
 use super::asked::Asked;
 use super::behaviour::{TURNS, latest_turn};
 use super::folds::Folds;
 use super::layers::Layers;
-use super::ledger::millis;
 use super::progress::Progress;
+use super::records::millis;
 use super::scenario::Scenario;
 use super::sites::Sites;
+use super::voids::look_at_voids;
+use super::workflows::Workflows;
 use crate::core::{Run, fold_into};
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
@@ -61,10 +62,10 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>) -> Follower {
+    pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, workflows: &Workflows) -> Follower {
         Follower {
             sites: Arc::clone(sites),
-            folds: Folds::new(scenario, sites),
+            folds: Folds::new(scenario, sites, workflows),
             events: Vec::new(),
             max_concurrency: scenario.max_concurrency,
             late: Duration::from_millis(scenario.commit_takes),
@@ -91,7 +92,7 @@ impl Follower {
     pub(super) fn of_fork(&self, before: Option<u64>) -> Follower {
         let earlier = self.forked.iter().copied().filter(|at| before.is_some_and(|before| *at < before));
         let forked = earlier.chain(before).collect();
-        Follower { forked, ..Follower::new(self.folds.scenario(), &self.sites) }
+        Follower { forked, ..Follower::new(self.folds.scenario(), &self.sites, self.folds.workflows()) }
     }
 
     /// The run's state, as the fold of what was recorded.

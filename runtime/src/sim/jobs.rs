@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::bodies::definition;
 use super::scenario::{Flow, Scenario};
 use crate::context::Context;
 use crate::fault::Failure;
@@ -26,8 +25,8 @@ thread_local! {
 }
 
 /// From here on the jobs of this thread are those of this scenario.
-pub(super) fn set_stage(scenario: &Scenario) {
-    let jobs = scenario.jobs.iter().map(made).collect();
+pub(super) fn set_stage(scenario: &Scenario, definition: fn(&Flow) -> Arc<Definition>) {
+    let jobs = scenario.jobs.iter().map(|flow| made(flow, definition)).collect();
     STAGE.with_borrow_mut(|stage| stage.jobs = jobs);
 }
 
@@ -35,7 +34,7 @@ pub(super) fn job(which: usize) -> &'static Arc<Definition> {
     STAGE.with_borrow(|stage| stage.jobs[which])
 }
 
-fn made(flow: &Flow) -> &'static Arc<Definition> {
+fn made(flow: &Flow, definition: fn(&Flow) -> Arc<Definition>) -> &'static Arc<Definition> {
     let text = serde_json::to_string(flow).expect("a flow is data");
     if let Some(made) = STAGE.with_borrow(|stage| stage.made.get(&text).copied()) {
         return made;

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::disk::Disk;
-use super::forks::{self, EARLY};
+use super::originals::{self, EARLY};
+use super::records::{is_completion, is_retry, is_start, is_waiting, millis};
 use super::scenario::Scenario;
 use super::sight::seen;
 use super::sites::Sites;
@@ -85,7 +86,7 @@ impl Ledger {
         Ledger {
             shared: Arc::new(Shared { scenario, disk, sites, book: Mutex::default() }),
             process: 0,
-            run: forks::id(0).into(),
+            run: originals::id(0).into(),
         }
     }
 
@@ -359,24 +360,4 @@ impl Ledger {
 /// The records that no retry has voided.
 fn counting(records: &[Stored]) -> Cow<'_, [Stored]> {
     if records.iter().any(is_retry) { effective(records.to_vec()).into() } else { records.into() }
-}
-
-pub(super) fn is_completion(stored: &Stored) -> bool {
-    matches!(stored.record.kind, EventKind::NodeCompleted { .. })
-}
-
-pub(super) fn is_retry(stored: &Stored) -> bool {
-    matches!(stored.record.kind, EventKind::RunRetried { .. })
-}
-
-fn is_waiting(stored: &Stored) -> bool {
-    matches!(stored.record.kind, EventKind::NodeCollecting { .. })
-}
-
-pub(super) fn is_start(stored: &Stored) -> bool {
-    matches!(stored.record.kind, EventKind::NodeStarted { .. })
-}
-
-pub(super) fn millis(time: SystemTime) -> u128 {
-    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis()
 }

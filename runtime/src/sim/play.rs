@@ -7,15 +7,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use super::at_once::at_once;
 use super::behaviour;
-use super::disk::{Disk, Takeovers, at_once};
+use super::bodies::workflows;
+use super::disk::{Disk, Takeovers};
 use super::follow::Follower;
-use super::forks::{EARLY, ended, ended_early};
+use super::forks::{ended, ended_early};
 use super::leases::Leased;
-use super::ledger::{Ledger, is_retry, millis};
-use super::process::{Process, error};
+use super::ledger::Ledger;
+use super::life::{Ended, Life};
+use super::originals::EARLY;
+use super::process::{Process, is_on_purpose};
 use super::processes::{Driving, is_end, is_what_came_of};
-use super::scenario::{Answers, How, Kept, Scenario, StoreFault};
+use super::records::{is_retry, millis};
+use super::scenario::{Answers, Kept, Scenario};
 use super::sites::Sites;
 use crate::clock::Clock;
 use crate::engine::{Engine, Outcome, RetryError, Run, StartError};
@@ -49,16 +54,6 @@ pub(super) struct Played {
     pub(super) repeated: u64,
 }
 
-/// A run that is over.
-#[derive(Clone, Debug)]
-pub(super) struct Ended {
-    pub(super) id: String,
-    pub(super) outcome: Outcome<Value>,
-    pub(super) records: Vec<Stored>,
-    /// Those that count, with what follows from them and is not recorded.
-    pub(super) events: Vec<Stored>,
-}
-
 /// Plays it.
 ///
 /// # Errors
@@ -88,14 +83,14 @@ enum End {
 
 fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
     let sites = Arc::new(Sites::of(scenario));
-    let disk = Disk::new(store, scenario, Follower::new(scenario, &sites));
+    let disk = Disk::new(store, scenario, Follower::new(scenario, &sites, &workflows(scenario)));
     let ledger = Ledger::new(scenario, &sites, &disk);
     let mut now = UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     let begun = now;
     let mut crashes = 0;
     let store_failures = Cell::new(0);
     loop {
-        let store = disk.boot();
+        let store = Process::boot(&disk);
         ledger.boot();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -150,17 +145,6 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
         forked_early: ledger.forked_early(),
         repeated: ledger.repeated(),
     })
-}
-
-/// Processes that live at the same time: one, and those that take over from it.
-pub(super) struct Life<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) disk: &'a Disk,
-    pub(super) ledger: &'a Ledger,
-    pub(super) sites: &'a Sites,
-    pub(super) begun: SystemTime,
-    pub(super) clock: Clock,
-    store_failures: &'a Cell<u64>,
 }
 
 impl Life<'_> {
@@ -451,9 +435,4 @@ impl Life<'_> {
 
 fn brief(kind: &EventKind) -> String {
     serde_json::to_string(kind).unwrap_or_default().chars().take(100).collect()
-}
-
-pub(super) fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
-    let hows = [How::Full, How::Io, How::Busy];
-    hows.iter().any(|how| *failed == error(*how)) && faults.iter().any(|fault| fault.how != How::Dies)
 }

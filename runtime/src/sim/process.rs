@@ -8,8 +8,9 @@ use futures::future::{BoxFuture, pending, ready};
 use serde_json::Value as Json;
 use tokio::time::Instant;
 
-use super::disk::{Disk, Lapse, at_once};
-use super::forks;
+use super::at_once::at_once;
+use super::disk::{Disk, Lapse};
+use super::originals;
 use super::scenario::{How, StoreFault};
 use crate::store::{
     Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
@@ -43,8 +44,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(disk: &Disk, number: u32) -> Process {
-        Process { disk: disk.clone(), number }
+    /// The next process. Those before are dead, and known to be.
+    pub(super) fn boot(disk: &Disk) -> Process {
+        disk.die();
+        Process::join(disk)
+    }
+
+    /// Another process, beside those that live.
+    pub(super) fn join(disk: &Disk) -> Process {
+        Process { disk: disk.clone(), number: disk.place() }
     }
 
     fn is_dead(&self) -> bool {
@@ -105,7 +113,7 @@ impl Process {
         let is_taken = async {
             loop {
                 let notified = self.disk.0.taken_over.notified();
-                if !self.disk.is_owner(self.number, &forks::id(self.disk.forks()))
+                if !self.disk.is_owner(self.number, &originals::id(self.disk.forks()))
                     && self.disk.with_records(|records| !records.is_empty())
                 {
                     return;
@@ -187,13 +195,19 @@ impl Process {
     }
 }
 
-pub(super) fn error(how: How) -> StoreError {
+fn error(how: How) -> StoreError {
     let (path, message) = (PathBuf::from("runs.db"), "on purpose".to_owned());
     match how {
         How::Full => StoreError::Full { path, message },
         How::Busy => StoreError::Busy { path, message },
         How::Io | How::Dies | How::TakenOver { .. } => StoreError::Io { path, message },
     }
+}
+
+/// Whether a store has failed as the scenario says.
+pub(super) fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
+    let hows = [How::Full, How::Io, How::Busy];
+    hows.iter().any(|how| *failed == error(*how)) && faults.iter().any(|fault| fault.how != How::Dies)
 }
 
 impl Store for Process {

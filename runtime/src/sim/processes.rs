@@ -10,11 +10,11 @@ use futures::{FutureExt, StreamExt};
 use serde_json::Value;
 
 use super::behaviour;
-use super::bodies::{World, root_definition};
+use super::bodies::{World, definition, root_definition};
 use super::disk::Lapse;
 use super::jobs::set_stage;
+use super::life::{Ended, Life};
 use super::load::is_recorded;
-use super::play::{Ended, Life};
 use super::process::Process;
 use super::replays::Moments;
 use super::scenario::How;
@@ -85,7 +85,7 @@ impl Life<'_> {
                 self.ledger.write(format!("process {} takes over again", driving.process.number));
                 Ok(Driving { charge: self.disk.next_charge(), is_back: true, ..driving.clone() })
             }
-            None => self.begins(self.disk.join()),
+            None => self.begins(Process::join(self.disk)),
         }
     }
 
@@ -93,7 +93,7 @@ impl Life<'_> {
         let ledger = self.ledger.of(process.number);
         let moments = Moments::new(self.disk, &ledger);
         let world = World { ledger, clock: self.clock.clone() };
-        set_stage(self.scenario);
+        set_stage(self.scenario, definition);
         let (definition, now) = (root_definition(self.scenario), self.clock.clone());
         let builder = Engine::builder().store(process.clone()).clock(move || now.now()).knows(&definition);
         let builder = builder.resource(world).observer(moments.observer());

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::behaviour;
 use super::layers::Layers;
-use super::ledger::{is_completion, is_start};
+use super::records::{is_completion, is_start};
 use super::scenario::Doing;
 use super::sites::Sites;
 use crate::core::fold_into;

@@ -1,8 +1,8 @@
 //! The records of the run that is played, as the disk gets them, and to which process the run belongs.
 
-use super::disk::at_once;
+use super::at_once::at_once;
 use super::follow::Follower;
-use super::forks::{self, Original};
+use super::originals::{self, Original};
 use crate::store::{RunHeader, RunKey, Store, Stored};
 
 /// The run that is played now, and those that it comes from by forks.
@@ -46,7 +46,7 @@ impl Track {
         if std::mem::take(&mut self.rests) {
             held = held.and(self.follower.rests());
         }
-        held.map_err(|why| if self.id == forks::EARLY { format!("in the early fork: {why}") } else { why })
+        held.map_err(|why| if self.id == originals::EARLY { format!("in the early fork: {why}") } else { why })
     }
 
     pub(super) fn owner(&self) -> Option<u32> {
@@ -68,7 +68,7 @@ impl Track {
 
 impl Tracks {
     pub(super) fn new(follower: Follower) -> Tracks {
-        Tracks { now: Track::new(None, forks::id(0), follower), early: None, originals: Vec::new(), broken: None }
+        Tracks { now: Track::new(None, originals::id(0), follower), early: None, originals: Vec::new(), broken: None }
     }
 
     pub(super) fn of(&mut self, run: RunKey) -> Option<&mut Track> {
@@ -83,11 +83,11 @@ impl Tracks {
     /// The run that the records are of from here on.
     pub(super) fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
         let Some(before) = self.now.run else { return self.now.run = Some(header.key) };
-        if header.id == forks::EARLY {
+        if header.id == originals::EARLY {
             if self.early.is_none() {
                 let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
                 self.early = Some(Track::new(Some(header.key), header.id.clone(), follower));
-                let held = forks::is_forked_as(store, &self.now.id, &self.now.records, header);
+                let held = originals::is_forked_as(store, &self.now.id, &self.now.records, header);
                 self.breaks(held);
             }
             return;
@@ -95,7 +95,7 @@ impl Tracks {
         if before != header.key {
             let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
             let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), header.id.clone(), follower));
-            let id = forks::id(self.originals.len());
+            let id = originals::id(self.originals.len());
             let original = Original::new(store, before, &id, track.records, track.follower.events());
             let held = original.is_forked_as(store, header);
             self.originals.push(original);

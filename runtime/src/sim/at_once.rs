@@ -1,0 +1,26 @@
+//! The store itself is asked without any time going by.
+
+use std::sync::Arc;
+use std::task::{Context as Waker, Poll, Wake};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+/// Waits on this thread, so that no other task and no clock goes on meanwhile.
+pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    // A task that has done enough for once would be told to wait, and woken when this thread goes on, which it does not.
+    let mut future = tokio::task::coop::unconstrained(future);
+    loop {
+        match future.poll_unpin(&mut Waker::from_waker(&waker)) {
+            Poll::Ready(done) => return done,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
