@@ -17,7 +17,7 @@ use crate::attempt::{At, Bodies};
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
-use crate::fault::{Cause, Fault};
+use crate::fault::{Cause, Failure, Fault};
 pub use crate::field::Unreadable;
 use crate::fingerprint::Fingerprint;
 use crate::options::NodeOptions;
@@ -212,7 +212,7 @@ pub trait AnyScope: Send + Sync {
 
     /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed. The JSON form of the failure
     /// comes with it where `records`.
-    fn route_failure(&self, failure: &crate::Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
+    fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
 
     /// What goes on from an output that is on record, as [`AnyNode::restore`].
     fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;

@@ -282,7 +282,10 @@ fn next_item<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<
 }
 
 fn max_items<V>(program: &Program, state: &RunState<V>, task: TaskId) -> usize {
-    let Ok(node) = state.node(program, task) else { return usize::MAX };
+    let Ok(node) = state.node(program, task) else {
+        debug_assert!(false, "what has items is a node");
+        return usize::MAX;
+    };
     let is_each = matches!(node.kind, NodeKind::Scope(ScopeKind::Each, _));
     node.options.max_parallel.filter(|_| is_each).map_or(usize::MAX, |most| (most as usize).max(1))
 }

@@ -186,7 +186,10 @@ impl<V> Run<V> {
     /// Where that conflicts with what another has written since, or does not fit what is there.
     pub(crate) fn check_writes(&self, task: TaskId, writes: &Writes) -> Result<(), Fault> {
         let (Some(set), Some(at)) = (&writes.0, self.state.tasks.get(task)) else { return Ok(()) };
-        let Ok(state) = self.state.state_of(at.scope) else { return Ok(()) };
+        let Ok(state) = self.state.state_of(at.scope) else {
+            debug_assert!(false, "a task is in a scope");
+            return Ok(());
+        };
         let writer = |_: &str| self.state.place_of(task).map_or_else(String::new, |place| place.path());
         self.state.check_collector_writes(&self.program, task, &set.local)?;
         let seen = at.sees.as_ref().map_or(state.version, |sees| sees.version);

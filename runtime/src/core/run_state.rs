@@ -147,7 +147,10 @@ impl<V> RunState<V> {
     /// Whether an attempt at this node takes a place, of any kind.
     pub(super) fn needs_place(&self, program: &Program, task: TaskId) -> bool {
         let Some(at) = self.tasks.get(task) else { return false };
-        let Ok(scope) = self.scope(at.scope) else { return false };
+        let Ok(scope) = self.scope(at.scope) else {
+            debug_assert!(false, "a task is in a scope");
+            return false;
+        };
         scope.places.is_some() || scope.each.is_some() && program.layouts[scope.layout].nodes[at.node].has_places
     }
 

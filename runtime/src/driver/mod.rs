@@ -3,16 +3,20 @@
 mod attempt;
 mod batch;
 mod catch;
+mod dice;
 mod effects;
+mod ending;
 mod ends;
 mod event_codec;
 mod in_place;
 mod inputs;
+mod job;
 mod lanes;
 mod lazy_value;
 mod lent_nodes;
 #[cfg(test)]
 mod observed;
+mod occurrences;
 mod rest;
 mod resume;
 mod run;
@@ -21,10 +25,11 @@ mod timers;
 
 pub(crate) use attempt::Running;
 pub(crate) use catch::caught;
+pub(crate) use ending::Ending;
 pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
+pub(crate) use job::{Job, Part, Prepared};
 #[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
-pub(crate) use run::{Ending, Job, Part, Prepared};
 
 #[cfg(test)]
 mod tests;

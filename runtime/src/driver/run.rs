@@ -2,67 +2,31 @@
 
 use std::collections::HashMap;
 use std::future::poll_fn;
-use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Waker, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::attempt::{Advanced, Running};
+use super::attempt::Running;
 use super::batch::Batch;
 use super::catch::caught;
+use super::dice::Dice;
+use super::ending::{Ending, failure};
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
-use crate::compile::executable_in;
 use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
-use crate::fault::{Cause, Failure, Fault};
+use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Executable, Finished, Token};
-
-/// A run that is to be driven.
-pub(crate) struct Job {
-    pub(crate) definition: Arc<Definition>,
-    pub(crate) shared: Arc<Shared>,
-    /// Asks the run to end, where anyone can.
-    pub(crate) cancel: Option<CancellationToken>,
-    /// The state that it begins with.
-    pub(crate) state: Map<String, Value>,
-    /// Whether it is a run of its own, or a part of a node.
-    pub(crate) part: Part,
-    /// How long it may take.
-    pub(crate) limit: Option<TimeLimit>,
-    /// What is on record of it.
-    pub(crate) history: Vec<Stored>,
-}
-
-/// What a job is a part of.
-pub(crate) enum Part {
-    /// The run itself.
-    Whole,
-    /// A node that has started it; the text stands before all of its paths.
-    Of(String),
-    /// A child, by its path.
-    Child(String, Arc<Within>),
-}
-
-/// How a run ended.
-pub(crate) enum Ending {
-    Completed(BoxValue),
-    Failed(Failure),
-    Cancelled,
-    /// It has not ended, and goes no further in this process.
-    Halted(Halt),
-}
 
 pub(super) struct Driver {
     pub(super) run: Run<Token>,
@@ -78,7 +42,7 @@ pub(super) struct Driver {
     /// Nodes that are done before the core hears of them.
     pub(super) batch: Option<Arc<Batch>>,
     /// What attempts have come to, and was not looked at yet.
-    ended: std::vec::IntoIter<Ended>,
+    pub(super) ended: std::vec::IntoIter<Ended>,
     pub(super) spawned: SpawnedTasks,
     /// What other attempts at nodes will run on.
     pub(super) retained: HashMap<TaskId, RetainedInput>,
@@ -106,21 +70,21 @@ pub(super) struct Driver {
     /// How often something had begun to move when nothing did last.
     pub(super) still_at: Option<u64>,
     /// Whether those who wait for the run believe that it does.
-    says_that_it_waits: bool,
+    pub(super) says_that_it_waits: bool,
     /// Whether it is to leave the memory once that is recorded.
     pub(super) leaves: bool,
     /// What has gone wrong outside of every node.
-    failed: Option<Fault>,
+    pub(super) failed: Option<Fault>,
     pub(super) random: Dice,
     /// When other tasks of the thread had their turn.
-    turn_began: Instant,
+    pub(super) turn_began: Instant,
     /// How many attempts may end before that is looked at.
     pub(super) until_yield: u32,
     /// How many attempts have begun since everything was recorded.
-    lag: u32,
+    pub(super) lag: u32,
     /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
-    clock_first: bool,
-    cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    pub(super) clock_first: bool,
+    pub(super) cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
 pub(super) struct UnderWay {
@@ -132,7 +96,7 @@ pub(super) struct UnderWay {
     pub(super) was_polled: bool,
 }
 
-enum Occurrence {
+pub(super) enum Occurrence {
     Ended(TaskId, Arc<Attempt>, Finished),
     Stopped(TaskId),
     /// The batch is to be taken back.
@@ -157,123 +121,11 @@ const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 const ATTEMPTS_IN_A_COMMIT: u32 = 64;
 
 /// How many attempts may end one after another before the timers are looked at, and how long the turn has lasted.
-const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
+pub(super) const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
 
 /// How long other tasks of the thread may wait for their turn: to give it to them takes some microseconds. No time in the
 /// simulator, where nothing hangs on how long something takes.
 const TURN: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_micros(100) };
-
-impl Job {
-    /// Drives the run to its end. Dropping the future drops every node at its `.await`.
-    pub(crate) async fn run(mut self, input: BoxValue) -> Ending {
-        if tokio::runtime::Handle::try_current().is_err() {
-            let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
-            return Ending::Failed(failure(&self.definition, Fault::Context { message }));
-        }
-        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
-        // Boxed: the future is moved before it begins, and has room for one driver and not for two.
-        let mut driver = Box::new(self.driver());
-        if let Err(halt) = driver.begin_run(input, limit, history) {
-            driver.halt = Some(halt);
-        }
-        Prepared(driver).run().await
-    }
-
-    /// Folds what is recorded of the run and reads the values that it needs next. Runs no node and records nothing.
-    ///
-    /// # Errors
-    /// Why the run cannot be resumed by this program.
-    pub(crate) fn prepare(mut self, input: BoxValue) -> Result<Prepared, Halt> {
-        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
-        let mut driver = Box::new(self.driver());
-        match driver.begin_run(input, limit, history) {
-            Ok(()) => Ok(Prepared(driver)),
-            Err(halt) => {
-                // The values of the user may panic when they are dropped.
-                let _refused_already = caught(|| drop(driver));
-                Err(halt)
-            }
-        }
-    }
-
-    /// Its driver, before anything has happened.
-    pub(super) fn driver(self) -> Driver {
-        let executable = executable_in(&self.shared.env, &self.definition);
-        let env = &self.shared.env;
-        let (prefix, within) = match self.part {
-            Part::Whole => (None, None),
-            Part::Of(prefix) => (Some(prefix), None),
-            Part::Child(path, within) => (Some(path), Some(within)),
-        };
-        let is_whole = prefix.is_none();
-        let permits = self.shared.permits.clone();
-        let waiting = (env.max_concurrency() > 0).then(Arc::default);
-        let program = Arc::clone(&executable.program);
-        let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
-        let is_watched = self.shared.records() || within.is_some();
-        let run = Run::new(program, env.max_concurrency(), is_watched, self.state, prefix);
-        Driver {
-            run,
-            definition: self.definition,
-            executable,
-            shared: self.shared,
-            ready: Vec::new(),
-            alone: None,
-            lanes: None,
-            batch: None,
-            ended: Vec::new().into_iter(),
-            spawned: SpawnedTasks::default(),
-            retained: HashMap::new(),
-            timers: Timers::default(),
-            permits,
-            waiting,
-            spare: None,
-            has_recorded_values: false,
-            wants_cancel: false,
-            halt: None,
-            is_bare,
-            has_one_thread: tokio::runtime::Handle::try_current()
-                .is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread),
-            is_whole,
-            within,
-            still_at: None,
-            says_that_it_waits: false,
-            leaves: false,
-            failed: None,
-            random: Dice::default(),
-            turn_began: Instant::now(),
-            until_yield: ATTEMPTS_BETWEEN_YIELDS,
-            lag: 0,
-            clock_first: false,
-            cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
-        }
-    }
-}
-
-/// A run that is ready to be driven, with its records folded. Dropping it leaves no trace.
-pub(crate) struct Prepared(Box<Driver>);
-
-impl Prepared {
-    /// Drives the run to its end; see [`Job::run`].
-    pub(crate) async fn run(self) -> Ending {
-        let Prepared(mut driver) = self;
-        let ending = driver.go().await;
-        let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
-        // Whatever a destructor says now, the run has ended as it has.
-        let _ended_already = caught(|| drop(driver));
-        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
-        // elsewhere.
-        if let Some(shared) = shared {
-            shared.until_alone().await;
-        }
-        ending
-    }
-
-    /// Drops it, with all that it has read.
-    pub(crate) fn discard(self) {
-        let _checked_already = caught(|| drop(self));
-    }
-}
 
 async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
     match journal.flush().await {
@@ -282,13 +134,14 @@ async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
     }
 }
 
-fn failure(definition: &Definition, fault: Fault) -> Failure {
-    Failure { path: definition.name.clone(), attempts: 1, cause: Cause::from(fault) }
-}
-
 impl Driver {
     /// Begins the run, or folds what is recorded of it.
-    fn begin_run(&mut self, input: BoxValue, limit: Option<TimeLimit>, history: Vec<Stored>) -> Result<(), Halt> {
+    pub(super) fn begin_run(
+        &mut self,
+        input: BoxValue,
+        limit: Option<TimeLimit>,
+        history: Vec<Stored>,
+    ) -> Result<(), Halt> {
         let started = match caught(|| (self.definition.start)(input)) {
             Ok(started) => started,
             Err(fault) => {
@@ -317,7 +170,7 @@ impl Driver {
 
     /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
     /// run fails, and says so.
-    async fn go(&mut self) -> Ending {
+    pub(super) async fn go(&mut self) -> Ending {
         self.wake_up();
         loop {
             let stepped = match self.failed.take() {
@@ -538,115 +391,6 @@ impl Driver {
             lanes.begin(self.ready.drain(..).map(leave));
         }
     }
-
-    fn poll_next(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        if self.is_whole && self.shared.records() {
-            self.shared.pulse.waker.register(waker.waker());
-            let journal = self.shared.journal.as_ref();
-            let has_to_look = journal.is_some_and(|journal| {
-                journal.driver.register(waker.waker());
-                journal.is_stopped() || journal.take_needs_driver()
-            });
-            let has_moved = self.says_that_it_waits && self.still_at != Some(self.shared.pulse.generation());
-            if has_to_look || has_moved || self.shared.pulse.take_said() {
-                return Poll::Ready(Occurrence::Said);
-            }
-        }
-        if let Some(cancel) = &mut self.cancel
-            && cancel.as_mut().poll(waker).is_ready()
-        {
-            self.cancel = None;
-            self.wake_up();
-            return Poll::Ready(Occurrence::Cancel);
-        }
-        if std::mem::take(&mut self.clock_first)
-            && let Poll::Ready(timer) = self.poll_timers(waker)
-        {
-            return Poll::Ready(timer);
-        }
-        if let Poll::Ready(ended) = self.poll_alone(waker) {
-            return Poll::Ready(ended);
-        }
-        if let Poll::Ready(ended) = self.poll_ended(waker) {
-            return Poll::Ready(ended);
-        }
-        if let Some((task, item)) = self.idle_item(waker.waker()) {
-            return Poll::Ready(Occurrence::IdleItem(task, item));
-        }
-        // Others may begin in the place of those that wait.
-        if self.waiting.as_ref().is_some_and(|waiting| waiting.take_more(waker.waker())) {
-            return Poll::Ready(Occurrence::Said);
-        }
-        let timer = self.poll_timers(waker);
-        if timer.is_pending() && self.lag == 0 {
-            self.rest();
-            if let Some(generation) = self.has_come_to_rest() {
-                return Poll::Ready(Occurrence::Still(generation));
-            }
-        }
-        timer
-    }
-
-    fn poll_alone(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        let Some(alone) = &mut self.alone else { return Poll::Pending };
-        let Poll::Ready(finished) = alone.running.poll(Some(&alone.attempt), waker) else { return Poll::Pending };
-        let finished = match self.advance_in_place(finished, waker) {
-            Advanced::Pending => return Poll::Pending,
-            Advanced::TurnOver => return Poll::Ready(Occurrence::Said),
-            Advanced::Ended(finished) => finished,
-        };
-        self.wake_up();
-        match self.alone.take() {
-            Some(UnderWay { task, attempt, .. }) => Poll::Ready(Occurrence::Ended(task, attempt, finished)),
-            None => Poll::Pending,
-        }
-    }
-
-    /// An attempt that others poll and that has ended.
-    fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        if self.ended.as_slice().is_empty()
-            && let Some(lanes) = self.lanes.as_ref().filter(|_| !self.spawned.is_empty() || self.batch.is_some())
-        {
-            self.ended = lanes.ends.take(waker.waker()).into_iter();
-        }
-        while let Some(mut ended) = self.ended.next() {
-            self.wake_up();
-            let (task, finished) = match &mut ended {
-                Ended::Attempt(task, finished) => (task, finished),
-                Ended::Batch => return Poll::Ready(Occurrence::Batch),
-                Ended::Lost => return Poll::Ready(Occurrence::ShutDown),
-            };
-            let Some(Spawned { attempt, is_dropped, .. }) = self.spawned.remove(*task) else { continue };
-            return Poll::Ready(match finished.take() {
-                Some(finished) => Occurrence::Ended(*task, attempt, finished),
-                None if is_dropped => Occurrence::Stopped(*task),
-                None => Occurrence::ShutDown,
-            });
-        }
-        Poll::Pending
-    }
-
-    /// All that is left of an item waits, and one behind it has failed.
-    fn idle_item(&mut self, waker: &std::task::Waker) -> Option<(TaskId, usize)> {
-        if !self.run.has_failed_items() {
-            return None;
-        }
-        let pulse = &self.shared.pulse;
-        pulse.watch_waits(waker);
-        let is_still = self.shared.records() && pulse.still().is_some();
-        self.run.idle_item(|task| {
-            let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
-            let attempt = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt));
-            attempt.is_some_and(|attempt| attempt.only_waits(is_still))
-        })
-    }
-
-    fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
-        match caught(|| self.timers.poll_next(waker)) {
-            Ok(timer) => timer.map(Occurrence::Timer),
-            Err(fault) => Poll::Ready(Occurrence::Broken(fault)),
-        }
-    }
 }
 
 /// What has a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.
@@ -664,23 +408,5 @@ impl Drop for Driver {
         if let Some(lanes) = &self.lanes {
             lanes.close();
         }
-    }
-}
-
-/// Chance, evenly from `0.0..1.0` (splitmix64, seeded when it is first used).
-#[derive(Default)]
-pub(super) struct Dice(u64);
-
-impl Dice {
-    pub(super) fn next(&mut self) -> f64 {
-        if self.0 == 0 {
-            self.0 = RandomState::new().hash_one(std::ptr::from_ref(self) as usize) | 1;
-        }
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^= mixed >> 31;
-        (mixed >> 11) as f64 / (1u64 << 53) as f64
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::history::Deriver;
+use super::derived::Deriver;
 use super::inner::Engine;
 use super::runtime;
 use crate::event::Event;

@@ -4,14 +4,15 @@ mod answer;
 mod answer_queue;
 mod build;
 mod changed;
+mod derived;
 mod error;
 mod events;
-mod history;
 mod inner;
 mod keeper;
 mod list;
 mod live;
 mod recover;
+mod replay;
 mod requests;
 mod resumable;
 mod retry;
@@ -23,6 +24,7 @@ mod set_back;
 mod shutdown;
 mod start;
 mod voided;
+mod voids;
 
 #[cfg(test)]
 mod tests;

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
 use super::changed::check_input;
+use super::derived::Deriver;
 use super::error::{MAX_ID, invalid_length};
-use super::history::Deriver;
 use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
 use super::run::Run;

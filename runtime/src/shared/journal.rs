@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::closing::is_closing;
 use super::desk::{Checked, Desk};
+use super::pending::{Derived, Inner};
 use crate::clock::Clock;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
-use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Stored};
+use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
 /// How far a run is, as those see it who wait for it.
@@ -73,69 +74,6 @@ impl Drop for LeftToDriver<'_> {
     }
 }
 
-struct Inner {
-    pending: Vec<Record>,
-    /// What follows from pending records and is not recorded, each with how many of them come before it.
-    derived: Vec<Derived>,
-    header: HeaderChange,
-    /// How many records the journal has.
-    length: u64,
-    /// How many pushes there were, and how many of them are durable.
-    pushed: u64,
-    durable: u64,
-    in_flight: Option<Shared<BoxFuture<'static, ()>>>,
-    halted: Option<Halt>,
-    watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
-    ended: bool,
-    /// What the header says of a run that rests, and when it wants to go on.
-    rests: Option<Option<SystemTime>>,
-    /// Whether it is on record that the run is to end.
-    cancelled: bool,
-    /// Questions for which an answer of this process came after that of another.
-    late_answers: HashSet<String>,
-}
-
-/// Something that follows from the record before it, so many records into a batch.
-#[derive(Clone)]
-struct Derived {
-    behind: usize,
-    record: Record,
-}
-
-impl Inner {
-    /// Adds a record. Whether the run was at rest before it.
-    fn push(&mut self, record: Record) -> bool {
-        if self.ended {
-            return false;
-        }
-        let kind = &record.kind;
-        let status = match kind {
-            EventKind::RunCompleted { .. } => Some(RunStatus::Completed),
-            EventKind::RunFailed { .. } => Some(RunStatus::Failed),
-            EventKind::RunCancelled => Some(RunStatus::Cancelled),
-            _ => None,
-        };
-        self.cancelled |= matches!(kind, EventKind::CancelRequested);
-        let rested = self.leave_rest();
-        if let Some(status) = status {
-            self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
-            self.ended = true;
-        }
-        self.pushed += 1;
-        self.pending.push(record);
-        rested
-    }
-
-    /// From here on the run is not at rest. Whether it was.
-    fn leave_rest(&mut self) -> bool {
-        let rested = self.rests.take().is_some();
-        if rested {
-            self.header.status = Some((RunStatus::Running, None));
-        }
-        rested
-    }
-}
-
 /// From which number on a watcher is told by its channel; `None` after the last record.
 pub(crate) struct Watch {
     pub(crate) from: u64,
@@ -181,7 +119,7 @@ impl Journal {
         }
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -198,7 +136,7 @@ impl Journal {
     }
 
     /// Has its driver look after it. What was pushed may have woken no node, and the run may be at rest again.
-    fn wake_driver(&self) {
+    pub(super) fn wake_driver(&self) {
         self.needs_driver.store(true, Ordering::Release);
         self.driver.wake();
     }
@@ -407,88 +345,6 @@ impl Journal {
         future
     }
 
-    /// What somebody else has added since this journal was last known to be complete.
-    pub(crate) async fn catch_up(self: &Arc<Self>) {
-        loop {
-            let (from, in_flight) = {
-                let inner = self.inner();
-                (inner.length, inner.in_flight.clone())
-            };
-            // What is being appended could be taken for news.
-            if let Some(in_flight) = in_flight {
-                in_flight.await;
-                continue;
-            }
-            let Ok(news) = self.store.read(self.key, from, usize::MAX).await else { return };
-            let inner = self.inner();
-            if inner.in_flight.is_none() && inner.length == from {
-                return self.absorb(inner, news, &mut Vec::new(), &mut Vec::new());
-            }
-        }
-    }
-
-    /// The same before something is reported, where anybody else may have added something.
-    pub(crate) async fn catch_up_with_others(self: &Arc<Self>) {
-        if self.store.is_shared() {
-            self.catch_up().await;
-        }
-    }
-
-    /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
-    fn absorb(
-        &self,
-        mut inner: MutexGuard<'_, Inner>,
-        news: Vec<Stored>,
-        batch: &mut Vec<Record>,
-        derived: &mut [Derived],
-    ) {
-        let mut told = Vec::new();
-        for stored in news {
-            if stored.seq != inner.length || inner.halted.is_some() {
-                continue;
-            }
-            inner.length += 1;
-            match &stored.record.kind {
-                EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
-                EventKind::CancelRequested => {
-                    inner.cancelled = true;
-                    // As in `push_cancel`: who waits for its end does not hear that it waits.
-                    self.set_progress(Progress::Running);
-                    self.cancel.cancel();
-                }
-                EventKind::Answered { .. } => {
-                    let path = stored.record.path.clone();
-                    let is_other =
-                        |record: &Record| !(record.path == path && matches!(record.kind, EventKind::Answered { .. }));
-                    let before = inner.pending.len() + batch.len();
-                    let Inner { pending, derived: pending_derived, .. } = &mut *inner;
-                    retain(pending, pending_derived, is_other);
-                    retain(batch, derived, is_other);
-                    if inner.pending.len() + batch.len() < before {
-                        inner.late_answers.insert(path);
-                    }
-                }
-                _ => {}
-            }
-            told.push(stored);
-        }
-        // It may have to move again, and says that it rests when it does.
-        if !told.is_empty() && inner.leave_rest() {
-            self.wake_driver();
-        }
-        let is_halted = inner.halted.is_some();
-        let mut accepted = Vec::new();
-        for stored in &told {
-            self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
-            accepted.extend(self.heed(&stored.record, stored.seq));
-        }
-        self.push_accepted(&mut inner, accepted);
-        drop(inner);
-        if is_halted {
-            self.stop_driver();
-        }
-    }
-
     /// Has the driver stop as soon as what it has pushed is recorded.
     pub(crate) fn stop_driver(&self) {
         self.stopped.store(true, Ordering::Release);
@@ -505,7 +361,7 @@ impl Journal {
         self.stopped.load(Ordering::Acquire)
     }
 
-    fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record, derived: bool) {
+    pub(super) fn publish(&self, inner: &mut Inner, seq: u64, time: SystemTime, record: &Record, derived: bool) {
         if inner.watchers.is_empty() {
             return;
         }
@@ -540,7 +396,7 @@ impl Journal {
 
     /// What is recorded may open a question, or answer one that somebody waits for. Under the lock: a run that comes to
     /// [`rest`](Self::rest) has seen the effect of whatever is recorded.
-    fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
+    pub(super) fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
         if let EventKind::Answered { .. } = record.kind {
             self.set_progress(Progress::Running);
         }
@@ -548,7 +404,7 @@ impl Journal {
     }
 
     /// Adds that answers which were recorded unchecked are of their types. Whoever has given them waits for that.
-    fn push_accepted(&self, inner: &mut Inner, accepted: Vec<Record>) {
+    pub(super) fn push_accepted(&self, inner: &mut Inner, accepted: Vec<Record>) {
         if accepted.is_empty() {
             return;
         }
@@ -663,18 +519,6 @@ async fn append(
                 }
             }
             Err(error) => return journal.halt(Halt::Store(error)),
-        }
-    }
-}
-
-/// Keeps some of the records; what follows from them stays behind them.
-fn retain(records: &mut Vec<Record>, derived: &mut [Derived], is_kept: impl Fn(&Record) -> bool) {
-    for at in (0..records.len()).rev() {
-        if !is_kept(&records[at]) {
-            records.remove(at);
-            for derived in derived.iter_mut().filter(|derived| derived.behind > at) {
-                derived.behind -= 1;
-            }
         }
     }
 }

@@ -3,6 +3,8 @@
 mod closing;
 mod desk;
 mod journal;
+mod others;
+mod pending;
 mod pulse;
 mod request_state;
 mod tree;

@@ -90,6 +90,7 @@ impl<V> RunState<V> {
         at.frames[frame].collectors[collector.slot].waiting.clear();
         let tasks = at.tasks.clone();
         for task in tasks {
+            // To stop one may have ended others.
             let Some(at) = self.tasks.get(task) else { continue };
             if collector.only_feeds[at.node] && self.is_within(scope, at.frame, frame)? {
                 self.stop(program, task, StopReason::OutputUnneeded)?;
@@ -174,11 +175,17 @@ impl<V> RunState<V> {
         if writes.is_empty() {
             return Ok(());
         }
-        let Some(at) = self.tasks.get(task) else { return Ok(()) };
+        let Some(at) = self.tasks.get(task) else {
+            debug_assert!(false, "a node that has written is there");
+            return Ok(());
+        };
         let (scope, frame, node) = (at.scope, at.frame, at.node);
         match self.collector(program, scope, frame, node) {
             Ok(Some(slot)) => fold_into(Arc::make_mut(&mut slot.local), writes),
-            _ => Ok(()),
+            _ => {
+                debug_assert!(false, "only a collecting node keeps something for itself");
+                Ok(())
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the records of a run come to: the events that follow from them, and which of them count.
+//! Which records of a run do not count any more when it is retried or forked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -6,121 +6,18 @@ use std::sync::Arc;
 
 use super::changed::Adapt;
 use super::inner::Engine;
+use super::replay::begin;
 use super::requests::{child_workflow_around, is_end, retry_requests};
 use super::voided::effective;
 use crate::compile::executable_in;
-use crate::core::{Place, Run, StopReason, TaskId, TimeLimit};
-use crate::driver::{NoValues, Replay, Taken, caught, derived_record, empty};
-use crate::event::{AfterFailure, Event, EventKind};
+use crate::core::{Place, Run, StopReason, TaskId};
+use crate::driver::{NoValues, Taken, caught};
+use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::halt::Halt;
 use crate::shared::below;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};
-
-/// The state of a run by its first record, without any values.
-fn begin(executable: &Arc<Executable>, definition: &Arc<Definition>, first: &Stored) -> Result<Replay<()>, Halt> {
-    let EventKind::RunStarted { input, state, limit, .. } = &first.record.kind else {
-        return Err(unreadable(definition, ".", "its first record is not that of its start"));
-    };
-    let input = (definition.door.read_input)(input)
-        .map_err(|error| unreadable(definition, &error.path().to_string(), &error.inner().to_string()))?;
-    let started = caught(|| (definition.start)(input)).map_err(|fault| Halt::broken(&definition.name, &fault))?;
-    let run = Run::new(Arc::clone(&executable.program), 0, true, state.clone(), None);
-    let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
-    let limit = limit.as_ref().map(TimeLimit::from);
-    Replay::new(run, executable, definition, empty(started.choice, edges), limit)
-}
-
-fn unreadable(definition: &Definition, field: &str, message: &str) -> Halt {
-    Halt::Unreadable { path: definition.name.clone(), field: field.to_owned(), message: message.to_owned() }
-}
-
-/// Gives the events of a run from its records, with what follows from them and is not recorded.
-pub(super) struct Deriver {
-    /// `None` where nothing can be derived: the workflow is not registered here, or its graph has changed.
-    graph: Option<(Arc<Executable>, Arc<Definition>)>,
-    replay: Option<Replay<()>>,
-    /// What was given so far, for a retry, which voids some of it.
-    before: Vec<Stored>,
-    seen: u64,
-}
-
-impl Deriver {
-    pub(super) fn of(engine: &Engine, header: &RunHeader) -> Deriver {
-        let definition = engine.definition_of(&header.workflow);
-        let definition = definition.filter(|definition| engine.graph_of(definition).0 == header.graph);
-        let graph = definition.map(|definition| (executable_in(&engine.0.env, &definition), definition));
-        Deriver { graph, replay: None, before: Vec::new(), seen: 0 }
-    }
-
-    /// How many records it has had.
-    pub(super) fn seen(&self) -> u64 {
-        self.seen
-    }
-
-    /// The events of the next records.
-    pub(super) fn events(&mut self, run_id: &str, stored: Vec<Stored>) -> Vec<Event> {
-        let mut events = Vec::with_capacity(stored.len());
-        for stored in stored {
-            self.seen = stored.seq + 1;
-            let follows = if self.graph.is_some() { self.take(&stored) } else { Vec::new() };
-            let Stored { seq, time, record } = stored;
-            let (version, run_id) = (Event::VERSION, run_id.to_owned());
-            let event = |path, derived, kind| Event { version, run_id: run_id.clone(), seq, time, path, derived, kind };
-            events.push(event(record.path, false, record.kind));
-            events.extend(follows.into_iter().map(|record| event(record.path, true, record.kind)));
-        }
-        events
-    }
-
-    /// What follows from a record. From one that does not fit nothing does any more.
-    fn take(&mut self, stored: &Stored) -> Vec<crate::store::Record> {
-        let taken =
-            caught(|| self.fold(stored)).map_err(|fault| Halt::broken("history", &fault)).and_then(|taken| taken);
-        let Ok(derived) = taken else {
-            (self.graph, self.replay, self.before) = (None, None, Vec::new());
-            return Vec::new();
-        };
-        derived.iter().map(|(place, what)| derived_record(place, *what)).collect()
-    }
-
-    fn fold(&mut self, stored: &Stored) -> Result<Vec<(Place, crate::core::Derived)>, Halt> {
-        let Some((executable, definition)) = &self.graph else { return Ok(Vec::new()) };
-        self.before.push(stored.clone());
-        if let EventKind::RunRetried { .. } = stored.record.kind {
-            let mut again = None;
-            fold_all(executable, definition, effective(self.before.clone()), &mut again)?;
-            self.replay = again;
-            return Ok(Vec::new());
-        }
-        let Some(replay) = &mut self.replay else {
-            let mut replay = begin(executable, definition, stored)?;
-            let derived = replay.run.take_derived();
-            self.replay = Some(replay);
-            return Ok(derived);
-        };
-        replay.take(stored.clone(), &mut NoValues(Arc::clone(executable)))?;
-        replay.run.take_end();
-        Ok(replay.run.take_derived())
-    }
-}
-
-fn fold_all(
-    executable: &Arc<Executable>,
-    definition: &Arc<Definition>,
-    history: Vec<Stored>,
-    into: &mut Option<Replay<()>>,
-) -> Result<(), Halt> {
-    let mut history = history.into_iter();
-    let Some(first) = history.next() else { return Ok(()) };
-    let replay = into.insert(begin(executable, definition, &first)?);
-    for stored in history {
-        replay.take(stored, &mut NoValues(Arc::clone(executable)))?;
-    }
-    drop(replay.run.take_derived());
-    Ok(())
-}
 
 /// One record that counts, in the terms of the graph.
 struct Fact {
@@ -258,7 +155,10 @@ impl Past {
             let stopping = task.and_then(|task| replay.run.stopping(task));
             let inside = task.filter(|task| replay.run.is_inside(*task)).map(|task| replay.run.attempts(task));
             if let Some(task) = task {
-                past.see(&replay.run, task, stored, stopping);
+                past.see(&replay.run, task, stored, stopping).ok_or_else(|| {
+                    let message = format!("`{}` is under way and nowhere", stored.record.path);
+                    Halt::broken(&definition.name, &Fault::Context { message })
+                })?;
             }
             let taken = replay.take(stored.clone(), &mut NoValues(Arc::clone(executable)))?;
             replay.run.take_end();
@@ -272,8 +172,9 @@ impl Past {
         Ok(past)
     }
 
-    fn see(&mut self, run: &Run<()>, task: TaskId, stored: &Stored, stopping: Option<StopReason>) {
-        let Some(place) = run.place_of(task) else { return };
+    /// Takes note of a record of a node. `None` if its task is not there.
+    fn see(&mut self, run: &Run<()>, task: TaskId, stored: &Stored, stopping: Option<StopReason>) -> Option<()> {
+        let place = run.place_of(task)?;
         let (is_leaf, parent) = (run.is_leaf(task), run.parent_of(task));
         let node = self.nodes.entry(task).or_insert(Node {
             place,
@@ -293,14 +194,18 @@ impl Past {
             EventKind::NodeCancelled => node.end = End::Stopped,
             _ => {}
         }
+        Some(())
     }
 
     /// Whether the end of the graph inside of this node's attempt led to the end of the run.
     fn leads_to_the_end(&self, parent: Option<(TaskId, u32)>) -> bool {
         let Some((task, attempt)) = parent else { return true };
-        let Some(node) = self.nodes.get(&task) else { return false };
-        let has_ended_with_it = matches!(node.end, End::None | End::Failed | End::Stopped);
-        node.attempts == attempt && !node.backs_off && has_ended_with_it && self.leads_to_the_end(node.parent)
+        let node = self.nodes.get(&task);
+        debug_assert!(node.is_some(), "a node with a graph inside has started");
+        node.is_some_and(|node| {
+            let has_ended_with_it = matches!(node.end, End::None | End::Failed | End::Stopped);
+            node.attempts == attempt && !node.backs_off && has_ended_with_it && self.leads_to_the_end(node.parent)
+        })
     }
 
     /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and waits
@@ -449,7 +354,10 @@ impl Past {
 
     /// Whether both are one node in one turn: a collecting node has a task for each arrival.
     fn is_same_node(&self, task: TaskId, other: TaskId) -> bool {
-        let (Some(one), Some(other)) = (self.nodes.get(&task), self.nodes.get(&other)) else { return task == other };
+        let (Some(one), Some(other)) = (self.nodes.get(&task), self.nodes.get(&other)) else {
+            debug_assert!(false, "what has records has started");
+            return task == other;
+        };
         one.parent == other.parent
             && Arc::ptr_eq(&one.place.scope, &other.place.scope)
             && (one.place.node, &one.place.turns) == (other.place.node, &other.place.turns)
@@ -457,7 +365,10 @@ impl Past {
 
     /// Whether a node, or one around it, comes behind another.
     fn is_behind(&self, task: TaskId, of: TaskId) -> bool {
-        let (Some(at), Some(first)) = (self.nodes.get(&task), self.nodes.get(&of)) else { return false };
+        let (Some(at), Some(first)) = (self.nodes.get(&task), self.nodes.get(&of)) else {
+            debug_assert!(false, "what has records has started");
+            return false;
+        };
         if at.parent == first.parent && Arc::ptr_eq(&at.place.scope, &first.place.scope) {
             let (turns, since) = (at.place.turns.numbers(), first.place.turns.numbers());
             let (node, first) = (at.place.node as usize, first.place.node as usize);

@@ -1,24 +1,29 @@
-//! One attempt at a node: what its [`Context`](crate::Context) and whoever drives it have between them.
+//! One attempt at a node: what its [`Context`](crate::Context) and its driver have between them.
 
-use std::any::Any;
+mod at;
+mod beat;
+mod child_writes;
+mod own_task;
+
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::task::Poll;
 
+pub(crate) use at::{At, Bodies};
+pub(crate) use beat::Beat;
 use graphweft_graph::state_proof::{StateFacts, StateKeyFact, Zero};
+pub(crate) use own_task::OwnTask;
 use serde_json::{Map, Value};
-use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Writes, escaped, fold_into};
+use crate::core::{Place, Writes, escaped};
 use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
 use crate::shared::{Shared, WaitingAttempts};
-use crate::state_write::{StateOp, StateWrite};
 
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
@@ -63,37 +68,6 @@ struct GoneOn {
 
 const SAME_ITEM: usize = usize::MAX;
 
-/// The bodies of the nodes of a graph.
-pub(crate) trait Bodies: Send + Sync {
-    /// That of a node, by its number.
-    fn body(&self, node: u32) -> Option<&dyn Any>;
-
-    /// Whether a node declares that it writes a key of the state.
-    fn declares(&self, node: u32, key: &str) -> bool;
-
-    /// What a key of the state holds before anything is written to it.
-    fn zero(&self, key: &str) -> Option<Zero>;
-}
-
-/// Where an attempt stands.
-#[derive(Clone)]
-pub(crate) enum At {
-    /// A node of a graph.
-    Node(Place),
-    /// A child.
-    Child(Arc<str>),
-}
-
-impl At {
-    /// The number of its node; 0 for a child.
-    fn node(&self) -> u32 {
-        match self {
-            At::Node(place) => place.node,
-            At::Child(_) => 0,
-        }
-    }
-}
-
 /// The reference to an attempt that its context had, beside that of its driver.
 #[derive(Debug)]
 pub struct Holder(Arc<Attempt>);
@@ -111,77 +85,6 @@ impl Holder {
 impl fmt::Debug for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Attempt({})", self.place())
-    }
-}
-
-impl fmt::Display for At {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            At::Node(place) => place.fmt(f),
-            At::Child(path) => f.write_str(path),
-        }
-    }
-}
-
-/// The task that polls an attempt and nothing else, which another thread may just be making when the attempt is dropped.
-#[derive(Default)]
-pub(crate) struct OwnTask(Mutex<OwnTaskState>);
-
-#[derive(Default)]
-enum OwnTaskState {
-    #[default]
-    None,
-    Has(AbortHandle),
-    Dropped,
-}
-
-impl OwnTask {
-    /// The attempt has got this one.
-    pub(crate) fn is(&self, handle: AbortHandle) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
-            OwnTaskState::Dropped => handle.abort(),
-            OwnTaskState::None | OwnTaskState::Has(_) => *state = OwnTaskState::Has(handle),
-        }
-    }
-
-    /// Drops the attempt at its `.await`, or before it is polled.
-    pub(crate) fn abort(&self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let OwnTaskState::Has(handle) = std::mem::replace(&mut *state, OwnTaskState::Dropped) {
-            handle.abort();
-        }
-    }
-
-    pub(crate) fn is_dropped(&self) -> bool {
-        matches!(*self.0.lock().unwrap_or_else(PoisonError::into_inner), OwnTaskState::Dropped)
-    }
-}
-
-/// An attempt is under way while this lives. It counts as working, unless its body [waits](crate::requests::BodyWaker).
-pub(crate) struct Beat(Arc<Attempt>);
-
-impl Beat {
-    /// `None` if nothing of the run is recorded.
-    pub(crate) fn of(attempt: &Arc<Attempt>) -> Option<Beat> {
-        attempt.run.journal.as_ref()?;
-        if attempt.once_only {
-            attempt.run.pulse.once_only(true);
-        }
-        attempt.run.pulse.enter();
-        Some(Beat(Arc::clone(attempt)))
-    }
-}
-
-impl Drop for Beat {
-    fn drop(&mut self) {
-        if self.0.once_only {
-            self.0.run.pulse.once_only(false);
-        }
-        if let Some(requests) = self.0.requests.get() {
-            requests.waker.over();
-        }
-        self.0.run.pulse.leave();
     }
 }
 
@@ -465,64 +368,6 @@ impl Attempt {
         })
     }
 
-    /// The run's state as this attempt sees it now, and how much of that it has written itself.
-    pub(crate) fn view(&self) -> Result<(Arc<Map<String, Value>>, usize), Fault> {
-        let draft = self.draft();
-        let written = draft.writes(Part::Shared);
-        if written.is_empty() {
-            return Ok((Arc::clone(&self.state), 0));
-        }
-        let mut values = Map::clone(&self.state);
-        fold_into(&mut values, written)?;
-        Ok((Arc::new(values), written.len()))
-    }
-
-    /// A child is done, and has written this. `seen` is how much this attempt had written itself when the child began; a
-    /// child that replaces what was written since has not seen it, and gets nothing of its own written.
-    pub(crate) fn child_finished(&self, child: &str, writes: &[StateWrite], seen: usize) -> Result<(), Fault> {
-        if writes.is_empty() {
-            return Ok(());
-        }
-        let mut draft = self.draft();
-        let replaces = |since: &StateWrite| {
-            let is_replaced = |write: &StateWrite| matches!(write.op, StateOp::Set(_));
-            writes.iter().any(|write| is_replaced(write) && write.key == since.key)
-        };
-        let conflict = |key: &str, first: String| Fault::StateConflict {
-            key: key.into(),
-            first: first.into(),
-            second: child.into(),
-        };
-        for (at, since) in draft.writes(Part::Shared).iter().enumerate().skip(seen) {
-            if replaces(since) {
-                let adopted = draft.adopted.iter().find(|(writes, _)| writes.contains(&at));
-                let first = adopted.map_or_else(|| self.place().to_string(), |(_, path)| path.clone());
-                return Err(conflict(since.key.as_str(), first));
-            }
-        }
-        for (other, since) in &draft.finished {
-            if let Some(since) = since.iter().find(|since| replaces(since)) {
-                return Err(conflict(since.key.as_str(), other.clone()));
-            }
-        }
-        draft.finished.push((child.to_owned(), writes.to_vec()));
-        Ok(())
-    }
-
-    /// The body receives the output of a child: what the child has written becomes its own.
-    pub(crate) fn adopt_finished(&self, child: &str) {
-        let mut draft = self.draft();
-        if let Some(at) = draft.finished.iter().position(|(path, _)| path == child) {
-            let (_, writes) = draft.finished.remove(at);
-            draft.adopt(child, &writes);
-        }
-    }
-
-    /// Makes what a child has written according to its record this attempt's own.
-    pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite]) {
-        self.draft().adopt(child, writes);
-    }
-
     pub(crate) fn requests(&self) -> &Arc<Requests> {
         self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
     }
@@ -541,11 +386,6 @@ impl Attempt {
             (None, Some(parent)) => parent.is_stopped(),
             (None, None) => false,
         }
-    }
-
-    /// The body does not want the output of a child any more.
-    pub(crate) fn forget_finished(&self, child: &str) {
-        self.draft().finished.retain(|(path, _)| path != child);
     }
 }
 

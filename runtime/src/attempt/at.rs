@@ -1,0 +1,49 @@
+//! Where an attempt is, and what it finds there.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use graphweft_graph::state_proof::Zero;
+
+use crate::core::Place;
+
+/// The bodies of the nodes of a graph.
+pub(crate) trait Bodies: Send + Sync {
+    /// That of a node, by its number.
+    fn body(&self, node: u32) -> Option<&dyn Any>;
+
+    /// Whether a node declares that it writes a key of the state.
+    fn declares(&self, node: u32, key: &str) -> bool;
+
+    /// What a key of the state holds before anything is written to it.
+    fn zero(&self, key: &str) -> Option<Zero>;
+}
+
+/// Where an attempt stands.
+#[derive(Clone)]
+pub(crate) enum At {
+    /// A node of a graph.
+    Node(Place),
+    /// A child.
+    Child(Arc<str>),
+}
+
+impl At {
+    /// The number of its node; 0 for a child.
+    pub(super) fn node(&self) -> u32 {
+        match self {
+            At::Node(place) => place.node,
+            At::Child(_) => 0,
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::Node(place) => place.fmt(f),
+            At::Child(path) => f.write_str(path),
+        }
+    }
+}

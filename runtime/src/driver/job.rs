@@ -1,0 +1,160 @@
+//! A run that is to be driven, and one that is ready for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::catch::caught;
+use super::dice::Dice;
+use super::ending::{Ending, failure};
+use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
+use super::spawned::SpawnedTasks;
+use super::timers::Timers;
+use crate::compile::executable_in;
+use crate::core::{Run, TimeLimit};
+use crate::fault::Fault;
+use crate::halt::Halt;
+use crate::shared::{Shared, Within};
+use crate::store::Stored;
+use crate::table::{BoxValue, Definition};
+
+/// A run that is to be driven.
+pub(crate) struct Job {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) shared: Arc<Shared>,
+    /// Asks the run to end, where anyone can.
+    pub(crate) cancel: Option<CancellationToken>,
+    /// The state that it begins with.
+    pub(crate) state: Map<String, Value>,
+    /// Whether it is a run of its own, or a part of a node.
+    pub(crate) part: Part,
+    /// How long it may take.
+    pub(crate) limit: Option<TimeLimit>,
+    /// What is on record of it.
+    pub(crate) history: Vec<Stored>,
+}
+
+/// What a job is a part of.
+pub(crate) enum Part {
+    /// The run itself.
+    Whole,
+    /// A node that has started it; the text stands before all of its paths.
+    Of(String),
+    /// A child, by its path.
+    Child(String, Arc<Within>),
+}
+
+impl Job {
+    /// Drives the run to its end. Dropping the future drops every node at its `.await`.
+    pub(crate) async fn run(mut self, input: BoxValue) -> Ending {
+        if tokio::runtime::Handle::try_current().is_err() {
+            let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
+            return Ending::Failed(failure(&self.definition, Fault::Context { message }));
+        }
+        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
+        // Boxed: the future is moved before it begins, and has room for one driver and not for two.
+        let mut driver = Box::new(self.driver());
+        if let Err(halt) = driver.begin_run(input, limit, history) {
+            driver.halt = Some(halt);
+        }
+        Prepared(driver).run().await
+    }
+
+    /// Folds what is recorded of the run and reads the values that it needs next. Runs no node and records nothing.
+    ///
+    /// # Errors
+    /// Why the run cannot be resumed by this program.
+    pub(crate) fn prepare(mut self, input: BoxValue) -> Result<Prepared, Halt> {
+        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
+        let mut driver = Box::new(self.driver());
+        match driver.begin_run(input, limit, history) {
+            Ok(()) => Ok(Prepared(driver)),
+            Err(halt) => {
+                // The values of the user may panic when they are dropped.
+                let _refused_already = caught(|| drop(driver));
+                Err(halt)
+            }
+        }
+    }
+
+    /// Its driver, before anything has happened.
+    pub(super) fn driver(self) -> Driver {
+        let executable = executable_in(&self.shared.env, &self.definition);
+        let env = &self.shared.env;
+        let (prefix, within) = match self.part {
+            Part::Whole => (None, None),
+            Part::Of(prefix) => (Some(prefix), None),
+            Part::Child(path, within) => (Some(path), Some(within)),
+        };
+        let is_whole = prefix.is_none();
+        let permits = self.shared.permits.clone();
+        let waiting = (env.max_concurrency() > 0).then(Arc::default);
+        let program = Arc::clone(&executable.program);
+        let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
+        let is_watched = self.shared.records() || within.is_some();
+        let run = Run::new(program, env.max_concurrency(), is_watched, self.state, prefix);
+        Driver {
+            run,
+            definition: self.definition,
+            executable,
+            shared: self.shared,
+            ready: Vec::new(),
+            alone: None,
+            lanes: None,
+            batch: None,
+            ended: Vec::new().into_iter(),
+            spawned: SpawnedTasks::default(),
+            retained: HashMap::new(),
+            timers: Timers::default(),
+            permits,
+            waiting,
+            spare: None,
+            has_recorded_values: false,
+            wants_cancel: false,
+            halt: None,
+            is_bare,
+            has_one_thread: tokio::runtime::Handle::try_current()
+                .is_ok_and(|runtime| runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::CurrentThread),
+            is_whole,
+            within,
+            still_at: None,
+            says_that_it_waits: false,
+            leaves: false,
+            failed: None,
+            random: Dice::default(),
+            turn_began: Instant::now(),
+            until_yield: ATTEMPTS_BETWEEN_YIELDS,
+            lag: 0,
+            clock_first: false,
+            cancel: self.cancel.map(|token| Box::pin(token.cancelled_owned())),
+        }
+    }
+}
+
+/// A run that is ready to be driven, with its records folded. Dropping it leaves no trace.
+pub(crate) struct Prepared(Box<Driver>);
+
+impl Prepared {
+    /// Drives the run to its end; see [`Job::run`].
+    pub(crate) async fn run(self) -> Ending {
+        let Prepared(mut driver) = self;
+        let ending = driver.go().await;
+        let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
+        // Whatever a destructor says now, the run has ended as it has.
+        let _ended_already = caught(|| drop(driver));
+        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
+        // elsewhere.
+        if let Some(shared) = shared {
+            shared.until_alone().await;
+        }
+        ending
+    }
+
+    /// Drops it, with all that it has read.
+    pub(crate) fn discard(self) {
+        let _checked_already = caught(|| drop(self));
+    }
+}

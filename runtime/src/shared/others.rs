@@ -1,0 +1,94 @@
+//! What other processes add to the journal of a run that is under way here.
+
+use std::sync::Arc;
+
+use super::journal::{Journal, Progress};
+use super::pending::{Derived, Inner, retain};
+use crate::event::EventKind;
+use crate::halt::Halt;
+use crate::store::{Record, Stored};
+use crate::sync::MutexGuard;
+
+impl Journal {
+    /// What somebody else has added since this journal was last known to be complete.
+    pub(crate) async fn catch_up(self: &Arc<Self>) {
+        loop {
+            let (from, in_flight) = {
+                let inner = self.inner();
+                (inner.length, inner.in_flight.clone())
+            };
+            // What is being appended could be taken for news.
+            if let Some(in_flight) = in_flight {
+                in_flight.await;
+                continue;
+            }
+            let Ok(news) = self.store.read(self.key, from, usize::MAX).await else { return };
+            let inner = self.inner();
+            if inner.in_flight.is_none() && inner.length == from {
+                return self.absorb(inner, news, &mut Vec::new(), &mut Vec::new());
+            }
+        }
+    }
+
+    /// The same before something is reported, where anybody else may have added something.
+    pub(crate) async fn catch_up_with_others(self: &Arc<Self>) {
+        if self.store.is_shared() {
+            self.catch_up().await;
+        }
+    }
+
+    /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
+    pub(super) fn absorb(
+        &self,
+        mut inner: MutexGuard<'_, Inner>,
+        news: Vec<Stored>,
+        batch: &mut Vec<Record>,
+        derived: &mut [Derived],
+    ) {
+        let mut told = Vec::new();
+        for stored in news {
+            if stored.seq != inner.length || inner.halted.is_some() {
+                continue;
+            }
+            inner.length += 1;
+            match &stored.record.kind {
+                EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
+                EventKind::CancelRequested => {
+                    inner.cancelled = true;
+                    // As in `push_cancel`: who waits for its end does not hear that it waits.
+                    self.set_progress(Progress::Running);
+                    self.cancel.cancel();
+                }
+                EventKind::Answered { .. } => {
+                    let path = stored.record.path.clone();
+                    let is_other =
+                        |record: &Record| !(record.path == path && matches!(record.kind, EventKind::Answered { .. }));
+                    let before = inner.pending.len() + batch.len();
+                    let Inner { pending, derived: pending_derived, .. } = &mut *inner;
+                    retain(pending, pending_derived, is_other);
+                    retain(batch, derived, is_other);
+                    if inner.pending.len() + batch.len() < before {
+                        inner.late_answers.insert(path);
+                    }
+                }
+                _ => {}
+            }
+            told.push(stored);
+        }
+        // It may have to move again, and says that it rests when it does.
+        if !told.is_empty() && inner.leave_rest() {
+            self.wake_driver();
+        }
+        let is_halted = inner.halted.is_some();
+        let mut accepted = Vec::new();
+        for stored in &told {
+            self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
+            accepted.extend(self.heed(&stored.record, stored.seq));
+        }
+        self.push_accepted(&mut inner, accepted);
+        drop(inner);
+        if is_halted {
+            self.stop_driver();
+        }
+    }
+}
