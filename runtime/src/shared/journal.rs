@@ -202,6 +202,13 @@ impl Journal {
         }
     }
 
+    /// Adds two records, the second of which follows from nothing else than the first.
+    pub(crate) fn push_both(&self, first: Record, second: Record) {
+        let mut inner = self.inner();
+        self.push_to(&mut inner, first);
+        self.push_to(&mut inner, second);
+    }
+
     /// From here on the records are made under another graph.
     pub(crate) fn change_graph(&self, graph: Arc<(u64, serde_json::Value)>) {
         let mut inner = self.inner();

@@ -33,6 +33,10 @@ pub(super) struct Inner {
     pub(super) late_answers: HashSet<String>,
 }
 
+/// From so many records on a batch has room for [`MANY`] more: those of the attempts that may begin before they are recorded.
+const FEW: usize = 8;
+const MANY: usize = 120;
+
 /// Something that follows from the record before it, so many records into a batch.
 #[derive(Clone)]
 pub(super) struct Derived {
@@ -60,6 +64,10 @@ impl Inner {
             self.ended = true;
         }
         self.pushed += 1;
+        // Records are large, and a batch of more than a few is one of many: its vector is not to grow step by step.
+        if self.pending.len() == self.pending.capacity() && self.pending.len() >= FEW {
+            self.pending.reserve(MANY);
+        }
         self.pending.push(record);
         rested
     }
