@@ -13,9 +13,9 @@ pub(crate) const FAN_OUT: u64 = 303_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 988_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 932_000;
+pub(crate) const IN_ENGINE: u64 = 312_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 29_600_000;
+pub(crate) const DURABLE: u64 = 29_300_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
 pub(crate) const READ: u64 = 31_000_000;
 /// Making records of them.

@@ -140,7 +140,8 @@ impl<W, E: Outcome> Attempts<W, E> {
         let last = self.number;
         let is_next = |number: u32| number == last + 1;
         let is_again = |number: u32| number == last;
-        let next = match (std::mem::replace(&mut self.state, State::Due), event) {
+        // By reference: a state is larger than most of what becomes of it.
+        let next = match (&self.state, event) {
             (State::Due | State::Backoff { .. }, Event::Begun { number, work }) if is_next(number) => {
                 self.number = number;
                 State::UnderWay(work)
@@ -162,18 +163,15 @@ impl<W, E: Outcome> Attempts<W, E> {
             }
             (State::UnderWay(_), Event::Dropped | Event::CallerRetries) => State::CutShort(Cut::Dropped),
             (State::Ended(end), Event::CallerRetries) => match end.verdict() {
-                Verdict::Completed => State::Ended(end),
+                Verdict::Completed => return Ok(()),
                 Verdict::Failed => {
                     self.failures = 0;
                     State::Due
                 }
                 Verdict::CutShort(cut) => State::CutShort(cut),
             },
-            (state, Event::Dropped | Event::CallerRetries) => state,
-            (state, event) => {
-                self.state = state;
-                return Err(Box::new(Impossible { event: event.name(), found: self.in_words() }));
-            }
+            (_, Event::Dropped | Event::CallerRetries) => return Ok(()),
+            (_, event) => return Err(Box::new(Impossible { event: event.name(), found: self.in_words() })),
         };
         self.state = next;
         Ok(())

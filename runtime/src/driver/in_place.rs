@@ -45,19 +45,20 @@ impl Driver {
             shared.journal.as_ref().filter(|_| may_record).map(|journal| Recording { journal, lag, path: None });
         // Its driver, and its beat.
         let held = 1 + usize::from(beat.is_some());
-        let mut lane = Lane { walk, definition, running, attempt, held, until_yield, record };
-        // Caught once for all of them: what panics is a part of the node that the attempt is at then.
-        let advanced = caught(|| lane.go_on(finished, waker));
-        match advanced {
-            Ok(Advanced::Ended(finished)) => Advanced::Ended(lane.finish(finished)),
-            Ok(advanced) => advanced,
-            Err(fault) => Advanced::Ended(lane.finish(Finished::from(fault))),
+        match record {
+            Some(_) => {
+                Lane::<true> { walk, definition, running, attempt, held, until_yield, record }.advance(finished, waker)
+            }
+            None => {
+                Lane::<false> { walk, definition, running, attempt, held, until_yield, record }.advance(finished, waker)
+            }
         }
     }
 }
 
-/// What is borrowed while nodes follow one another in place.
-struct Lane<'d> {
+/// What is borrowed while nodes follow one another in place. `RECORDS`: whether the run is recorded; one that is not pays
+/// nothing for that.
+struct Lane<'d, const RECORDS: bool> {
     walk: Walk<'d, Token>,
     definition: &'d Definition,
     running: &'d mut Running<'static, Finished>,
@@ -65,7 +66,7 @@ struct Lane<'d> {
     /// How many references to the attempt there are besides that of its context.
     held: usize,
     until_yield: &'d mut u32,
-    /// `None` if nothing is recorded.
+    /// `Some` if the run is recorded.
     record: Option<Recording<'d>>,
 }
 
@@ -97,12 +98,22 @@ impl Recording<'_> {
     }
 }
 
-impl Lane<'_> {
+impl<const RECORDS: bool> Lane<'_, RECORDS> {
+    fn advance(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
+        // Caught once for all of them: what panics is a part of the node that the attempt is at then.
+        let advanced = caught(|| self.go_on(finished, waker));
+        match advanced {
+            Ok(Advanced::Ended(finished)) => Advanced::Ended(self.finish(finished)),
+            Ok(advanced) => advanced,
+            Err(fault) => Advanced::Ended(self.finish(Finished::from(fault))),
+        }
+    }
+
     fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         loop {
             let (choice, token, mut output, holder) = match finished {
                 Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output, holder }
-                    if output.is_some() == self.record.is_some() =>
+                    if output.is_some() == RECORDS =>
                 {
                     (choice, token, output, holder)
                 }
@@ -143,26 +154,32 @@ impl Lane<'_> {
         holder: Option<Holder>,
     ) -> Option<(u32, Context)> {
         let Lane { walk, definition, attempt, record, .. } = self;
-        if let Some(recording) = record
+        if RECORDS
+            && let Some(recording) = record
             && !recording.may_go_on(walk.next(choice)?, definition)
         {
             return None;
         }
         if let Some(holder) = holder
             && !walk.has_newer()
-            && attempt.may_go_on(self.held, &holder)
+            && attempt.may_go_on(if RECORDS { self.held } else { 1 }, &holder)
         {
-            let from = attempt.node();
-            let path = record.as_mut().map(|recording| recording.path.take().unwrap_or_else(|| attempt.path()));
+            let completed = match record {
+                Some(recording) if RECORDS => {
+                    let path = recording.path.take().unwrap_or_else(|| attempt.path());
+                    let label = definition.labels.get(attempt.node() as usize).and_then(|labels| labels.get(choice));
+                    Some((path, label.copied()))
+                }
+                _ => None,
+            };
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
-            if let Some((recording, path)) = record.as_mut().zip(path) {
-                let label = definition.labels.get(from as usize).and_then(|labels| labels.get(choice));
-                recording.step((path, label.copied(), output.take()), attempt.path());
+            if RECORDS && let Some((recording, (path, label))) = record.as_mut().zip(completed) {
+                recording.step((path, label, output.take()), attempt.path());
             }
             return Some((step.node, Context::of_holder(holder)));
         }
-        if record.is_some() {
+        if RECORDS {
             return None;
         }
         let unused = Arc::get_mut(attempt).and_then(|attempt| attempt.is_unused().then_some(attempt))?;
