@@ -1,5 +1,5 @@
-//! The fast path from one node to the next, where nothing is recorded or watched: the attempt that is over becomes the next
-//! one, with all that it has allocated. See [`Walk`].
+//! The fast path from one node to the next, if nothing is recorded or watched: the attempt that has ended is reused for
+//! the next node, with its allocations. See [`Walk`].
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -15,7 +15,7 @@ use crate::core::Walk;
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 
 impl Driver {
-    /// Has the lone attempt, whose node has ended like this, go on as that of the next node, and of the next after that.
+    /// Reuses the lone attempt, whose node has ended like this, for the next node, and for the one after that.
     pub(super) fn advance_in_place(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         // Each attempt has a span of its own.
         let is_traced = LevelFilter::current() >= LevelFilter::DEBUG;
@@ -29,7 +29,7 @@ impl Driver {
         let definition = executable.definition(definition, layout);
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
         let mut lane = Lane { walk, definition, running, attempt, until_yield };
-        // Caught once for all of them: what panics is a part of the node that the attempt is at then.
+        // Caught once for all of them: a panic always comes from the node that the attempt is at.
         let advanced = caught(|| lane.go_on(finished, waker));
         match advanced {
             Ok(Advanced::Ended(finished)) => Advanced::Ended(lane.finish(finished)),
@@ -39,7 +39,7 @@ impl Driver {
     }
 }
 
-/// What is borrowed while nodes follow one another in place.
+/// The borrowed parts of the driver while nodes follow one another in place.
 struct Lane<'d> {
     walk: Walk<'d, Token>,
     definition: &'d Definition,
@@ -82,8 +82,8 @@ impl Lane<'_> {
         }
     }
 
-    /// The node that follows this choice, and the context of the attempt at it. `None` where that is not all there is to do,
-    /// as where a node has kept its context, or has done something with it.
+    /// The node that follows this choice, and the context of the attempt at it. `None` if the fast path is not
+    /// possible, for example if a node has kept its context or has used it.
     #[inline]
     fn step(&mut self, choice: usize, holder: Option<Holder>) -> Option<(u32, Context)> {
         let Lane { walk, attempt, .. } = self;
