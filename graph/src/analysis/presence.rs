@@ -3,8 +3,7 @@
 //! A place may be skipped if its join can fire without it: where some choices lead to another place of the join, and
 //! none of what they run leads to this one. Backwards through a turn, for each vertex that runs:
 //!
-//! - it *avoids* the place if in some choice of it every edge does: it is not the place's, and where it leads avoids
-//! it;
+//! - it *avoids* the place if in some choice of it every edge does: it is not the place's, and where it leads avoids it;
 //! - it *spares* the place if in such a choice some edge feeds another place, or leads to a vertex that spares it.
 //!
 //! One choice for each vertex serves both, since a choice that spares also avoids. The places of all joins are asked

@@ -1,34 +1,32 @@
-//! Proves two properties of the state of a run: P8, no node reads a key that may not have been written; P9, no two
-//! nodes that may run at the same time overwrite one key.
+//! Proves two properties of the state of a run: P8, no node reads a key that may not have been written; P9, no two nodes
+//! that may run at the same time overwrite one key.
 //!
-//! The keys that nodes read and write are constants of their types, which only the compiler knows. So a macro can write
-//! the graph as numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without
-//! recursion. A node that reads nothing costs one look at its facts, and so does one that overwrites nothing. Constants
-//! that call these may `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon.
+//! The keys that nodes access are constants of their types, which only the compiler knows. So a macro can write the graph as
+//! numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without recursion. A node
+//! that reads nothing costs one look at its facts, and so does one that overwrites nothing. Constants that call these may
+//! `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon.
 //!
 //! # What is proven
 //!
-//! A node sees the state as it was when its attempt started, and what it writes is there from its completion on. So a
-//! read is safe if, in every play and every order, a node that writes the key has completed in the causal past of the
-//! reader (the source of [`search`](self) describes the algorithm, `overlapping` that of P9). Both are exact for graphs
-//! without collecting nodes: refused if and only if some play shows it, where each choice is free. That a bounded arm
-//! has been taken before `spent` is, is not used. With collecting nodes (`a | b => node`) both are safe, and may refuse
-//! a graph of which no play shows it; that needs a node that waits for a collecting node and for what else leads to it.
+//! A node sees the state as it was when its attempt started, and what it writes is there from its completion on. So a read
+//! is safe if, in every play and every order, a node that writes the key has completed in the causal past of the reader
+//! (the source of [`search`](self) decides that, `overlapping` the same of P9). Both are exact for graphs without
+//! collecting nodes: refused if and only if some play shows it, where each choice is free. That a bounded arm
+//! has been taken before `spent` is, is not used. With collecting nodes (`a | b => node`) both are safe, and may refuse a
+//! graph of which no play shows it; that needs a node that waits for a collecting node and for what else leads to it.
 //!
 //! # Graphs inside nodes
 //!
-//! [`summary`] gives the facts of a node with a graph inside. The nodes inside see the state around the node as it was
-//! when the node started, and what has been written inside since; the graph around sees what they have written when the
-//! node completes.
+//! [`summary`] gives the facts of a node with a graph inside. The nodes inside see the state around the node as it was when
+//! the node started, and what has been written inside since; the graph around sees what they have written when the node
+//! completes.
 //!
 //! - A *nested workflow* is proven with the keys that it is given. As a node it reads those, writes what is
 //!   [always written](Summary::AlwaysWritten), and may write what is [maybe written](Summary::MaybeWritten).
 //! - The graph inside `[..]` is proven with nothing given, as far as P9 goes. As a node it reads what is
-//!   [needed](Summary::Needed), and may write all that is [written](Summary::Written): there may be no item. That asks
-//! the
+//!   [needed](Summary::Needed), and may write all that is [written](Summary::Written): there may be no item. That asks the
 //!   right question of P8, since the routes inside and those outside are chosen independently: a read inside is
-//!   unsafe if and only if its key may be unwritten inside and may be unwritten when the node starts. All items share
-//! one state; of what
+//!   unsafe if and only if its key may be unwritten inside and may be unwritten when the node starts. All items share one state; of what
 //!   other items write, an item may see something or nothing, so only its own writes count. A node that
 //!   [runs for items](NodeRoles::runs_for_items) overlaps with itself: whatever is overwritten inside is overwritten by
 //!   two items at once, so that [`overlapping_write`] reports the node.

@@ -1,31 +1,28 @@
 //! Looks for a play in which the target comes and a key has not been written before it.
 //!
 //! In one turn, a node that has run has ended before each node that a way leads to from it and that runs as well: a
-//! join waits for a token, live or dead, on every edge, and two ways in of one node are never live together. So the
-//! target comes without a key if some play leads there in which no node on a way to the target writes it. Backwards
-//! through the graph, as in [`presence`](crate::analysis), for each node that runs:
+//! join waits for a token, live or dead, on every edge, and two ways in of one node are never live together. So the target
+//! comes without a key if some play leads there in which no node on a way to the target writes it. Backwards through
+//! the graph, as in [`presence`](crate::analysis), for each node that runs:
 //!
-//! - it *avoids* a key if in some choice of it every edge leads to a node that avoids the key, and it does not write
-//! the
+//! - it *avoids* a key if in some choice of it every edge leads to a node that avoids the key, and it does not write the
 //!   key itself, or by this choice fails;
 //! - it *reaches* the target if in such a choice some edge leads to the target, or to a node that reaches it.
 //!
-//! One choice for each node serves both. Up to 128 questions, of a reader and a key each, are asked at once, one bit
-//! each. The compiler takes its time for every call in a constant, so the loops below spell out what they read of the
-//! graph.
+//! One choice for each node serves both. Up to 128 questions, of a reader and a key each, are asked at once, one bit each.
+//! The compiler takes its time for every call in a constant, so the loops below spell out what they read of the graph.
 //!
-//! **Loops.** What has been written in a turn stays written in the next. So of a loop around the target, the first turn
-//! is asked about: an edge that leads back leads nowhere. A loop before the target has to end, and may do so in its
-//! first turn: an edge that leads back is not taken. A loop with several heads holds one token, which goes from head to
-//! head until one of them leads on; there an edge that leads back is an edge like others. The branches on its side do
-//! not lead on, so those of earlier turns are not asked about.
+//! **Loops.** What has been written in a turn stays written in the next. So of a loop around the target, the first turn is
+//! asked about: an edge that leads back leads nowhere. A loop before the target has to end, and may do so in its first
+//! turn: an edge that leads back is not taken. A loop with several heads holds one token, which goes from head to
+//! head until one of them leads on; there an edge that leads back is an edge like others. The branches on its side do not
+//! lead on, so those of earlier turns are not asked about.
 //!
-//! **Collecting nodes** start with the first arrival, whatever the other ways in have still to bring. So what an edge
-//! into one brings is not sure to be there if another edge can be live at the same time and bring less. That is exact
-//! as long as the arrivals of one collecting node are asked about at a time; for several of them together the question
-//! is as hard as satisfiability (a router for each variable, a collecting node for each clause, and a reader behind all
-//! of them), and this one may report a key as unwritten although no play shows it. It never reports it as written if it
-//! may not be.
+//! **Collecting nodes** start with the first arrival, whatever the other ways in have still to bring. So what an edge into
+//! one brings is not sure to be there if another edge can be live at the same time and bring less. That is exact as long
+//! as the arrivals of one collecting node are asked about at a time; for several of them together the question is as hard
+//! as satisfiability (a router for each variable, a collecting node for each clause, and a reader behind all of them), and
+//! this one may report a key as unwritten although no play shows it. It never reports one as written that may not be.
 
 use super::facts::StateFacts;
 use super::questions::Questions;
@@ -57,8 +54,8 @@ pub(super) struct Search<'a, const N: usize> {
     is_target: [u128; N],
     /// For each loop, plus one, whether it is around the target.
     is_around: [u128; N],
-    /// For each edge into a collecting node, whether the key may be missing although it comes by this edge, since
-    /// another may come first.
+    /// For each edge into a collecting node, whether the key may be missing although it comes by this edge, since another
+    /// may come first.
     overtaken: [u128; N],
     /// Whether a way leads from the node to the target.
     pub(super) leads: [u128; N],
@@ -198,8 +195,8 @@ impl<'a, const N: usize> Search<'a, N> {
         }
     }
 
-    /// The end of a run comes after all nodes that run, except those that only feed a collecting node, which are
-    /// stopped once that has its output. A loop that leads nowhere is waited for like a node that leads nowhere.
+    /// The end of a run comes after all nodes that run, except those that only feed a collecting node, which are stopped
+    /// once that has its output. A loop that leads nowhere is waited for like a node that leads nowhere.
     const fn wait_for_all(&mut self, target: Target) {
         let mut node = 0;
         while node < self.graph.nodes {
