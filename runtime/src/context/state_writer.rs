@@ -15,8 +15,7 @@ use crate::state::{Overwrite, Reducer, StateKey, merge_op, set_op, write};
 /// A node declares the keys that it writes by parameters of this type:
 ///
 /// - `#[writes(OWNER)] owner: StateWriter<String>`: the node has written the key whenever it completes. One that has
-/// not fails
-///   with [`Fault::StateNotWritten`].
+///   not fails with [`Fault::StateNotWritten`].
 /// - `#[may_write(OWNER)] owner: StateWriter<String>`: it may leave the key as it is.
 ///
 /// What is written is recorded with the node's completion, and discarded if the attempt fails.

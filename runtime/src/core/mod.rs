@@ -44,12 +44,10 @@
 //!    stopped, those that wait at once, those that run when their driver reports `Stopped`. The last one to end ends
 //!    the scope.
 //! 2. `item_failed` (`apply/items.rs`) notes the failure in the items of e, drops those that have not begun, and
-//! cancels the
-//!    scopes behind it, here item 2, in the same way. Item 0 continues, since it may fail too and the lowest index is
-//!    reported; if it only waits, [`Run::idle_item`] has it cancelled (`ItemCancelled`).
+//!    cancels the scopes behind it, here item 2, in the same way. Item 0 continues, since it may fail too and the
+//!    lowest index is reported; if it only waits, [`Run::idle_item`] has it cancelled (`ItemCancelled`).
 //! 3. When no item is open, `wanted` of e is `Conclude`. The driver reports the failure, and `Failed { e, Fails }`
-//! fails the scope
-//!    of n as step 1 did that of the item.
+//!    fails the scope of n as step 1 did that of the item.
 //! 4. That is the one item of n, so n concludes with the failure. `attempts.rs` decides that another attempt follows:
 //!    `Failed { n, RetryAt }` drops the items of n, whose scopes are all over, and its task is in `Backoff`.
 //! 5. `TimerFired` queues n, and its second attempt enters the graph anew, in new scopes. Nothing of the first is left.

@@ -7,8 +7,7 @@
 //! 2. Of the requests that the body holds and whose results are recorded, the one with the lowest record number becomes
 //!    ready; the next one after the body has returned `Pending` again.
 //! 3. A request that is dropped before its result was taken is withdrawn. The withdrawal is recorded in the same commit
-//! as
-//!    the new requests of the poll, and before them. A body that runs again and makes the request again waits.
+//!    as the new requests of the poll, and before them. A body that runs again and makes the request again waits.
 //! 4. When a body has returned `Pending` and has seen all recorded results, the withdrawn requests that it holds are
 //!    reopened, and the questions that it holds and had asked with another text or type are asked again. Open requests
 //!    that it has not held are withdrawn once nothing but requests can wake the body.

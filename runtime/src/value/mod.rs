@@ -6,8 +6,7 @@
 //! | value | as it is recorded |
 //! | --- | --- |
 //! | `Some(x)`, where `x` is written as `null`, or is marked as `some` itself | `{"$graphweft:some": x}` |
-//! | NaN and infinities | `{"$graphweft:float": "NaN"}`, `"inf"`, `"-inf"`; a NaN of other bits as
-//! `"NaN:7ff8000000000001"` |
+//! | NaN and infinities | `{"$graphweft:float": "NaN"}`, `"inf"`, `"-inf"`; a NaN of other bits as `"NaN:7ff8000000000001"` |
 //! | integers beyond 64 bits | `{"$graphweft:integer": "170141183460469231731687303715884105727"}` |
 //! | maps with keys that are no text in JSON, or occur twice | `{"$graphweft:map": [[key, value], ..]}` |
 //!
