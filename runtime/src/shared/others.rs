@@ -56,7 +56,7 @@ impl Journal {
                 EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
                 EventKind::CancelRequested => {
                     inner.cancelled = true;
-                    // As in `push_cancel`: a caller that waits for the end of the run is not told that it waits.
+                    // As in `push_cancel`: a caller that waits for the end of the run gets no report that it waits.
                     self.set_progress(Progress::Running);
                     self.cancel.cancel();
                 }
