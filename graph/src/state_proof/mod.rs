@@ -1,5 +1,5 @@
-//! Proves two properties of the state of a run: P8, no node reads a key that may not have been written; P9, no two nodes
-//! that may run at the same time overwrite one key.
+//! Proves two properties of the state of a run: P8, no node reads a key that may not have been written; P9, no two
+//! nodes that may run at the same time overwrite one key.
 //!
 //! The keys that nodes access are constants of their types, which only the compiler knows. So a macro can write the graph as
 //! numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without recursion. A node

@@ -195,8 +195,8 @@ impl<'a, const N: usize> Search<'a, N> {
         }
     }
 
-    /// The end of a run comes after all nodes that run, except those that only feed a collecting node, which are stopped
-    /// once that has its output. A loop that leads nowhere is waited for like a node that leads nowhere.
+    /// The end of a run comes after all nodes that run, except those that only feed a collecting node, which are
+    /// stopped once that has its output. A loop that leads nowhere is waited for like a node that leads nowhere.
     const fn wait_for_all(&mut self, target: Target) {
         let mut node = 0;
         while node < self.graph.nodes {

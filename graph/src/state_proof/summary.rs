@@ -13,7 +13,7 @@ use super::state_graph::StateGraph;
 use super::unwritten::may_be_unwritten;
 use crate::model::NodeIx;
 
-/// Which keys of a graph are asked for.
+/// The kind of keys of a graph to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summary {
     /// Keys that nodes read, and that may not have been written by the graph itself or given to it.

@@ -88,7 +88,7 @@ pub(super) enum AfterTurn {
 /// How many references to an attempt a lane has while it polls it: its own, and that of [`Polled`].
 const HELD_BY_LANE: usize = 2;
 
-/// How many nodes are polled before the clock is looked at, which takes as long as a quick node.
+/// How many nodes are polled before the clock is read, which takes as long as a quick node.
 const POLLS_BETWEEN_LOOKS: u32 = 4;
 
 impl Batch {

@@ -263,5 +263,5 @@ fn nth(emitted: Emitted, choice: usize, at: usize) -> Option<Token> {
 }
 
 fn routed_otherwise() -> Unreadable {
-    Unreadable::whole("the recorded value takes another arm now than the recorded one")
+    Unreadable::whole("the recorded value takes another arm now than when it was recorded")
 }

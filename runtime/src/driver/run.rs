@@ -121,7 +121,7 @@ const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 /// How many attempts may begin before their records are appended, if the store is lost with the process.
 const ATTEMPTS_IN_A_COMMIT: u32 = 64;
 
-/// How many attempts may end one after another before the timers are looked at, and how long the turn has lasted.
+/// How many attempts may end one after another before the timers and the time of the turn are checked.
 pub(super) const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
 
 /// How long other tasks of the thread may wait for their turn: yielding takes some microseconds. Zero in the simulator,

@@ -167,8 +167,8 @@ impl Runs {
         runs.close_if_unused()
     }
 
-    /// The program has dropped the engine. Returns whether this closes it: it was not shut down before, and no run is under
-    /// way.
+    /// The program has dropped the engine. Returns whether this closes it: it was not shut down before, and no run is
+    /// under way.
     pub(super) fn abandon(&self) -> bool {
         let mut runs = self.lock();
         runs.abandoned = !runs.closed;

@@ -18,7 +18,7 @@ use crate::store::{Record, Stored};
 
 #[derive(Default)]
 pub(crate) struct Desk {
-    /// Whether anything was asked for. Most runs ask for nothing.
+    /// Whether any request was made. Most runs make none.
     is_used: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -226,7 +226,7 @@ impl Desk {
         inner.holders.values().all(|holder| holder.receiver.is_idle())
     }
 
-    /// Whether nothing was asked for.
+    /// Whether no request was made.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_used.load(Ordering::Acquire)
     }
