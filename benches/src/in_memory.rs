@@ -63,6 +63,22 @@ pub fn chain<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Conte
     contenders
 }
 
+/// The same chain as a run of an engine with the default store, which keeps all of its records.
+pub fn chain_in_engine(runtime: &Runtime, place: Place) -> Vec<Contender<'_>> {
+    let engine = Engine::builder().build().expect("an engine");
+    let in_engine = Contender::new("graphweft, `start` and `result`", Role::Ours, NODES, move |times| {
+        let engine = engine.clone();
+        timed(runtime, place, times, move || {
+            let engine = engine.clone();
+            async move {
+                let run = engine.start::<flows::chain>(1).await.expect("it needs nothing");
+                run.result().await.expect("it cannot fail")
+            }
+        })
+    });
+    vec![in_engine, contender!(runtime, place, "boxed futures", Limit, NODES, by_hand::chain_of_boxes(1))]
+}
+
 /// A hundred nodes at once, and a join.
 pub fn fan_out<'a>(runtime: &'a Runtime, place: Place, peers: &Peers) -> Vec<Contender<'a>> {
     let mut contenders = vec![
@@ -143,6 +159,7 @@ pub fn rows(runtime: &Runtime, peers: &Peers, effort: Effort) -> Vec<Row> {
 
 fn rows_in(runtime: &Runtime, place: Place, peers: &Peers, effort: Effort) -> Vec<Row> {
     let chain = paired(chain(runtime, place, peers), effort);
+    let in_engine = paired(chain_in_engine(runtime, place), effort);
     let fan_out = paired(fan_out(runtime, place, peers), effort);
     let rounds = paired(rounds(runtime, place, peers), effort);
     let within = match place {
@@ -151,6 +168,7 @@ fn rows_in(runtime: &Runtime, place: Place, peers: &Peers, effort: Effort) -> Ve
     };
     vec![
         Row::of(format!("chain of 100 nodes, a node{within}"), &chain).at_most_times_the_limit(4.0),
+        Row::of(format!("chain of 100 nodes in an engine, a node{within}"), &in_engine).at_most_times_the_limit(25.0),
         Row::of(format!("fan-out to 100 and join, a node{within}"), &fan_out).at_most_times_the_limit(4.0),
         in_tasks(&fan_out, within),
         Row::of(format!("loop of 10,000 turns, a turn{within}"), &rounds).at_most_times_the_limit(5.0),

@@ -308,6 +308,11 @@ impl Attempt {
         }
     }
 
+    /// The number of its node.
+    pub(crate) fn node(&self) -> u32 {
+        self.gone_on.node.load(Ordering::Relaxed)
+    }
+
     /// The number of the next timer, from 1.
     pub(crate) fn next_timer(&self) -> u32 {
         self.timers.fetch_add(1, Ordering::Relaxed) + 1

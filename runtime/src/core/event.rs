@@ -147,6 +147,21 @@ pub(crate) enum Derived {
 }
 
 impl<V> Event<V> {
+    /// The task that it is of; `None` if it is of the whole run.
+    pub(crate) fn task(&self) -> Option<TaskId> {
+        match self {
+            Event::Started { task, .. }
+            | Event::ItemStarted { task, .. }
+            | Event::ItemCancelled { task, .. }
+            | Event::Completed { task, .. }
+            | Event::Collecting { task, .. }
+            | Event::Failed { task, .. }
+            | Event::TimerFired { task }
+            | Event::Stopped { task } => Some(*task),
+            Event::Begun { .. } | Event::Cancelling | Event::TimedOut | Event::Retried { .. } => None,
+        }
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Event::Begun { .. } => "Begun",

@@ -30,7 +30,8 @@ pub(super) fn encode<V>(
     event: &Event<V>,
     given: Option<Given>,
 ) -> Option<Record> {
-    let (task, kind) = match event {
+    let place = event.task().and_then(|task| run.place_of(task));
+    let kind = match event {
         Event::Begun { .. } | Event::Retried { .. } => return None,
         Event::Cancelling => {
             return Some(Record { path: run.path(), kind: EventKind::RunCancelling });
@@ -38,32 +39,31 @@ pub(super) fn encode<V>(
         Event::TimedOut => return Some(Record { path: run.path(), kind: EventKind::RunTimedOut }),
         Event::Started { task, entered } => {
             let inside = entered.as_ref().map(|entered| {
-                let labels = run.place_of(*task).map(|place| executable.labels_inside(definition, &place));
+                let labels = place.as_ref().map(|place| executable.labels_inside(definition, place));
                 entered_of(entered, labels.unwrap_or_default())
             });
-            (*task, EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None })
+            EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None }
         }
-        Event::ItemStarted { task, item } => (*task, EventKind::ItemStarted { item: *item as u64 }),
-        Event::ItemCancelled { task, item } => (*task, EventKind::ItemCancelled { item: *item as u64 }),
-        Event::Completed { task, emitted, writes } => {
-            let label = run.place_of(*task).and_then(|place| executable.label(definition, &place, emitted.choice));
+        Event::ItemStarted { item, .. } => EventKind::ItemStarted { item: *item as u64 },
+        Event::ItemCancelled { item, .. } => EventKind::ItemCancelled { item: *item as u64 },
+        Event::Completed { emitted, writes, .. } => {
+            let label = place.as_ref().and_then(|place| executable.label(definition, place, emitted.choice));
             let output = match given {
                 Some(Given::Output(output)) => output,
                 Some(Given::Error(_)) | None => None,
             };
             let (state, _) = split(writes);
-            (*task, EventKind::NodeCompleted { label: label.map(str::to_owned), output, state })
+            EventKind::NodeCompleted { label: label.map(str::to_owned), output, state }
         }
-        Event::Collecting { task, writes } => {
+        Event::Collecting { writes, .. } => {
             let (state, local) = split(writes);
-            (*task, EventKind::NodeCollecting { state, local })
+            EventKind::NodeCollecting { state, local }
         }
         Event::Failed { task, cause, then } => {
             let then = match then {
                 Then::RetryAt(time) => AfterFailure::RetryAt { time: *time },
                 Then::Routed(emitted) => {
-                    let place = run.place_of(*task);
-                    let label = place.and_then(|place| executable.label(definition, &place, emitted.choice));
+                    let label = place.as_ref().and_then(|place| executable.label(definition, place, emitted.choice));
                     let error = match given {
                         Some(Given::Error(error)) => error,
                         Some(Given::Output(_)) | None => None,
@@ -76,12 +76,12 @@ pub(super) fn encode<V>(
                 Then::Fails => AfterFailure::Fails,
             };
             let attempt = run.attempts(*task);
-            (*task, EventKind::NodeFailed { attempt, cause: Cause::clone(cause), then, error: None })
+            EventKind::NodeFailed { attempt, cause: Cause::clone(cause), then, error: None }
         }
-        Event::TimerFired { task } => (*task, EventKind::TimerFired),
-        Event::Stopped { task } => (*task, EventKind::NodeCancelled),
+        Event::TimerFired { .. } => EventKind::TimerFired,
+        Event::Stopped { .. } => EventKind::NodeCancelled,
     };
-    Some(Record { path: run.place_of(task)?.path(), kind })
+    Some(Record { path: place?.path(), kind })
 }
 
 /// A consequence of an event, as an event that watchers see.

@@ -1,34 +1,51 @@
-//! The fast path from one node to the next, if nothing is recorded or watched: the attempt that has ended is reused for
-//! the next node, with its allocations. See [`Walk`].
+//! The fast path from one node to the next: the attempt that has ended is reused for the next node, with its
+//! allocations. See [`Walk`]. If the run is recorded, each step pushes the two records of its events. The next node may
+//! begin before they are durable if the store is lost with the process ([`Driver::may_lag`]).
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
 
+use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 
 use super::attempt::{Advanced, Running};
 use super::catch::caught;
-use super::run::{Driver, UnderWay};
+use super::run::{ATTEMPTS_IN_A_COMMIT, Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
 use crate::core::Walk;
+use crate::event::EventKind;
+use crate::shared::Journal;
+use crate::store::Record;
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 
 impl Driver {
+    /// Whether the result of the lone attempt may be recorded after the next nodes have begun.
+    fn may_record_in_place(&self) -> bool {
+        let is_plain = self.within.is_none() && self.permits.is_none() && !self.has_recorded_values;
+        let is_only = self.ready.is_empty() && self.retained.is_empty();
+        is_plain && is_only && self.may_lag() && self.shared.known_desk().is_none_or(|desk| desk.is_empty())
+    }
+
     /// Reuses the lone attempt, whose node has ended like this, for the next node, and for the one after that.
     pub(super) fn advance_in_place(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         // Each attempt has a span of its own.
         let is_traced = LevelFilter::current() >= LevelFilter::DEBUG;
-        let Driver { run, definition, executable, alone: Some(alone), until_yield, .. } = self else {
+        let may_record = !self.is_bare && self.may_record_in_place();
+        let Driver { run, definition, executable, shared, alone: Some(alone), until_yield, lag, .. } = self else {
             return Advanced::Ended(finished);
         };
-        let UnderWay { task, running, attempt, .. } = alone;
-        let (true, false, Some(layout)) = (self.is_bare, is_traced, attempt.layout()) else {
+        let UnderWay { task, running, attempt, beat, .. } = alone;
+        let (true, false, Some(layout)) = (self.is_bare || may_record, is_traced, attempt.layout()) else {
             return Advanced::Ended(finished);
         };
         let definition = executable.definition(definition, layout);
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
-        let mut lane = Lane { walk, definition, running, attempt, until_yield };
+        let record =
+            shared.journal.as_ref().filter(|_| may_record).map(|journal| Recording { journal, lag, path: None });
+        // References by its driver, and by its beat.
+        let held = 1 + usize::from(beat.is_some());
+        let mut lane = Lane { walk, definition, running, attempt, held, until_yield, record };
         // Caught once for all of them: a panic always comes from the node that the attempt is at.
         let advanced = caught(|| lane.go_on(finished, waker));
         match advanced {
@@ -45,21 +62,55 @@ struct Lane<'d> {
     definition: &'d Definition,
     running: &'d mut Running<'static, Finished>,
     attempt: &'d mut Arc<Attempt>,
+    /// How many references to the attempt exist besides that of its context.
+    held: usize,
     until_yield: &'d mut u32,
+    /// `None` if nothing is recorded.
+    record: Option<Recording<'d>>,
+}
+
+/// The recording of the steps.
+struct Recording<'d> {
+    journal: &'d Journal,
+    /// How many attempts have begun since everything was durable.
+    lag: &'d mut u32,
+    /// The path of the node that the attempt is at, if it is known.
+    path: Option<String>,
+}
+
+impl Recording<'_> {
+    /// Whether a step to this node may be recorded later than it is made.
+    #[inline]
+    fn may_go_on(&self, node: usize, definition: &Definition) -> bool {
+        let is_once_only = definition.entry(node).is_none_or(|entry| entry.options.at_most_once);
+        *self.lag < ATTEMPTS_IN_A_COMMIT && !is_once_only
+    }
+
+    /// Records that a node is completed, and that the next one has started.
+    fn step(&mut self, (path, label, output): (String, Option<&str>, Option<Box<Value>>), next: String) {
+        let (label, output) = (label.map(str::to_owned), output.map(|output| *output));
+        let completed = Record { path, kind: EventKind::NodeCompleted { label, output, state: Vec::new() } };
+        let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+        self.path = Some(next.clone());
+        self.journal.push_both(completed, Record { path: next, kind: started });
+        *self.lag += 1;
+    }
 }
 
 impl Lane<'_> {
     fn go_on(&mut self, mut finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         loop {
-            let (choice, token, holder) = match finished {
-                Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output: None, holder } => {
-                    (choice, token, holder)
+            let (choice, token, mut output, holder) = match finished {
+                Finished::Emitted { emitted: Emitted { choice, tokens: Tokens::One(token) }, output, holder }
+                    if output.is_some() == self.record.is_some() =>
+                {
+                    (choice, token, output, holder)
                 }
                 finished => return Advanced::Ended(finished),
             };
-            let Some((node, context)) = self.step(choice, holder) else {
+            let Some((node, context)) = self.step(choice, &mut output, holder) else {
                 let emitted = Emitted { choice, tokens: Tokens::One(token) };
-                return Advanced::Ended(Finished::Emitted { emitted, output: None, holder: None });
+                return Advanced::Ended(Finished::Emitted { emitted, output, holder: None });
             };
             let Some(node) = self.definition.entry(node as usize).and_then(|entry| entry.node.as_ref()) else {
                 return Advanced::Ended(Finished::from(no_body(self.attempt.place())));
@@ -83,17 +134,37 @@ impl Lane<'_> {
     }
 
     /// The node that follows this choice, and the context of the attempt at it. `None` if the fast path is not
-    /// possible, for example if a node has kept its context or has used it.
+    /// possible, for example if a node has kept its context or has used it. `output`: the output to record, which is
+    /// taken then.
     #[inline]
-    fn step(&mut self, choice: usize, holder: Option<Holder>) -> Option<(u32, Context)> {
-        let Lane { walk, attempt, .. } = self;
+    fn step(
+        &mut self,
+        choice: usize,
+        output: &mut Option<Box<Value>>,
+        holder: Option<Holder>,
+    ) -> Option<(u32, Context)> {
+        let Lane { walk, definition, attempt, record, .. } = self;
+        if let Some(recording) = record
+            && !recording.may_go_on(walk.next(choice)?, definition)
+        {
+            return None;
+        }
         if let Some(holder) = holder
             && !walk.has_newer()
-            && attempt.may_go_on(1, &holder)
+            && attempt.may_go_on(self.held, &holder)
         {
+            let from = attempt.node();
+            let path = record.as_mut().map(|recording| recording.path.take().unwrap_or_else(|| attempt.path()));
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
+            if let Some((recording, path)) = record.as_mut().zip(path) {
+                let label = definition.labels.get(from as usize).and_then(|labels| labels.get(choice));
+                recording.step((path, label.copied(), output.take()), attempt.path());
+            }
             return Some((step.node, Context::of_holder(holder)));
+        }
+        if record.is_some() {
+            return None;
         }
         let unused = Arc::get_mut(attempt).and_then(|attempt| attempt.is_unused().then_some(attempt))?;
         let step = walk.step(choice)?;

@@ -63,6 +63,8 @@ impl Driver {
         let Some(alone) = &mut self.alone else { return Poll::Pending };
         let Poll::Ready(finished) = alone.running.poll(Some(&alone.attempt), waker) else { return Poll::Pending };
         let finished = match self.advance_in_place(finished, waker) {
+            // All that was pushed is recorded before anything is waited for.
+            Advanced::Pending if self.lag > 0 => return Poll::Ready(Occurrence::Said),
             Advanced::Pending => return Poll::Pending,
             Advanced::TurnOver => return Poll::Ready(Occurrence::Said),
             Advanced::Ended(finished) => finished,

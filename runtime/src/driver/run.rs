@@ -119,7 +119,7 @@ pub(super) enum Occurrence {
 const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 
 /// How many attempts may begin before their records are appended, if the store is lost with the process.
-const ATTEMPTS_IN_A_COMMIT: u32 = 64;
+pub(super) const ATTEMPTS_IN_A_COMMIT: u32 = 64;
 
 /// How many attempts may end one after another before the timers and the time of the turn are checked.
 pub(super) const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
@@ -259,12 +259,16 @@ impl Driver {
     /// Whether the next attempt begins before the pushed records are appended: only if it is the only one, and its node
     /// may run again.
     fn lags(&mut self) -> bool {
-        let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
-        let (true, None, [next]) = (is_simple, &self.alone, &self.ready[..]) else { return false };
-        let may_lag = self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag());
-        let lags = may_lag && !next.attempt.once_only && self.until_yield > 0 && self.lag < ATTEMPTS_IN_A_COMMIT;
+        let (true, None, [next]) = (self.may_lag(), &self.alone, &self.ready[..]) else { return false };
+        let lags = !next.attempt.once_only && self.until_yield > 0 && self.lag < ATTEMPTS_IN_A_COMMIT;
         self.lag += u32::from(lags);
         lags
+    }
+
+    /// Whether a lone attempt may begin before the pushed records are appended.
+    pub(super) fn may_lag(&self) -> bool {
+        let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
+        is_simple && self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag())
     }
 
     /// Takes occurrences that are already there, so that they go into the same commit.

@@ -201,6 +201,13 @@ impl Journal {
         }
     }
 
+    /// Adds two records, of which the second only follows from the first.
+    pub(crate) fn push_both(&self, first: Record, second: Record) {
+        let mut inner = self.inner();
+        self.push_to(&mut inner, first);
+        self.push_to(&mut inner, second);
+    }
+
     /// Changes the graph under which later records are made.
     pub(crate) fn change_graph(&self, graph: Arc<(u64, serde_json::Value)>) {
         let mut inner = self.inner();

@@ -33,6 +33,11 @@ pub(super) struct Inner {
     pub(super) late_answers: HashSet<String>,
 }
 
+/// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before
+/// their records are appended.
+const FEW: usize = 8;
+const MANY: usize = 120;
+
 /// A consequence of the record before it; `behind` is the number of records of the batch before it.
 #[derive(Clone)]
 pub(super) struct Derived {
@@ -60,6 +65,10 @@ impl Inner {
             self.ended = true;
         }
         self.pushed += 1;
+        // Records are large, and a batch of more than a few is one of many: its vector is not to grow step by step.
+        if self.pending.len() == self.pending.capacity() && self.pending.len() >= FEW {
+            self.pending.reserve(MANY);
+        }
         self.pending.push(record);
         rested
     }

@@ -116,7 +116,12 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 return Finished::from(fault);
             }
             match context.records() {
-                Some(max) => leaf.recorded(given, max, Moment::of(&context)),
+                Some(max) => match leaf.recorded(given, max, Moment::of(&context)) {
+                    Ok((emitted, output)) => {
+                        Finished::Emitted { emitted, output: Some(output), holder: Some(context.into_holder()) }
+                    }
+                    Err(fault) => Finished::from(fault),
+                },
                 None => {
                     let emitted = leaf.exit.value(given, Moment::of(&context));
                     Finished::Emitted { emitted, output: None, holder: Some(context.into_holder()) }
@@ -125,13 +130,16 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         }
     }
 
-    fn recorded(&self, given: Y::Given, max: MaxSize, moment: Moment<'_>) -> Finished {
+    /// What it emits, and what is recorded of that.
+    fn recorded(
+        &self,
+        given: Y::Given,
+        max: MaxSize,
+        moment: Moment<'_>,
+    ) -> Result<(Emitted, Box<serde_json::Value>), Fault> {
         match given.__to_json(max) {
-            Ok(output) => {
-                let emitted = self.exit.value(given, moment);
-                Finished::Emitted { emitted, output: Some(Box::new(output)), holder: None }
-            }
-            Err(error) => Finished::from(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
+            Ok(output) => Ok((self.exit.value(given, moment), Box::new(output))),
+            Err(error) => Err(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
         }
     }
 

@@ -33,6 +33,7 @@ mod library_collectors;
 mod loops;
 mod nested;
 mod planners;
+mod recorded_in_place;
 mod recursion;
 mod replacing;
 mod restoring;

@@ -48,10 +48,10 @@ pub(crate) struct Step {
 
 impl<V> Run<V> {
     /// A task whose completion may be applied in place. `None`, without any change, if other work is left.
+    /// Its steps have no consequence that is [`Derived`](crate::core::Derived).
     pub(crate) fn walk(&mut self, task: TaskId) -> Option<Walk<'_, V>> {
         let Run { program, state, admissions, .. } = self;
-        let is_quiet = !state.news.is_watched
-            && state.work.is_empty()
+        let is_quiet = state.work.is_empty()
             && state.news.changed.is_empty()
             && state.news.queued.is_empty()
             && admissions.is_unlimited();
@@ -80,6 +80,13 @@ impl<V> RunState<V> {
 }
 
 impl<V> Walk<'_, V> {
+    /// The node that [`step`](Self::step) would start, if it is on the fast path.
+    #[inline]
+    pub(crate) fn next(&self, choice: usize) -> Option<NodeIx> {
+        let choice = self.layout.nodes[self.task.node].choices.get(choice)?;
+        choice.short.map(|step| step.to)
+    }
+
     /// Applies that the task is completed with one token, without writes, and that its one successor is started.
     /// `None`, without any change, if the consequences are different.
     #[inline]
