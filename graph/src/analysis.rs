@@ -1,4 +1,4 @@
-//! The exact analysis: sound or refused, and every reason.
+//! The exact analysis: a graph is sound, or refused with every reason.
 //!
 //! It accepts a graph if and only if, whatever its nodes choose, no node runs twice in one turn of its loop, no join
 //! waits for ever, and END is given exactly one value; where every node can be reached and every loop can be left. The
@@ -6,11 +6,11 @@
 //! 2.0, section 11.6.2): a finished node puts a live or a dead token on each of its edges, a join waits for a token on
 //! every edge and needs only one of them live.
 //!
-//! That last rule is what makes it cheap. What runs is what a path leads to, so every question is about two paths at
-//! most: can these two edges be live together ([`pairs`]), can this one be live while that one is dead ([`presence`])?
+//! That last rule makes it cheap. A node runs if a path leads to it, so every question is about two paths at most: can
+//! these two edges be live together ([`pairs`]), can this one be live while that one is dead ([`presence`])?
 //! One choice for each node settles both, and paths through an acyclic graph can be followed node by node. The loops
-//! are taken apart until each turn is acyclic ([`nest`]), proven from the inside out ([`scopes`]), and stand in the
-//! loop around them as what their last turn can do.
+//! are taken apart until each turn is acyclic ([`nest`]), and proven from the inside out ([`scopes`]). In the loop
+//! around it, a loop is represented by its last turn.
 
 mod closing;
 mod components;
@@ -29,7 +29,7 @@ use crate::{Graph, Plan, Problem};
 use closing::Detail;
 use net::Net;
 
-/// Proves a graph, or says everything that is wrong with it.
+/// Proves a graph, or returns every problem of it.
 ///
 /// The result depends on the graph alone. Problems come in the same order each time, and one that only follows from
 /// another is left out: a node behind an unreachable one, say, or a missing output behind a loop that cannot be left.

@@ -1,7 +1,7 @@
 //! The graph model that graphweft's macros and its runtime share, and the analysis that proves a graph.
 //!
-//! Pure: no dependencies, no I/O, no tokens of any language. A [`Graph`] says who leads to whom under which label;
-//! [`analyse`] either refuses it, with every reason, or gives the [`Plan`] that an engine runs by.
+//! Pure: no dependencies, no I/O, no tokens of any language. A [`Graph`] holds nodes, edges and choices; [`analyse`]
+//! either refuses it, with every reason, or returns the [`Plan`] that an engine runs by.
 #![forbid(unsafe_code)]
 
 mod analysis;

@@ -1,4 +1,4 @@
-//! What a workflow graph is: nodes, the choices a node can make, edges, and the ways into a node.
+//! The model of a workflow graph: nodes, the choices a node can make, edges, and the ways into a node.
 
 /// The place of a node in [`Graph::nodes`].
 pub type NodeIx = usize;
@@ -9,12 +9,12 @@ pub type EdgeIx = usize;
 /// The place of START in every graph: it has no way in, and the workflow's input is its output.
 pub const START: NodeIx = 0;
 
-/// The place of END in every graph: it has no way out, and what it is given is the workflow's output.
+/// The place of END in every graph: it has no way out, and the value that reaches it is the workflow's output.
 pub const END: NodeIx = 1;
 
 /// A workflow graph. `Id` is whatever the caller calls a node by: a name, an index into its own tables.
 ///
-/// Only the shape stands here. Types are the compiler's business, and so is whether a label exists.
+/// Only the shape is here. The compiler checks types, and whether a label exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph<Id> {
     /// START, END, and then the nodes of the graph in the order in which they were first named.
@@ -26,7 +26,7 @@ pub struct Graph<Id> {
 /// One node and everything that is attached to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeData<Id> {
-    /// What the caller calls this node.
+    /// The caller's id of this node.
     pub id: Id,
     /// The ways on when the node has finished, of which it takes exactly one. Never empty: a node without routes has a
     /// single choice that holds all of its edges, and a terminal node a single choice that holds none.
@@ -47,7 +47,7 @@ pub struct Choice {
 pub struct Edge {
     /// Where the token comes from.
     pub from: NodeIx,
-    /// Where it goes; it stands in exactly one of that node's [ways](NodeData::ways).
+    /// Where it goes; it is in exactly one of that node's [ways](NodeData::ways).
     pub to: NodeIx,
 }
 

@@ -14,7 +14,7 @@ pub struct Picture {
 /// A node of a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PictureNode {
-    /// What is written on it.
+    /// The text on it.
     pub name: String,
     /// How it is drawn.
     pub kind: PictureKind,
@@ -59,8 +59,8 @@ pub enum EdgeKind {
 
 impl Picture {
     /// The picture of a graph. `labels` holds for each node and choice how it was written, nothing for a node without
-    /// routes. A workflow without output (`is_unit`) is drawn without the implied edge to END; its arms that lead nowhere
-    /// lead to END.
+    /// routes. A workflow without output (`is_unit`) is drawn without the implied edge to END; its arms that lead
+    /// nowhere lead to END.
     pub fn of<Id>(graph: &Graph<Id>, nodes: Vec<PictureNode>, labels: &[Vec<String>], is_unit: bool) -> Self {
         let mut edges: Vec<PictureEdge> = graph
             .edges
@@ -166,7 +166,7 @@ impl Picture {
         })
     }
 
-    /// What is drawn of the inside of `[..]`: nobody wrote START and END there.
+    /// The inside of `[..]` without START and END, which are not written there.
     fn inner(&self) -> Picture {
         let is_boundary = |at: usize| self.nodes.get(at).is_none_or(|node| node.kind == PictureKind::Boundary);
         let edges = self.edges.iter().filter(|edge| !is_boundary(edge.from) && !is_boundary(edge.to));
@@ -200,7 +200,7 @@ fn kind_of<Id>(graph: &Graph<Id>, node: NodeIx, edge: EdgeIx) -> EdgeKind {
     }
 }
 
-/// A picture is read line by line, so that the end of one inside a name has to be written as something else.
+/// Escapes a text. A picture is read line by line, so a line break inside a name has to be written as something else.
 fn mermaid_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for at in text.chars() {

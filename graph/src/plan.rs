@@ -1,4 +1,4 @@
-//! What the analysis finds out about a sound graph, and an engine needs in order to run it.
+//! The result of the analysis of a sound graph, which an engine needs in order to run it.
 
 use crate::model::{EdgeIx, Graph, NodeIx};
 
@@ -10,16 +10,16 @@ pub type LoopIx = usize;
 pub struct Plan {
     /// The loops, an outer one always before those inside it.
     pub loops: Vec<Loop>,
-    /// For each node the innermost loop whose turns it runs in, a branch on the side of that loop included. `None` for a
-    /// node that runs at most once. START and END are never in a loop.
+    /// For each node the innermost loop whose turns it runs in, a branch on the side of that loop included. `None` for
+    /// a node that runs at most once. START and END are never in a loop.
     pub node_loop: Vec<Option<LoopIx>>,
     /// For each edge, the loop whose next turn it begins: `Some` for the edges that lead back to a head.
     pub back: Vec<Option<LoopIx>>,
-    /// For each node and each of its ways in, what arrives there.
+    /// For each node and each of its ways in, the values that arrive there.
     pub arrivals: Vec<Vec<Arrival>>,
 }
 
-/// A loop: what runs once for each turn.
+/// A loop, whose members run once for each turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The loop around this one.
@@ -31,11 +31,11 @@ pub struct Loop {
     pub heads: Vec<NodeIx>,
     /// The nodes whose innermost loop this is, in a topological order in which edges that lead back do not count: its
     /// heads, its body, and the branches on its side, which leave the loop in a turn that another may follow. Nodes of
-    /// the loops inside, and of those that stand on its side, are members of those.
+    /// the loops inside, and of those on its side, are members of those.
     pub members: Vec<NodeIx>,
 }
 
-/// What a way into a node hands over when it fires.
+/// The values that a way into a node passes on when it fires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// One value: a plain edge, the arrivals at a collecting node, or a group of which never more than
@@ -65,8 +65,8 @@ impl Plan {
         std::iter::successors(self.loops[at].parent, |at| self.loops[*at].parent).count()
     }
 
-    /// The loop that a choice of a node leads round again: the innermost around the node of which one of the choice's edges
-    /// begins the next turn, at once or after further nodes. `None` if all of them lead out, or to the side.
+    /// The loop that a choice of a node leads round again: the innermost around the node of which one of the choice's
+    /// edges begins the next turn, at once or after further nodes. `None` if all of them lead out, or to the side.
     pub fn turned<Id>(&self, graph: &Graph<Id>, node: NodeIx, choice: usize) -> Option<LoopIx> {
         let edges = &graph.nodes[node].choices[choice].edges;
         self.loops_around(node).find(|at| edges.iter().any(|edge| self.leads_on(graph, *edge, *at)))

@@ -4,9 +4,9 @@ use crate::model::{EdgeIx, NodeIx};
 
 /// The routes that show a problem: at each of these nodes, the choice that is taken (its place in
 /// [`NodeData::choices`](crate::NodeData::choices)), in running order. They begin at START or, where the problem lies
-/// inside a loop, where a turn of that loop begins. Nodes that have no choice are left out: those with a single one, and
-/// those of a loop's last turn that have only one by which the turn is the last. So a route may be empty: the problem
-/// then comes up whatever is chosen.
+/// inside a loop, where a turn of that loop begins. Nodes that have no choice are left out: those with a single one,
+/// and those of a loop's last turn that have only one by which the turn is the last. So a route may be empty: the
+/// problem then comes up whatever is chosen.
 pub type Route = Vec<(NodeIx, usize)>;
 
 /// One reason for refusing a graph. Nodes and edges are named by their places in the [`Graph`](crate::Graph).
@@ -22,7 +22,7 @@ pub enum Problem {
         /// The node that never runs.
         node: NodeIx,
     },
-    /// Two edges say the same: the same ends, of which every choice that takes one takes the other.
+    /// Two edges are equal: they have the same ends, and every choice that takes one takes the other.
     DuplicateEdge {
         /// The edge that was written first.
         first: EdgeIx,
@@ -90,7 +90,7 @@ pub enum Problem {
         /// Routes under which both come.
         when: Route,
     },
-    /// What runs once for each turn of a loop meets what does not.
+    /// A branch that runs once for each turn of a loop meets one that does not.
     LoopsMeet {
         /// Where they meet.
         node: NodeIx,
@@ -101,13 +101,13 @@ pub enum Problem {
         /// The heads of the loop whose turns they are.
         heads: Vec<NodeIx>,
     },
-    /// END stands on a branch that leaves a loop while the loop goes on.
+    /// END is on a branch that leaves a loop while the loop continues.
     EndInSide {
         /// The edge into END.
         edge: EdgeIx,
         /// The edge by which the branch leaves the loop.
         side: EdgeIx,
-        /// The edge that goes on to the next turn at the same time.
+        /// The edge that leads to the next turn at the same time.
         back: EdgeIx,
         /// Routes under which both are taken.
         when: Route,

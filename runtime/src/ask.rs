@@ -29,7 +29,8 @@ struct Request<'c, T> {
     key: Option<String>,
     prompt: String,
     payload: Result<Json, Unrecordable>,
-    /// Asks it. `ask` knows that the answer is a payload; a bound of the future would be a second error for a wrong type.
+    /// Asks it. `ask` knows that the answer is a payload; a bound of the future would be a second error for a wrong
+    /// type.
     start: fn(Self) -> BoxFuture<'c, T>,
 }
 
@@ -39,12 +40,12 @@ impl Context {
     /// [`Run::answer`](crate::Run::answer) answers from any process. An answer that is not a `T` is refused.
     ///
     /// A field of the answer that `T` does not read is left out, as with all JSON from outside; with
-    /// `#[serde(deny_unknown_fields)]` on `T` such an answer is refused. The answer is recorded as it was given, and read
-    /// again after a restart: if `T` has changed since, a field with a default or an `Option` may have been added, and a
-    /// field that `T` does not read any more is left out. An answer that cannot be read as a `T` any more is rejected
-    /// ([`EventKind::AnswerRejected`] names the field), and the question is open again. A node that asks an open question
-    /// with another `T`, text or payload than before, such as under a later version of the program, asks it again
-    /// ([`EventKind::QuestionAsked`] with `again`): from then on that is the question.
+    /// `#[serde(deny_unknown_fields)]` on `T` such an answer is refused. The answer is recorded as it was given, and
+    /// read again after a restart: if `T` has changed since, a field with a default or an `Option` may have been added,
+    /// and a field that `T` does not read any more is left out. An answer that cannot be read as a `T` any more is
+    /// rejected ([`EventKind::AnswerRejected`] names the field), and the question is open again. A node that asks an
+    /// open question with another `T`, text or payload than before, such as under a later version of the program, asks
+    /// it again ([`EventKind::QuestionAsked`] with `again`): from then on that is the question.
     ///
     /// `name` identifies the question among those of this node in this turn. Several may be open at once.
     ///
@@ -74,11 +75,11 @@ impl Context {
     ///
     /// In a live process the node continues where it waits. After a restart it starts again from the top, and recorded
     /// answers are returned to it immediately. In a run without an engine (`publish(text).await`) no answer can arrive,
-    /// so the node fails with a [`Fault::Context`]; so does a node that asks twice under one name and key, and one that asks
-    /// under an empty name.
+    /// so the node fails with a [`Fault::Context`]; so does a node that asks twice under one name and key, and one that
+    /// asks under an empty name.
     ///
-    /// Cancel safe: if the future is dropped, the question is withdrawn: answering it is an error. Asking again opens it
-    /// again.
+    /// Cancel safe: if the future is dropped, the question is withdrawn: answering it is an error. Asking again opens
+    /// it again.
     pub fn ask<T: Payload>(&self, name: impl Into<String>, prompt: impl Into<String>) -> Ask<'_, T> {
         Ask(Lazy::Described(Request {
             context: self,
@@ -132,14 +133,14 @@ impl<'c, T: Payload> Request<'c, T> {
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();
-        // What is recorded next, unless it is asked already as it is asked now.
+        // The record to make next, unless the recorded question is the same as now.
         let asks = |asked: Option<QuestionHash>| {
             let schema = T::__schema().to_value();
             let is_asked = asked == Some(QuestionHash::of(&prompt, &payload, &schema));
             let (prompt, payload, again) = (prompt.clone(), payload.clone(), asked.is_some());
             (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, schema, again })
         };
-        // What has an answer is only asked again if that is rejected.
+        // An answered question is only asked again if the answer is rejected.
         if !was_answered && let Some(question) = asks(item.asked) {
             match item.asked {
                 Some(_) => held.asks_again(question),
@@ -162,7 +163,7 @@ impl<'c, T: Payload> Request<'c, T> {
                     held.take();
                     return Ok(answer);
                 }
-                // It was recorded unchecked, or by a program that asked for something else.
+                // The answer was recorded unchecked, or by a program that asked for another type.
                 Err(error) => {
                     held.again(Some(fits::<T>()));
                     let (field, message) = misfit(&error);

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-/// Runs a future to its end on a multi-thread tokio runtime of its own, with timers, and gives what it gives. For the
+/// Runs a future to its end on a multi-thread tokio runtime of its own, with timers, and returns its output. For the
 /// `main` of a program that has no runtime; one that has `#[tokio::main]` just awaits.
 ///
 /// ```
@@ -21,7 +21,7 @@ use std::future::Future;
 /// ```
 ///
 /// # Panics
-/// Where it is called inside a tokio runtime, and where the operating system gives no threads.
+/// If it is called inside a tokio runtime, or if the operating system gives no threads.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     match tokio::runtime::Builder::new_multi_thread().enable_time().build() {
         Ok(runtime) => runtime.block_on(future),

@@ -1,11 +1,11 @@
-//! What time it is for the runs of an engine.
+//! The clock of an engine's runs.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use uuid::{NoContext, Timestamp, Uuid};
 
-/// Where an engine reads the time. Records, timers and claims take it from here, and from nowhere else.
+/// The only source of time of an engine: for records, timers and claims.
 #[derive(Clone, Default)]
 pub(crate) struct Clock(Option<Arc<dyn Fn() -> SystemTime + Send + Sync>>);
 
@@ -33,7 +33,7 @@ impl Clock {
         id.to_string()
     }
 
-    /// How long it is until then; nothing where that has passed.
+    /// How long it is until then; zero if that time has passed.
     pub(crate) fn until(&self, then: SystemTime) -> Duration {
         then.duration_since(self.now()).unwrap_or_default()
     }

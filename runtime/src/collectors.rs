@@ -129,7 +129,7 @@ impl<T> FirstN<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> FirstN<T> {
-    /// What has come so far. Kept with the run and not in the node, which is one for all runs of the process.
+    /// The arrivals so far. Kept with the run and not in the node, which is shared by all runs of the process.
     const ARRIVED: StateKey<Vec<T>, Append> = StateKey::new("arrived");
 }
 

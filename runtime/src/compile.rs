@@ -1,4 +1,4 @@
-//! What a definition comes to, made once: the program of the core, and the fingerprint that is recorded.
+//! Compiles a definition, once: into the program of the core, and into the fingerprint that is recorded.
 
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
@@ -14,12 +14,12 @@ use crate::resource::{MissingResource, MissingResources};
 use crate::shared::Env;
 use crate::table::{Definition, Entry, Executable, ScopeKind};
 
-/// What a workflow compiles to where nothing is replaced.
+/// The compiled workflow, if nothing is replaced.
 pub(crate) fn executable(definition: &Arc<Definition>) -> Arc<Executable> {
     Arc::clone(definition.compiled.executable.get_or_init(|| Arc::new(build(definition, &|_| false))))
 }
 
-/// What it compiles to for the runs of an engine.
+/// The compiled workflow for the runs of an engine.
 pub(crate) fn executable_in(env: &Arc<Env>, definition: &Arc<Definition>) -> Arc<Executable> {
     if env.replacements.is_empty() {
         return executable(definition);
@@ -28,15 +28,15 @@ pub(crate) fn executable_in(env: &Arc<Env>, definition: &Arc<Definition>) -> Arc
     if let Some((_, executable)) = replaced.iter().find(|(of, _)| of.as_ptr() == Arc::as_ptr(env)) {
         return Arc::clone(executable);
     }
-    // Engines that are gone.
+    // Removes those of engines that are gone.
     replaced.retain(|(of, _)| of.strong_count() > 0);
     let executable = Arc::new(build(definition, &|of| env.replacements.contains_key(&of)));
     replaced.push((Arc::downgrade(env), Arc::clone(&executable)));
     executable
 }
 
-/// With the nodes of some types replaced: a replaced workflow is a node like any other, and no replaced node needs its
-/// resources.
+/// Compiles with the nodes of some types replaced: a replaced workflow is a node like any other, and no replaced node
+/// needs its resources.
 fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> Executable {
     let mut found = vec![Arc::clone(definition)];
     let mut places = HashMap::from([(Arc::as_ptr(definition), 0)]);
@@ -50,7 +50,7 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
                 Some(scope) if !(replaced && entry.node.is_some()) => {
                     let inside = scope.definition();
                     if scope.kind() == ScopeKind::Each {
-                        // Set before by another engine, to the same.
+                        // Another engine may have set it to the same value before.
                         let _ = inside.compiled.around.set(Arc::downgrade(&definition));
                     }
                     let place = *places.entry(Arc::as_ptr(inside)).or_insert_with(|| {
@@ -75,7 +75,7 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
     Executable { program: Arc::new(Program { layouts }), inside, needs }
 }
 
-/// Whether an engine has all that the nodes of a workflow need.
+/// Checks that an engine has all resources that the nodes of a workflow need.
 pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> Result<(), MissingResources> {
     let mut missing: Vec<MissingResource> = Vec::new();
     for (need, node) in &executable_in(env, definition).needs {
@@ -90,7 +90,7 @@ pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> R
     if missing.is_empty() { Ok(()) } else { Err(MissingResources(missing)) }
 }
 
-/// The fingerprint of a workflow with all that it can enter.
+/// The fingerprint of a workflow with all graphs that it can enter.
 pub(crate) fn fingerprint(root: &Arc<Definition>) -> Arc<Fingerprint> {
     Arc::clone(root.compiled.fingerprint.get_or_init(|| Arc::new(take_fingerprint(root))))
 }

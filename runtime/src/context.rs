@@ -24,9 +24,10 @@ use crate::value::{self, MaxSize};
 /// Cheap to clone; a clone may be moved into tasks that the node spawns.
 ///
 /// # Requests
-/// [`ask`](Self::ask), [`sleep`](Self::sleep), [`call`](Self::call) and [`step`](Self::step) return futures. A node that
-/// starts again, after a restart or since its run was unloaded, gets the recorded results in the order in which they were
-/// recorded, one at a time. A `select!` between requests therefore takes the branch that it took before, `biased` or not:
+/// [`ask`](Self::ask), [`sleep`](Self::sleep), [`call`](Self::call) and [`step`](Self::step) return futures. A node
+/// that starts again, after a restart or since its run was unloaded, gets the recorded results in the order in which
+/// they were recorded, one at a time. A `select!` between requests therefore takes the branch that it took before,
+/// `biased` or not:
 ///
 /// ```
 /// use std::time::Duration;
@@ -53,19 +54,20 @@ use crate::value::{self, MaxSize};
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
 ///
-/// A request whose future is dropped is withdrawn, and one that is made again is open again. A request is never ready when
-/// it is polled for the first time. What is not a request is not recorded: a `select!` between two sockets is decided anew
-/// by a node that starts again, so put each of them into a [`step`](Self::step).
+/// A request whose future is dropped is withdrawn, and one that is made again is open again. A request is never ready
+/// when it is polled for the first time. What is not a request is not recorded: a `select!` between two sockets is
+/// decided anew by a node that starts again, so put each of them into a [`step`](Self::step).
 ///
 /// # Tasks
-/// A clone can be moved into a task that the node spawns. What the task requests belongs to the node, under the same rules.
-/// When the node has ended, a step of such a task returns a [`Fault`], and every other request of it is pending for ever.
-/// A run is not unloaded while there is a clone of the context of one of its nodes.
+/// A clone can be moved into a task that the node spawns. What the task requests belongs to the node, under the same
+/// rules. When the node has ended, a step of such a task returns a [`Fault`], and every other request of it is pending
+/// for ever. A run is not unloaded while there is a clone of the context of one of its nodes.
 pub struct Context(pub(crate) Arc<Attempt>, Option<ClonedContext>);
 
 impl Clone for Context {
     fn clone(&self) -> Self {
-        // A task that has the clone can make requests while the body is not polled, and `Running` has to look at them then.
+        // A task that has the clone can make requests while the body is not polled, and `Running` has to look at them
+        // then.
         Context(Arc::clone(&self.0), Some(ClonedContext::of(self.0.requests())))
     }
 }
@@ -80,7 +82,7 @@ impl Context {
         Holder::of(self.0)
     }
 
-    /// Another context of the attempt: what the next body gets.
+    /// Another context of the attempt, for the next body.
     pub(crate) fn of_holder(holder: Holder) -> Self {
         Context(holder.into_attempt(), None)
     }
@@ -150,8 +152,8 @@ impl Context {
         }
     }
 
-    /// Records a message as an event of the run. One of a clone that has outlived the attempt is skipped, with a warning in
-    /// the log.
+    /// Records a message as an event of the run. One of a clone that has outlived the attempt is skipped, with a
+    /// warning in the log.
     pub fn message(&self, text: impl Into<String>) {
         if self.has_ended() {
             tracing::warn!(path = %self.0.place(), "a message of a node that had ended was skipped");
@@ -174,7 +176,8 @@ impl Context {
     }
 
     /// A writer of a key of the state, for a [`Node`](crate::Node) that is written by hand, and for a closure that
-    /// [mocks](crate::EngineBuilder::mock) a node. A `#[node]` has its writers as parameters: `#[writes(OWNER)] owner: StateWriter<String>`.
+    /// [mocks](crate::EngineBuilder::mock) a node. A `#[node]` has its writers as parameters: `#[writes(OWNER)] owner:
+    /// StateWriter<String>`.
     ///
     /// The node has to declare the key in [`Node::STATE`](crate::Node::STATE). If it does not, the attempt fails with
     /// [`Fault::StateNotDeclared`] when the node returns, and nothing is written.
@@ -231,7 +234,7 @@ impl Context {
         self.0.run.env.resource(TypeId::of::<T>())?.downcast_ref()
     }
 
-    /// How large a value may be, where the run records each.
+    /// The maximum size of a value; `None` if the run is not recorded.
     #[doc(hidden)]
     pub fn records(&self) -> Option<MaxSize> {
         self.0.run.max_size()
@@ -252,7 +255,7 @@ impl Context {
         }
     }
 
-    /// What [`stop`](Self::stop) was called with.
+    /// The fault that [`stop`](Self::stop) was called with.
     #[doc(hidden)]
     pub fn __take_fault(&self) -> Option<Fault> {
         self.0.draft().fault.take()

@@ -1,4 +1,4 @@
-//! What an attempt has written, until it ends.
+//! The writes of an attempt, until it ends.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ pub(crate) enum Part {
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) writes: Option<Box<WriteSet>>,
-    /// Which of the shared ones were children's, and whose.
+    /// The ranges of shared writes that children have made, with the path of each child.
     pub(crate) adopted: Vec<(Range<usize>, String)>,
-    /// What children have written that are done, and whose outputs the body has not received.
+    /// The writes of completed children whose outputs the body has not received yet.
     pub(crate) finished: Vec<(String, Vec<StateWrite>)>,
     /// A write that could not be made.
     pub(crate) broken: Option<Fault>,
-    /// What the attempt is to end with.
+    /// The fault with which the attempt has to end.
     pub(crate) fault: Option<Fault>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Draft {
 #[derive(Debug, Default)]
 pub(crate) struct SharedDraft {
     draft: Mutex<Draft>,
-    /// Whether it was ever locked: most never are, and to find that out takes no lock.
+    /// Whether it was ever locked: most never are, and this check takes no lock.
     was_locked: AtomicBool,
 }
 

@@ -28,8 +28,8 @@ pub struct Event {
     pub time: SystemTime,
     /// The node, as in `checkout/charge`, or the workflow for events of the whole run.
     pub path: String,
-    /// Whether this is not recorded but follows from the record with the same number: a node is skipped, or is cancelled
-    /// before it has started.
+    /// Whether this is not recorded but follows from the record with the same number: a node is skipped, or is
+    /// cancelled before it has started.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub derived: bool,
     /// What happened.
@@ -64,17 +64,18 @@ pub enum EventKind {
         /// The number of the owner, in the store.
         owner: u64,
     },
-    /// From here on, events are recorded under another graph of the same workflow.
+    /// Later events are recorded under another graph of the same workflow.
     GraphChanged {
         /// The hash of the graph before.
         from: u64,
         /// The hash of the graph from here on.
         to: u64,
     },
-    /// A retry of a failed or cancelled run was requested. All records before this are reused but those that it voids.
+    /// A retry of a failed or cancelled run was requested. All records before this are reused, except those that it
+    /// voids.
     RunRetried {
-        /// The numbers of the voided records, as half-open ranges: those that led to the end of the run, and those of what
-        /// runs again.
+        /// The numbers of the voided records, as half-open ranges: those that led to the end of the run, and those of
+        /// nodes that run again.
         voids: Vec<Range<u64>>,
         /// Nodes that run again as if they had never started, and all nodes after them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -83,8 +84,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rerun: Vec<String>,
     },
-    /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of its
-    /// process starts again without another record.
+    /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of
+    /// its process starts again without another record.
     NodeStarted {
         /// From 1.
         attempt: u32,
@@ -100,8 +101,8 @@ pub enum EventKind {
         /// Its index.
         item: u64,
     },
-    /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited for an answer
-    /// or a timer.
+    /// An item of a `[..]` was cancelled: one behind it had failed, and all that was left of this one waited for an
+    /// answer or a timer.
     ItemCancelled {
         /// Its index.
         item: u64,
@@ -139,8 +140,8 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         error: Option<Value>,
     },
-    /// No route leads to the node any more. Always [derived](Event::derived); none for the other entry nodes of a hand-over
-    /// loop.
+    /// No route leads to the node any more. Always [derived](Event::derived); none for the other entry nodes of a
+    /// hand-over loop.
     NodeSkipped,
     /// The node was cancelled: the run was cancelled, a sibling failed, or nothing needs its output any more.
     /// [Derived](Event::derived) unless an attempt of its own was running.
@@ -160,9 +161,9 @@ pub enum EventKind {
     },
     /// A node asked a question, `ctx.ask(..)`. The path is the question's.
     ///
-    /// It is recorded again if the node asks the same question with another text, other data or another type: when it starts
-    /// again under a later version of the program, in a later attempt, or after it has dropped the question. From then on
-    /// this is what is asked.
+    /// It is recorded again if the node asks the same question with another text, other data or another type: when it
+    /// starts again under a later version of the program, in a later attempt, or after it has dropped the question.
+    /// From then on this is what is asked.
     QuestionAsked {
         /// The text of the question.
         prompt: String,
@@ -179,8 +180,8 @@ pub enum EventKind {
     Answered {
         /// The answer.
         answer: Value,
-        /// Whether it was held against the schema of the question only, and not against its type: it came through an engine
-        /// that did not execute the run, or before the node had asked again after a restart. Then
+        /// Whether it was checked against the schema of the question only, and not against its type: it came through an
+        /// engine that did not execute the run, or before the node had asked again after a restart. Then
         /// [`AnswerAccepted`](Self::AnswerAccepted) or [`AnswerRejected`](Self::AnswerRejected) follows, and
         /// `answer()` waits for that; if the question is withdrawn before, the answer does not count.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -206,8 +207,8 @@ pub enum EventKind {
     /// A timer has fired: one that a node had set, the delay before another attempt, or the time limit of a node with a
     /// graph inside.
     TimerFired,
-    /// A node does not wait any more for a question, a child, a step or a timer: it has dropped the future. The path is that
-    /// of the request. A question that was withdrawn cannot be answered, and an answer to it that was
+    /// A node does not wait any more for a question, a child, a step or a timer: it has dropped the future. The path is
+    /// that of the request. A question that was withdrawn cannot be answered, and an answer to it that was
     /// recorded unchecked, and not accepted before, does not count.
     RequestWithdrawn,
     /// A node waits again for a request that was withdrawn. A child or a step that was not done starts anew.
@@ -216,8 +217,8 @@ pub enum EventKind {
     CancelRequested,
     /// The cancellation has begun: everything that is under way is stopped.
     RunCancelling,
-    /// The run has taken longer than its workflow may (`#[timeout = ".."]`): everything that is under way is stopped, and the
-    /// run fails.
+    /// The run has taken longer than its workflow may (`#[timeout = ".."]`): everything that is under way is stopped,
+    /// and the run fails.
     RunTimedOut,
     /// The run has its output.
     RunCompleted {
@@ -242,7 +243,8 @@ pub struct Entered {
     /// The arm that each item took at START inside; empty if START is not routed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Whether `max_parallel` limits how many items run at once. Then each has an [`ItemStarted`](EventKind::ItemStarted).
+    /// Whether `max_parallel` limits how many items run at once. Then each has an
+    /// [`ItemStarted`](EventKind::ItemStarted).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bounded: bool,
     /// The time limit.
@@ -289,7 +291,7 @@ impl EventKind {
         matches!(self, EventKind::RunCompleted { .. } | EventKind::RunFailed { .. } | EventKind::RunCancelled)
     }
 
-    /// Whether this is a result of a request: a node that waits for it goes on.
+    /// Whether this is a result of a request, with which a waiting node continues.
     pub(crate) fn is_result(&self) -> bool {
         matches!(
             self,
@@ -306,7 +308,7 @@ impl EventKind {
     }
 }
 
-/// Where in a value nothing more exact is known.
+/// The field of an error that concerns a value as a whole.
 pub(crate) fn whole() -> String {
     ".".to_owned()
 }

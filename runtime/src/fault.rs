@@ -75,7 +75,8 @@ pub enum Fault {
         /// The key.
         key: Box<str>,
     },
-    /// A node asked for a writer of a key of the run's state that it does not declare, or called a child that writes one.
+    /// A node asked for a writer of a key of the run's state that it does not declare, or called a child that writes
+    /// one.
     #[error(
         "`{node}` {}state key `{key}` and does not declare it; add `#[may_write(..)] name: StateWriter<..>` to its parameters, \
          or the key to the `Node::STATE` of a node that is written by hand", by_child(child.as_deref())
@@ -97,7 +98,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether it says that an `at_most_once` attempt was cut short: whether it had its effect is not known, and it is not
+    /// Whether an `at_most_once` attempt was cut short: it is not known whether it had its effect, and it is not
     /// repeated.
     pub(crate) fn is_cut_short(&self) -> bool {
         matches!(self, Fault::Interrupted | Fault::Dropped)
@@ -145,8 +146,8 @@ impl Cause {
 #[error("{}: {cause}", self.what())]
 #[non_exhaustive]
 pub struct Failure {
-    /// The node, as in `checkout/charge` or `checkout/draft#2`; the workflow, `checkout`, if the run itself has failed: it took
-    /// longer than `#[timeout = ".."]` says, or something outside of its nodes panicked.
+    /// The node, as in `checkout/charge` or `checkout/draft#2`; the workflow, `checkout`, if the run itself has failed:
+    /// it took longer than `#[timeout = ".."]` says, or something outside of its nodes panicked.
     pub path: String,
     /// The number of attempts.
     pub attempts: u32,

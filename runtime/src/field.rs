@@ -1,12 +1,12 @@
-//! Where in a value something is wrong.
+//! Positions of errors in a value.
 
-/// A record that the code of today cannot read.
+/// A record that the current code cannot read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at `{field}`: {message}")]
 pub struct Unreadable {
     /// Which part of it, as in `items[0].name`; `.` is the whole.
     pub field: String,
-    /// What is wrong there.
+    /// The problem there.
     pub message: String,
 }
 
@@ -15,7 +15,7 @@ impl Unreadable {
         Unreadable { field: ".".to_owned(), message: message.into() }
     }
 
-    /// The same, as a part of a list.
+    /// The same error, as a part of a list.
     pub(crate) fn of_item(self, item: usize) -> Self {
         let field = match self.field.as_str() {
             "." => format!("[{item}]"),
@@ -32,7 +32,7 @@ impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
     }
 }
 
-/// A place in a value, before what is wrong there.
+/// A position in a value, as the prefix of an error message.
 pub(crate) fn at_field(field: &str) -> String {
     if field == "." { String::new() } else { format!("at `{field}`: ") }
 }

@@ -1,9 +1,10 @@
-//! What a graph was when a run was recorded, so that a run is resumed under another one only where all that it has
-//! recorded still means the same.
+//! The form of a graph when a run was recorded. A run is resumed under another graph only if all its records still have
+//! the same meaning.
 //!
-//! A fingerprint is plain data: for each graph that a workflow can enter its nodes, how each is reached, where it leads,
-//! and hashes of what it takes and gives. What changes no meaning is left out: retries and time limits, doc comments, the
-//! names of types. The order in which nodes are written is in the hash, and costs no more than a comparison.
+//! A fingerprint is plain data: for each graph that a workflow can enter its nodes, how each is reached, where it
+//! leads, and hashes of its input and output types. Changes without effect on records are left out: retries and time
+//! limits, doc comments, the names of types. The order in which nodes are written is in the hash, and costs no more
+//! than a comparison.
 
 mod compare;
 mod past;
@@ -23,12 +24,12 @@ pub(crate) use schema::hash as schema_hash;
 /// The fingerprint of a workflow.
 #[derive(Debug)]
 pub(crate) struct Fingerprint {
-    /// Of the body. The same in every process and from every compiler.
+    /// The hash of the body. The same in every process and from every compiler.
     pub(crate) hash: u64,
-    /// What is stored with a run, and what [`Past::read`] takes.
+    /// The body, as stored with a run and read by [`Past::read`].
     #[cfg(test)]
     pub(crate) body: Json,
-    /// Both, as a store keeps them.
+    /// Hash and body, as a store keeps them.
     pub(crate) stored: Arc<(u64, Json)>,
     graphs: Body,
 }
@@ -72,7 +73,7 @@ pub(crate) struct NodePrint {
     pub(crate) input: String,
     pub(crate) output: String,
     pub(crate) at_most_once: bool,
-    /// The loops around it, the outermost first, each by the nodes at which it is entered: what its turns count.
+    /// The loops around it, the outermost first, each by the nodes at which it is entered. Its turns count these loops.
     pub(crate) loops: Vec<Vec<String>>,
     pub(crate) ways: Vec<WayPrint>,
     pub(crate) routes: Vec<RoutePrint>,
@@ -111,7 +112,7 @@ pub(crate) enum WayKind {
     Any,
 }
 
-/// Where an edge begins, and by which labels it is taken; without any where its source is not routed.
+/// The source of an edge, and the labels by which it is taken; none if its source is not routed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SourcePrint {
     pub(crate) node: String,
@@ -126,8 +127,8 @@ pub(crate) struct RoutePrint {
     pub(crate) to: Vec<String>,
 }
 
-/// JSON with the keys of each object in order. `serde_json` itself keeps the order in which they were set where any crate
-/// of the program asks for its feature `preserve_order`.
+/// JSON with the keys of each object in order. `serde_json` itself keeps the order in which they were set, if any crate
+/// of the program enables its feature `preserve_order`.
 pub(crate) fn canonical(json: &Json) -> String {
     match json {
         Json::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
@@ -141,8 +142,8 @@ pub(crate) fn canonical(json: &Json) -> String {
     }
 }
 
-/// The 64-bit FNV-1a hash, <http://www.isthe.com/chongo/tech/comp/fnv/>: short, and the same everywhere. Nobody gains by
-/// a collision here.
+/// The 64-bit FNV-1a hash, <http://www.isthe.com/chongo/tech/comp/fnv/>: short, and the same everywhere. It need not
+/// resist attacks, since a collision helps no attacker here.
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,4 +1,4 @@
-//! Why a run goes no further in this process, though it has not ended.
+//! Why this process no longer drives a run that has not ended.
 
 use crate::fault::Fault;
 use crate::resource::MissingResources;
@@ -18,18 +18,18 @@ pub(crate) enum Halt {
     NoRuntime,
     /// The tokio runtime has no timers.
     NoTimers,
-    /// Nodes want resources that this engine does not have.
+    /// Nodes need resources that this engine does not have.
     MissingResources(MissingResources),
     /// A record cannot be read.
     Unreadable { path: String, field: String, message: String },
     /// Its workflow is not registered here.
     NotRegistered { workflow: String },
-    /// Its graph has changed under it.
+    /// Its graph has changed since it was recorded.
     GraphChanged { workflow: String, changes: Vec<String> },
 }
 
 impl Halt {
-    /// Whether the run cannot be resumed by this program, whoever asks for it: another program may.
+    /// Whether this program can never resume the run. Another program may.
     pub(crate) fn is_of_program(&self) -> bool {
         matches!(
             self,
@@ -40,7 +40,7 @@ impl Halt {
         )
     }
 
-    /// A mistake in graphweft, or a destructor of the user's that panics.
+    /// A bug in graphweft, or a destructor of the user's that panics.
     pub(crate) fn broken(workflow: &str, fault: &Fault) -> Self {
         Halt::Unreadable { path: workflow.to_owned(), field: ".".to_owned(), message: fault.to_string() }
     }

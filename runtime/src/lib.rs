@@ -66,7 +66,7 @@ pub use options::{NodeOptions, RetryPolicy};
 pub use question::{AnswerError, Question};
 pub use resource::{MissingResource, MissingResources};
 pub use route::Route;
-// At the root, so that rustc's messages call them by their names alone.
+// At the root, so that rustc's messages contain only their names.
 #[doc(hidden)]
 pub use route::{OptionLabel, ResultLabel};
 pub use run_error::RunError;
@@ -76,7 +76,8 @@ pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
 
 /// The JSON of `start_json`, events and schemas.
-// An alias and no re-export: beside the variant of that name rustc would call every `String` a `std::string::String`.
+// An alias and no re-export: with the variant of that name in scope, rustc would print every `String` as
+// `std::string::String`.
 pub type Json = serde_json::Value;
 
 #[doc = include_str!("../docs/workflow.md")]
@@ -93,7 +94,7 @@ pub mod prelude {
     pub use crate::{node, value, workflow};
 }
 
-/// What the macros expand to. Not for use by hand, and without any promise of stability.
+/// The items that macro expansions use. Not for use by hand, and without any promise of stability.
 #[doc(hidden)]
 pub mod __ {
     pub use crate::context::Context;

@@ -20,15 +20,16 @@ use crate::value::{self, MaxSize, Unrecordable};
 /// and for no other; `#[graphweft::value]` derives what is needed.
 ///
 /// # What is recorded
-/// JSON, as serde_json writes it, from which the value is read back exactly: floats bit for bit. What JSON cannot tell
-/// apart or cannot write is marked by an object with a key that begins with `$graphweft:`, so `Some(None)`, `Some(())`,
-/// NaN and infinities, integers of 128 bits and maps with keys of any kind come back as they were. A reader of the
-/// records without the type sees these marks. Inputs of [`Engine::start_json`](crate::Engine::start_json), answers and
-/// the payloads of questions are plain JSON without marks.
+/// JSON, as serde_json writes it, from which the value is read back exactly: floats bit for bit. Values that JSON
+/// cannot distinguish or cannot write are marked by an object with a key that begins with `$graphweft:`, so
+/// `Some(None)`, `Some(())`, NaN and infinities, integers of 128 bits and maps with keys of any kind come back as they
+/// were. A reader of the records without the type sees these marks. Inputs of
+/// [`Engine::start_json`](crate::Engine::start_json), answers and the payloads of questions are plain JSON without
+/// marks.
 ///
 /// Attributes of serde can lose parts of a value, in any format: a field with `skip`, one with
-/// `skip_serializing_if` whose default is another value, variants of an `untagged` enum that look alike. Such a value is
-/// one thing in the process that made it, and another after a restart:
+/// `skip_serializing_if` whose default is another value, variants of an `untagged` enum that look alike. Such a value
+/// is one thing in the process that made it, and another after a restart:
 ///
 /// ```
 /// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -43,9 +44,9 @@ use crate::value::{self, MaxSize, Unrecordable};
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
-/// A value of which lists and maps nest more than 100 levels deep, or that is larger than
-/// [`EngineBuilder::max_value_size`](crate::EngineBuilder::max_value_size), is not recorded: its node fails, and says
-/// which part of the value is to blame.
+/// A value whose lists and maps nest more than 100 levels deep, or that is larger than
+/// [`EngineBuilder::max_value_size`](crate::EngineBuilder::max_value_size), is not recorded: its node fails with an
+/// error that names the part of the value.
 ///
 /// These are not supertraits, so that a type which lacks all of them is one compile error and not one for each.
 #[diagnostic::on_unimplemented(
@@ -164,8 +165,8 @@ pub trait Node: Send + Sync + 'static {
         context: &Context,
     ) -> impl Future<Output = Result<Self::Output, Self::Error>> + Send;
 
-    /// The keys of the run's [state](crate::state) that the node reads and writes. `#[node]` states it by the parameters of
-    /// the function; a node that is written by hand gets its writers from
+    /// The keys of the run's [state](crate::state) that the node reads and writes. `#[node]` states it by the
+    /// parameters of the function; a node that is written by hand gets its writers from
     /// [`Context::state_writer`](crate::Context::state_writer).
     const STATE: StateFacts = StateFacts::NONE;
 
@@ -196,7 +197,7 @@ pub trait Node: Send + Sync + 'static {
         true
     }
 
-    /// A copy of an input for another attempt, where `Clone` gives one; otherwise it goes through serde.
+    /// A copy of an input for another attempt, if the type is `Clone`; otherwise the copy is made by serde.
     #[doc(hidden)]
     fn copy_input(_input: &Self::Input) -> Option<Self::Input> {
         None
@@ -208,14 +209,14 @@ pub trait Node: Send + Sync + 'static {
         vec![format!("an error of type `{}`", std::any::type_name::<Self::Error>())]
     }
 
-    /// The resources that must be there before a run starts.
+    /// The resources that must be registered before a run starts.
     #[doc(hidden)]
     fn resources() -> Vec<ResourceNeed> {
         Vec::new()
     }
 
-    /// Where the graph inside is, for a workflow that is used as a node. Not the graph itself: a workflow may be a node
-    /// of its own, and would wait for itself to be made.
+    /// A function that returns the graph inside, for a workflow that is used as a node. Not the graph itself: a
+    /// workflow may be a node of its own graph, and making it would wait for itself.
     #[doc(hidden)]
     fn nested() -> Option<fn() -> &'static Arc<Definition>> {
         None

@@ -10,8 +10,9 @@ pub struct NodeOptions {
     pub retry: RetryPolicy,
     /// How long one attempt may take. `None`: no limit.
     pub timeout: Option<Duration>,
-    /// Inside `[..]`: how many items may be in this node at once. For a nested workflow outside of `[..]`: how many of its nodes
-    /// may be under way at once, in place of what `#[max_parallel = ..]` above it says. `None`: no limit. No effect elsewhere.
+    /// Inside `[..]`: how many items may be in this node at once. For a nested workflow outside of `[..]`: how many of
+    /// its nodes may be under way at once, in place of the `#[max_parallel = ..]` above it. `None`: no limit. No effect
+    /// elsewhere.
     pub max_parallel: Option<u32>,
     /// The attempt is recorded before it starts, and an interrupted one is reported, never repeated.
     pub at_most_once: bool,
@@ -30,8 +31,8 @@ impl Default for NodeOptions {
 /// Fields, defaults and formula are those of Google ADK's `RetryConfig`.
 ///
 /// Any error is retried, unless the node says otherwise (`retry(when = ..)`), and so is any
-/// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted`, `Dropped` and `NothingCollected`: `when` is asked
-/// about the node's own errors only.
+/// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted`, `Dropped` and `NothingCollected`:
+/// `when` is asked about the node's own errors only.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -66,7 +67,7 @@ impl RetryPolicy {
         RetryPolicy { max_attempts, ..RetryPolicy::default() }
     }
 
-    /// Sets the delay before the second attempt, and the longest delay where that was shorter.
+    /// Sets the delay before the second attempt, and the longest delay if that was shorter.
     pub fn initial_delay(self, initial_delay: Duration) -> Self {
         RetryPolicy { initial_delay, max_delay: self.max_delay.max(initial_delay), ..self }
     }

@@ -16,10 +16,11 @@ use crate::store::{Record, StoreError};
 #[non_exhaustive]
 pub struct Question {
     /// Its identity in the run: `checkout/review#2/approve`. The name alone is enough to answer it if no other open
-    /// question has that name. In a URL, percent-encode it as a whole, like any text: `checkout%2Freview%232%2Fapprove`.
+    /// question has that name. In a URL, percent-encode it as a whole, like any text:
+    /// `checkout%2Freview%232%2Fapprove`.
     pub id: String,
-    /// Its name, `approve`; with its key, `approve:4711`. As the node wrote them, where the id has characters such as `/`
-    /// in them encoded.
+    /// Its name, `approve`; with its key, `approve:4711`. As the node wrote them, where the id has characters such as
+    /// `/` in them encoded.
     pub name: String,
     /// The node that asks, `checkout/review#2`.
     pub path: String,
@@ -69,8 +70,8 @@ pub enum AnswerError {
         /// The id of the question.
         question: String,
     },
-    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it. The answer does
-    /// not count, even if it was recorded before that came to light; if the node asks again, the question is open again.
+    /// The node that asked no longer waits for an answer: it was cancelled, failed, or completed without it. The answer
+    /// is void, even if it was recorded before that was known; if the node asks again, the question is open again.
     #[error("`{question}` of run `{run}` was withdrawn: the node that asked it no longer waits")]
     Withdrawn {
         /// The run.
@@ -88,10 +89,10 @@ pub enum AnswerError {
         /// What is wrong with it.
         message: String,
     },
-    /// The answer is recorded, and nobody has read it for 10 s: the node that has asked is at something else and has not asked
-    /// again, or its engine lets no node run. Whether the answer has the type that was asked for comes to light when the node
-    /// asks: it is accepted then ([`EventKind::AnswerAccepted`]), or the question is open again
-    /// ([`EventKind::AnswerRejected`]). Until then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered).
+    /// The answer is recorded, and its node has not read it for 10 s: the node is busy and has not asked again, or its
+    /// engine has no capacity to run it. The type of the answer is checked when the node asks: then the answer is
+    /// accepted ([`EventKind::AnswerAccepted`]), or the question is open again ([`EventKind::AnswerRejected`]). Until
+    /// then a second answer is [`AlreadyAnswered`](Self::AlreadyAnswered).
     #[error(
         "the answer to `{question}` of run `{run}` is recorded, but its node has not read it yet, so it may be rejected"
     )]
@@ -101,7 +102,7 @@ pub enum AnswerError {
         /// The id of the question.
         question: String,
     },
-    /// No living engine can resume the run, this one included, and so nobody knows what type the answer must have.
+    /// No living engine can resume the run, this one included, and so the type that the answer must have is not known.
     #[error(transparent)]
     Run(#[from] RunError),
     /// The answer cannot be recorded.
@@ -117,7 +118,7 @@ fn listed(open: &[String]) -> String {
     if open.is_empty() { "it has no open question".to_owned() } else { format!("open: {}", quoted(open)) }
 }
 
-/// What a run has asked so far.
+/// The questions that a run has asked so far.
 #[derive(Debug, Default)]
 pub(crate) struct Questions(BTreeMap<String, (Question, State)>);
 
@@ -126,22 +127,23 @@ pub(crate) enum State {
     Open,
     /// This process is about to record an answer.
     Answering,
-    /// It has an answer that was recorded unchecked. If nobody waits for it any more before it was accepted, it is void.
+    /// It has an answer that was recorded unchecked. If its node stops waiting before the answer is accepted, it is
+    /// void.
     Unchecked,
     Answered,
-    /// Its node does not wait for it any more.
+    /// Its node no longer waits for it.
     Withdrawn,
     /// Its node is done.
     Over,
 }
 
 impl State {
-    /// Nobody has been told that there is an answer.
+    /// The states in which no caller has got the result that its answer is accepted.
     const UNSETTLED: [State; 3] = [State::Open, State::Answering, State::Unchecked];
 }
 
 impl Questions {
-    /// Takes a record, of whatever kind.
+    /// Applies a record of any kind.
     pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
         match kind {
             EventKind::QuestionAsked { prompt, payload, schema, again } => {
@@ -154,7 +156,7 @@ impl Questions {
                     payload: payload.clone(),
                     schema: schema.clone(),
                 };
-                // An answer may have come before the node asked again: the node holds that against its present type.
+                // An answer may have come before the node asked again: the node checks it against its present type.
                 let before = self.0.get(path).filter(|_| *again).map(|(_, state)| *state);
                 self.0.insert(path.to_owned(), (question, before.unwrap_or(State::Open)));
             }
@@ -175,7 +177,7 @@ impl Questions {
         }
     }
 
-    /// Nobody answers any more what was asked below a path, or at all.
+    /// Withdraws the questions below a path, or all of them.
     pub(crate) fn withdraw(&mut self, below: Option<&str>) {
         if self.0.is_empty() {
             return;
@@ -200,7 +202,7 @@ impl Questions {
         }
     }
 
-    /// The full id of an open question, which nobody else answers from here on, if an answer to it passes a check.
+    /// The full id of an open question, if an answer to it passes a check. Other answers are refused from here on.
     pub(crate) fn take_answer(
         &mut self,
         run: &str,
@@ -231,7 +233,7 @@ impl Questions {
         self.0.values().any(|(_, state)| *state == State::Open)
     }
 
-    /// The open question that is meant by an id, or by a name.
+    /// The open question with an id, or with a name.
     fn find(&self, run: &str, wanted: &str) -> Result<&Question, AnswerError> {
         let (run, wanted_id) = (run.to_owned(), wanted.to_owned());
         let by_name = || self.0.values().filter(|(question, _)| question.name == wanted);
@@ -262,7 +264,8 @@ impl Questions {
     }
 }
 
-/// What a record says of an answer to this question that was recorded unchecked before it; `None` if it says nothing.
+/// The result, by a record, of an answer to this question that was recorded unchecked before it; `None` if the record
+/// has no effect on it.
 pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Result<(), AnswerError>> {
     let Record { path, kind } = record;
     let is_it = path == question;
@@ -280,7 +283,7 @@ pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Resu
     }
 }
 
-/// Whether nobody waits any more for an answer to what was asked at the path of this record, or below it.
+/// Whether this record ends the wait for answers to the questions at its path, or below it.
 fn closes(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -292,7 +295,7 @@ fn closes(kind: &EventKind) -> bool {
     )
 }
 
-/// Holds an answer to the question of this id against a JSON Schema.
+/// Validates an answer to the question of this id against a JSON Schema.
 pub(crate) fn check_schema(id: &str, schema: &Value, answer: &Value) -> Result<(), AnswerError> {
     let invalid = |field, message| AnswerError::Invalid { question: id.to_owned(), field, message };
     let validator = jsonschema::options()
@@ -305,8 +308,8 @@ pub(crate) fn check_schema(id: &str, schema: &Value, answer: &Value) -> Result<(
     }
 }
 
-/// The integers of a Rust type, by the `format` that schemars gives them. JSON Schema alone does not have them: `5.0` is an
-/// integer there, and only the narrow types have a `maximum`. `None` for every other format.
+/// The integers of a Rust type, by the `format` that schemars writes for it. JSON Schema alone is not exact: `5.0` is
+/// an integer there, and only the narrow types have a `maximum`. `None` for every other format.
 struct ExactInteger(Option<(i128, i128)>);
 
 impl ExactInteger {
@@ -357,7 +360,7 @@ mod tests {
         check_schema("w/a/q", &schemars::schema_for!(T).to_value(), &answer).is_ok()
     }
 
-    /// What serde reads, and what the schema takes.
+    /// Asserts that the schema accepts exactly the values that serde reads.
     fn agrees<T: schemars::JsonSchema + serde::de::DeserializeOwned>() {
         let edges = [0, 8, 16, 32, 64].map(|bits| 1i128 << bits);
         let around = edges.into_iter().flat_map(|edge| [edge, edge / 2].map(|edge| [edge - 1, edge, -edge, -edge - 1]));

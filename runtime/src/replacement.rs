@@ -1,4 +1,4 @@
-//! Closures in the place of nodes.
+//! Closures that replace nodes.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ type Body<N> = dyn Fn(<N as Node>::Input, Context) -> BoxFuture<'static, Result<
 pub struct Replacement<N: Node>(pub(crate) Arc<Body<N>>);
 
 impl<N: Node> Replacement<N> {
-    /// What runs in the place of `N`, where the engine was told to replace it.
+    /// The replacement of `N`, if the engine has one.
     pub fn of(context: &Context) -> Option<Replacement<N>> {
         context.0.run.env.replacement(TypeId::of::<N>())?.downcast_ref::<Replacement<N>>().cloned()
     }

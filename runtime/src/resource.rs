@@ -1,4 +1,4 @@
-//! What nodes need to be registered with an engine.
+//! The resources that nodes need from an engine.
 
 /// A `#[resource]` that a node asks for.
 #[doc(hidden)]

@@ -19,7 +19,7 @@ pub enum RunError {
     /// Nodes need resources, which need an engine. Nothing has run.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
-    /// Keys of the state are to be given at the start, which needs an engine. Nothing has run.
+    /// Keys of the state have to be set at the start, which needs an engine. Nothing has run.
     #[error(
         "workflow `{workflow}` is to be given {} at its start; start it with an engine: \
          `engine.start::<{workflow}>(..).state(KEY, ..)`, for a flow `engine.start_flow(&flow, ..).state(KEY, ..)`",
@@ -69,7 +69,8 @@ pub enum RunError {
         /// Each changed node, and its change.
         changes: Vec<String>,
     },
-    /// The run's workflow is not registered with this engine. The run is not lost: a program that registers it resumes it.
+    /// The run's workflow is not registered with this engine. The run is not lost: a program that registers it resumes
+    /// it.
     #[error(
         "the run cannot be resumed: workflow `{workflow}` is not registered; add `.register::<{workflow}>()` to \
          `Engine::builder()`"
@@ -81,7 +82,8 @@ pub enum RunError {
     /// The call was made outside of a tokio runtime. The run is not lost: it is resumed by a call inside of one.
     #[error("called outside of a tokio runtime: runs need one")]
     NoRuntime,
-    /// The call was made in a tokio runtime without timers. The run is not lost: it is resumed in a runtime that has them.
+    /// The call was made in a tokio runtime without timers. The run is not lost: it is resumed in a runtime that has
+    /// them.
     #[error("{NO_TIMERS}")]
     NoTimers,
     /// The store does not contain the run.
@@ -93,7 +95,7 @@ pub enum RunError {
     ShutDown,
 }
 
-/// What all errors of this kind say.
+/// The message of all errors of this kind.
 pub(crate) const NO_TIMERS: &str =
     "the tokio runtime has no timers, which runs need: build it with `enable_time()` or `enable_all()`";
 
@@ -101,7 +103,7 @@ impl From<Halt> for RunError {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Store(error) => RunError::Store(error),
-            // A handle follows a run that was taken over or unloaded, and nobody gets these two.
+            // A handle follows a run that was taken over or unloaded, so no caller gets these two.
             Halt::Fenced | Halt::Parked | Halt::ShutDown => RunError::ShutDown,
             Halt::NoRuntime => RunError::NoRuntime,
             Halt::NoTimers => RunError::NoTimers,

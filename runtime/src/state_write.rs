@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-/// How a write changes what stands under its key.
+/// How a write changes the value of its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", content = "value", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StateOp {
-    /// Replaces it. Refused where another node has written the key since this attempt began.
+    /// Replaces it. Rejected if another node has written the key since this attempt began.
     Set(Value),
     /// Adds to the end of an array.
     Append(Vec<Value>),
-    /// Adds to the end of an array what is not in it.
+    /// Adds to the end of an array the values that are not in it yet.
     Union(Vec<Value>),
     /// Adds to a number.
     Add(Number),
@@ -20,7 +20,7 @@ pub enum StateOp {
     Min(Number),
     /// Keeps the greater number.
     Max(Number),
-    /// Puts entries into an object; the later write of one entry stands.
+    /// Puts entries into an object; the last write of an entry wins.
     Merge(Map<String, Value>),
 }
 
@@ -29,7 +29,7 @@ pub enum StateOp {
 pub struct StateWrite {
     /// The key.
     pub key: String,
-    /// What is done to it.
+    /// The change.
     #[serde(flatten)]
     pub op: StateOp,
 }

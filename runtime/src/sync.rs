@@ -1,7 +1,8 @@
-//! The primitives of what is modelled: those of the standard library and of futures; under `--cfg graphweft_loom` those of
-//! loom, which tries every interleaving. `docs/concurrency.md` lists what is modelled, and why the rest needs no model.
+//! The synchronization primitives of modelled code: those of the standard library and of futures; under
+//! `--cfg graphweft_loom` those of loom, which tries every interleaving. `docs/concurrency.md` lists the models, and
+//! why the rest needs none.
 //!
-//! The cfg has a name of its own, since `loom` would also change the crates that graphweft stands on.
+//! The cfg has a name of its own, since `loom` would also change the dependencies of graphweft.
 
 #[cfg(not(graphweft_loom))]
 mod real {
@@ -22,7 +23,8 @@ mod modelled {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 
-    /// What futures' own promises: whoever registers and then looks misses nothing that was stored before a wake.
+    /// The same guarantee as that of futures: a task that registers and then looks misses nothing that was stored
+    /// before a wake.
     #[derive(Debug, Default)]
     pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
 
@@ -43,7 +45,7 @@ mod modelled {
         }
     }
 
-    /// A wait that is limited in time ends only when it is woken: nothing may depend on the limit to go on.
+    /// A wait with a time limit ends only when it is woken: progress must not depend on the limit.
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(loom::sync::Condvar);
 

@@ -25,7 +25,7 @@ use crate::resource::ResourceNeed;
 use crate::shared::Env;
 use crate::value::{self, Against, Loss, MaxSize, Unrecordable};
 
-/// A node of a table that was written by hand, without a body.
+/// The fault of a node without a body, in a table that was written by hand.
 pub(crate) fn no_body(place: impl fmt::Display) -> Fault {
     Fault::Context { message: format!("`{place}` has no body; the table of its workflow was not made by `workflow!`") }
 }
@@ -33,12 +33,13 @@ pub(crate) fn no_body(place: impl fmt::Display) -> Fault {
 /// A value whose type only the two ends of its edge know.
 pub type BoxValue = Box<dyn Any + Send>;
 
-/// How the target of an edge takes what its source gives: puts `In::from(*value)` into a slot that is an `Option<In>`.
+/// How the target of an edge takes the output of its source: puts `In::from(*value)` into a slot that is an
+/// `Option<In>`.
 pub type Hand = fn(value: BoxValue, slot: &mut dyn Any);
 
-/// A live token: a value, and how the target takes it. A place of a join has a hand that is never called.
+/// A live token: a value, and the function by which the target takes it. The one of a token at a join is never called.
 pub struct Token {
-    /// What the source gave on this edge.
+    /// The value that the source emitted on this edge.
     pub value: BoxValue,
     /// How the target takes it.
     pub hand: Hand,
@@ -52,9 +53,9 @@ impl fmt::Debug for Token {
 
 /// One token for each edge of a choice.
 pub type Tokens = crate::core::Tokens<Token>;
-/// What a finished node puts on its edges.
+/// The tokens that a finished node emits on its edges.
 pub type Emitted = crate::core::Emitted<Token>;
-/// What fires a node.
+/// The tokens that fire a node.
 pub type Arrived = crate::core::Arrived<Token>;
 
 /// How an attempt ended.
@@ -62,33 +63,33 @@ pub type Arrived = crate::core::Arrived<Token>;
 pub enum Finished {
     /// With an output.
     Emitted {
-        /// What goes on.
+        /// The tokens for its edges.
         emitted: Emitted,
-        /// The output as JSON, where the run asked for it (`Context::records`).
+        /// The output as JSON, if the run records values (`Context::records`).
         output: Option<Box<serde_json::Value>>,
-        /// What the attempt was held by, for the next node: to count references takes longer than most of what is done for
-        /// one.
+        /// The reference to the attempt, for the next node: counting references takes longer than most other work for a
+        /// node.
         holder: Option<Holder>,
     },
-    /// A collecting node wants another arrival.
+    /// A collecting node waits for another arrival.
     Waiting,
     /// With the node's own error.
     Failed(Box<Error>),
-    /// By something that is not the node's own error.
+    /// With a fault, which is not the node's own error.
     Fault(Box<Fault>),
 }
 
-/// What runs in an attempt, in a box that the next can have.
+/// The future of an attempt, in a box that the next attempt can reuse.
 pub type AttemptBody<'n, T = Finished> = ReusableBoxFuture<'n, T>;
 
-/// A node's own error. Kept apart, so that a [`Finished`], which is moved more often than anything else, is small.
+/// A node's own error. Boxed in [`Finished`], which is moved very often and has to be small.
 #[derive(Debug)]
 pub struct Error {
     /// The error and what caused it.
     pub cause: Cause,
     /// Whether the node's `retry(when = ..)` allows another attempt after this error.
     pub retryable: bool,
-    /// What goes on by the arm `err` when no attempt is left, where `err` is routed.
+    /// The tokens for the arm `err` when no attempt is left, if `err` is routed.
     pub routed: Option<Routed>,
 }
 
@@ -98,32 +99,33 @@ impl From<Fault> for Finished {
     }
 }
 
-/// An error on its way along the arm `err`.
+/// An error that the arm `err` takes.
 #[derive(Debug)]
 pub struct Routed {
-    /// What goes on.
+    /// The tokens for its edges.
     pub emitted: Emitted,
-    /// The error as JSON, where the run asked for it (`Context::records`).
+    /// The error as JSON, if the run records values (`Context::records`).
     pub error: Option<serde_json::Value>,
 }
 
 /// A node's body with its types erased.
 pub trait AnyNode: Any + Send + Sync {
-    /// Converts what arrived to the node's input (boxed `N::Input`). Runs user code: `From` of an edge.
+    /// Converts the arrived tokens to the node's input (boxed `N::Input`). Runs user code: `From` of an edge.
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault>;
 
     /// A copy of an input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
-    /// Runs one attempt on a prepared input. The body finds its node by its context. It catches no panic and knows no time
-    /// limit: that is the driver's.
+    /// Runs one attempt on a prepared input. The body finds its node by its context. The driver catches panics and
+    /// enforces time limits.
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
 
-    /// `prepare` and `run` in one, without the box between them. What arrived is converted by the body, where that is polled.
+    /// `prepare` and `run` in one, without the box between them. The body converts the arrived tokens when it is
+    /// polled.
     fn run_once(&self, arrived: Arrived, context: Context) -> AttemptBody<'static>;
 
-    /// The same for the parts of one token, which is converted here. `spare` is a body that is over: where the new one is as
-    /// large, it takes its memory.
+    /// The same for the parts of one token, which is converted here. `spare` is a body that is over: if the new one has
+    /// the same size, it takes its memory.
     fn go_on(
         &self,
         value: BoxValue,
@@ -132,20 +134,20 @@ pub trait AnyNode: Any + Send + Sync {
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static>;
 
-    /// What goes on by the arm `err` after a fault, where `err` is routed and its type is `From<Fault>`. The JSON form of
-    /// the error comes with it where `records`; one that has none is not routed.
+    /// The tokens for the arm `err` after a fault, if `err` is routed and its type is `From<Fault>`. With `records`,
+    /// also the JSON form of the error; an error without one is not routed.
     fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
 
-    /// What goes on from an output that is recorded, with the choice that was taken then. Runs no user code but serde, `Route::split` and, for a fan-out,
-    /// `Clone`: the conversions of edges wait in their tokens.
+    /// The tokens for a recorded output, with the choice that was taken then. Runs no user code except serde,
+    /// `Route::split` and, for a fan-out, `Clone`: the conversions of edges wait in their tokens.
     fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 
-    /// What goes on by the arm `err` from an error that is on record.
+    /// The tokens for the arm `err` from a recorded error.
     fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 }
 
-/// When a node goes on. It says whether a bounded arm is spent: a run decides that once, by the turn of the loop, and what
-/// is recorded stands, even if the bound is another by now.
+/// The moment at which a node routes its output. It decides whether a bounded arm is spent: a run decides that once, by
+/// the turn of the loop, and a recorded decision stays, even if the bound has changed since.
 #[derive(Clone, Copy)]
 pub struct Moment<'a>(When<'a>);
 
@@ -166,18 +168,18 @@ impl<'a> Moment<'a> {
         Moment(When::Ends(context))
     }
 
-    /// The driver has a node go on: one with a graph inside, or one whose attempt it has ended.
+    /// The driver routes the output of a node: of one with a graph inside, or one whose attempt it has ended.
     pub(crate) fn at(place: &'a Place) -> Self {
         Moment(When::IsAt(place))
     }
 
-    /// A node went on before, by this choice.
+    /// The node was routed before, by this recorded choice.
     pub(crate) fn recorded(choice: usize) -> Self {
         Moment(When::Was(choice))
     }
 
-    /// Whether the choice `spent` is taken in the place of an arm that may be taken `at_most` so often, in the loop with so
-    /// many loops around it.
+    /// Whether the choice `spent` is taken in place of an arm that may be taken `at_most` times, in the loop at this
+    /// nesting level.
     pub fn is_spent(self, level: usize, at_most: u32, spent: usize) -> bool {
         let is_over = |place: &Place| place.turns.at(level).is_some_and(|turn| turn > u64::from(at_most));
         match self.0 {
@@ -200,24 +202,24 @@ pub trait AnyScope: Send + Sync {
     /// Whether the graph runs once, or for each item.
     fn kind(&self) -> ScopeKind;
 
-    /// What arrives, as the boxed inputs of the graph inside: one, or one for each item.
+    /// Converts the arrived tokens to boxed inputs of the graph inside: one, or one for each item.
     fn enter(&self, arrived: Arrived) -> Result<Vec<BoxValue>, Fault>;
 
     /// A copy of one such input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
-    /// What the node emits, from the boxed outputs of the graph inside, in the order of the inputs. The JSON form of the
-    /// output comes with it where `records`.
+    /// The emission of the node, from the boxed outputs of the graph inside, in the order of the inputs. With
+    /// `records`, also the JSON form of the output.
     fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault>;
 
-    /// What goes on by the arm `err` when the graph inside has failed, where `err` is routed. The JSON form of the failure
-    /// comes with it where `records`.
+    /// The tokens for the arm `err` when the graph inside has failed, if `err` is routed. With `records`, also the JSON
+    /// form of the failure.
     fn route_failure(&self, failure: &Failure, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
 
-    /// What goes on from an output that is on record, as [`AnyNode::restore`].
+    /// The tokens for a recorded output, as [`AnyNode::restore`].
     fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 
-    /// What goes on by the arm `err` from a failure that is on record.
+    /// The tokens for the arm `err` from a recorded failure.
     fn restore_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable>;
 }
 
@@ -227,23 +229,23 @@ pub use crate::core::ScopeKind;
 pub struct Entry {
     /// Its name in paths, unique in its definition.
     pub name: String,
-    /// The names that it had before, by which records may know it.
+    /// Its former names, which older records may contain.
     pub renamed_from: &'static [&'static str],
     /// Its doc comment.
     pub doc: &'static str,
-    /// The type that implements `Node`; what `replace` finds it by.
+    /// The type that implements `Node`, by which a mock finds it.
     pub type_id: TypeId,
     /// Retries, time limit and the like.
     pub options: NodeOptions,
     /// Whether it is the target of `a | b => node`.
     pub collects: bool,
-    /// Its body. A nested workflow has one too: that is what `replace` puts a closure into.
+    /// Its body. A nested workflow has one too, for a mock.
     pub node: Option<Arc<dyn AnyNode>>,
     /// The graph inside, for a nested workflow and for `[..]`.
     pub scope: Option<Arc<dyn AnyScope>>,
-    /// What must be there before the run starts.
+    /// The resources that must be registered before the run starts.
     pub resources: Vec<ResourceNeed>,
-    /// What it says of the state; of a graph inside, its nodes say it.
+    /// Its declarations of state keys; for a graph inside, its nodes declare them.
     pub state: StateFacts,
     /// The JSON Schema of its input.
     pub input_schema: fn() -> Schema,
@@ -253,7 +255,7 @@ pub struct Entry {
     pub output: Reread,
 }
 
-/// How a recorded value is read by the type of today, which may have changed since it was recorded.
+/// How a recorded value is read by the current type, which may have changed since it was recorded.
 #[derive(Clone, Copy)]
 pub struct Reread {
     /// The name of the type.
@@ -272,7 +274,7 @@ pub(crate) enum Misread {
 }
 
 impl Reread {
-    /// Holds a recorded value against the type.
+    /// Checks a recorded value against the type.
     pub(crate) fn check(&self, recorded: &serde_json::Value, against: Against) -> Result<(), Misread> {
         let now = (self.rewrite)(recorded).map_err(Misread::Unreadable)?;
         let lost = value::loss(recorded, &now, &|json| (self.rewrite)(json).ok(), against);
@@ -298,7 +300,7 @@ impl fmt::Display for Misread {
     }
 }
 
-/// A compiled workflow: the graph, what was proven of it, and the bodies of its nodes.
+/// A compiled workflow: the graph, the plan that was derived from it, and the bodies of its nodes.
 pub struct Definition {
     /// The name of the workflow; the root of every path.
     pub name: String,
@@ -316,7 +318,7 @@ pub struct Definition {
     pub entries: Vec<Entry>,
     /// Routes a boxed input from START.
     pub start: Box<dyn Fn(BoxValue) -> Emitted + Send + Sync>,
-    /// Makes the boxed output of what arrives at END.
+    /// Makes the boxed output from the tokens that arrive at END.
     pub end: Box<dyn Fn(Arrived) -> BoxValue + Send + Sync>,
     /// Whether the workflow has no output: then END is reached by an implied edge from START.
     pub is_unit: bool,
@@ -326,11 +328,11 @@ pub struct Definition {
     pub limits: Limits,
     /// The keys of the state that a run is given at its start.
     pub given: Vec<GivenKey>,
-    /// What the engine makes of it at its first run: `Compiled::default()`.
+    /// The compiled forms, which are made at the first run: `Compiled::default()`.
     pub compiled: Compiled,
 }
 
-/// The limits of a run of a workflow, as its attributes say.
+/// The limits of a run of a workflow, from its attributes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// How long it may take.
@@ -340,7 +342,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Until when a run that starts now may take.
+    /// The time limit of a run that starts now.
     pub(crate) fn time_limit(&self, clock: &Clock) -> Option<TimeLimit> {
         self.timeout.map(|limit| TimeLimit { after: limit, until: after(clock.now(), limit) })
     }
@@ -412,7 +414,7 @@ impl Definition {
         written
     }
 
-    /// What is known of a key by the nodes that mention it.
+    /// A fact about a key, from the nodes that declare it.
     fn key_fact<T>(&self, key: &str, of: impl Fn(&StateKeyFact) -> Option<T>) -> Option<T> {
         let mut found = self.given.iter().filter(|given| given.fact.name == key).find_map(|given| of(&given.fact));
         self.visit(&mut Vec::new(), &mut |entry| {
@@ -449,24 +451,24 @@ impl fmt::Debug for Definition {
     }
 }
 
-/// Room for what the engine makes of a [`Definition`].
+/// The compiled forms of a [`Definition`].
 #[derive(Default)]
 pub struct Compiled {
     pub(crate) executable: OnceLock<Arc<Executable>>,
     /// The same for engines that replace some of its nodes.
     pub(crate) replaced: Mutex<Vec<(Weak<Env>, Arc<Executable>)>>,
     pub(crate) fingerprint: OnceLock<Arc<Fingerprint>>,
-    /// Of the graph of a `[..]`: the graph that it is in, whose nodes know the keys of the state too.
+    /// For the graph of a `[..]`: the graph around it, whose nodes declare keys of the state too.
     pub(crate) around: OnceLock<Weak<Definition>>,
 }
 
-/// A workflow with all that it can enter.
+/// A workflow with all graphs that it can enter.
 pub(crate) struct Executable {
     pub(crate) program: Arc<Program>,
     /// The definition of each graph of the program. The first is the workflow that owns this, and is left out: it would
     /// own itself.
     pub(crate) inside: Vec<Option<Arc<Definition>>>,
-    /// What has to be there before a run starts, and which node wants it.
+    /// The resources that must be registered before a run starts, each with the node that needs it.
     pub(crate) needs: Vec<(ResourceNeed, String)>,
 }
 
@@ -484,7 +486,7 @@ impl Executable {
         self.entry(root, place)?.scope.as_ref()
     }
 
-    /// How the labels at START of the graph inside a node were written; none where that is not routed.
+    /// How the labels at START of the graph inside a node were written; empty if that is not routed.
     pub(crate) fn labels_inside<'d>(&'d self, root: &'d Arc<Definition>, place: &Place) -> &'d [&'static str] {
         let inside = self.scope(root, place).map(|scope| scope.definition());
         inside.and_then(|inside| inside.labels.first()).map_or(&[], Vec::as_slice)

@@ -1,4 +1,4 @@
-//! Workflows as their callers see them: a type for a named one, a value for one in expression position.
+//! The public form of workflows: a type for a named one, a value for one in expression position.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -48,8 +48,8 @@ impl<I: Payload, O: Payload> Flow<I, O> {
     ///
     /// # Errors
     /// [`RunError::Failed`] if a node failed and its error is not routed; [`RunError::MissingResources`] if a node
-    /// needs a resource, and [`RunError::MissingState`] if the flow is given keys of the state: start it with an engine then,
-    /// `engine.start_flow(&flow, input)`.
+    /// needs a resource, and [`RunError::MissingState`] if the flow is given keys of the state: start it with an engine
+    /// then, `engine.start_flow(&flow, input)`.
     pub async fn run(&self, input: I) -> Result<O, RunError> {
         in_memory(&self.definition, Box::new(input)).await
     }
@@ -112,7 +112,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
 
 /// Runs a workflow inside a node of another, on behalf of `Node::run` of a workflow type: with that run's resources,
 /// replacements, a copy of its state, and paths below the node's own. It is cancelled with the node. Nothing of it is
-/// recorded: like any function that a node calls it is the node's own affair (`ctx.call::<W>(..)` is not).
+/// recorded, as with any function that a node calls. `ctx.call::<W>(..)` records.
 #[doc(hidden)]
 pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Result<W::Output, Failure> {
     let definition = W::definition();

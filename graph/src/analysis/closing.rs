@@ -1,10 +1,10 @@
-//! What a loop is to the loop around it: its last turn, in which no edge leads back.
+//! A loop as a part of the loop around it: its last turn, in which no edge leads back.
 //!
-//! What runs on its side belongs to its own turns and is not seen from outside. What is left is one router: its last
+//! The branches on its side belong to its own turns and are not visible from outside. The rest is one router: its last
 //! turn is left by edges of one vertex alone. For take two edges that leave the loop from two vertices, live together,
-//! and call the later vertex v. As v stands in the loop, some choices of v and of vertices after it lead back to the
-//! head. None of these vertices is on the way to the earlier edge, so that edge can be live together with one that leads
-//! back: it leads to the side, and belongs to no last turn. A loop inside that v stands in is one router already.
+//! and call the later vertex v. As v is in the loop, some choices of v and of vertices after it lead back to the head.
+//! None of these vertices is on the way to the earlier edge, so that edge can be live together with one that leads
+//! back: it leads to the side, and belongs to no last turn. If v is in an inner loop, that is one router already.
 
 use super::nest::{Arm, Nest};
 use super::net::Net;
@@ -15,7 +15,7 @@ use crate::plan::LoopIx;
 /// How much of its last turn a loop shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// What it leads to: it is one router. So deep nests take no longer to prove than flat ones.
+    /// Only its ends: it is one router. So deep nests take no longer to prove than flat ones.
     Ends,
     /// All of it. That proves the same, and the routes of a problem name every choice on the way.
     Routes,

@@ -60,7 +60,7 @@ const UNSEEN: usize = usize::MAX;
 /// Greater than any number in use, so that an edge into a finished component changes nothing.
 const DONE: usize = usize::MAX - 1;
 
-/// What the search notes at each node; kept between searches, as a graph of many loops needs many.
+/// The marks of the search at each node; kept between searches, as a graph of many loops needs many.
 pub(super) struct Marks {
     number: Vec<usize>,
     low: Vec<usize>,

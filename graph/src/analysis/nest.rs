@@ -16,9 +16,9 @@ pub(super) struct Nest {
     pub(super) knots: Vec<Knot>,
     pub(super) back: Vec<Option<LoopIx>>,
     pub(super) innermost: Vec<Option<LoopIx>>,
-    /// The node that stands for a node: itself, or the first member of its loop, where that is one vertex.
+    /// The vertex of each node: itself, or the first member of its loop if that is one vertex.
     pub(super) vertex: Vec<NodeIx>,
-    /// What each vertex can do.
+    /// The choices of each vertex.
     pub(super) arms: Vec<Vec<Arm>>,
     /// The edges into each vertex, without those that lead back.
     pub(super) into: Vec<Vec<EdgeIx>>,
@@ -37,7 +37,7 @@ pub(super) struct Knot {
     pub(super) nodes: Vec<NodeIx>,
 }
 
-/// One choice of a node that stands in a vertex.
+/// One choice of a node in a vertex.
 #[derive(Clone)]
 pub(super) struct Arm {
     pub(super) node: NodeIx,
@@ -110,7 +110,7 @@ impl Nest {
         found
     }
 
-    /// The loop that a vertex stands for, where that is more than a node.
+    /// The loop of a vertex, if the vertex is a whole loop.
     pub(super) fn merged_at(&self, vertex: NodeIx) -> Option<LoopIx> {
         self.innermost[vertex].filter(|knot| {
             let Knot { heads, nodes, .. } = &self.knots[*knot];
@@ -143,7 +143,7 @@ impl Nest {
         }
     }
 
-    /// A loop with several heads: every edge inside begins a turn, and one vertex stands for all of it.
+    /// A loop with several heads: every edge inside begins a turn, and all of it becomes one vertex.
     fn merge(&mut self, net: &Net<'_>, knot: LoopIx, nodes: &[NodeIx], heads: &[NodeIx], problems: &mut Vec<Problem>) {
         let inside = |nest: &Nest, edge: EdgeIx| {
             nest.innermost[net.edges[edge].from] == Some(knot) && nest.innermost[net.edges[edge].to] == Some(knot)

@@ -1,11 +1,11 @@
-//! END is reached whatever is chosen.
+//! Checks that END is reached by all choices.
 
 use super::nest::Nest;
 use super::net::Net;
 use crate::model::{END, NodeIx, START};
 use crate::problem::{Problem, Route};
 
-/// Reports the routes that lead past END. It is not asked where another problem may well be the reason.
+/// Reports the routes that lead past END. Not checked if another problem may be the reason.
 pub(super) fn check(net: &Net<'_>, nest: &Nest, problems: &mut Vec<Problem>) {
     let explained = |problem: &Problem| {
         !matches!(problem, Problem::DuplicateEdge { .. } | Problem::RunsTwice { .. } | Problem::SeveralOutputs { .. })
@@ -30,7 +30,7 @@ fn ways_past_end(net: &Net<'_>, nest: &Nest) -> Vec<Option<usize>> {
     past
 }
 
-/// What is chosen where END is avoided; a node that could not lead there whatever it chose is left out.
+/// The choices by which END is avoided; a node that cannot lead there by any choice is left out.
 fn route(net: &Net<'_>, nest: &Nest, arm: usize, ways_past: &[Option<usize>]) -> Route {
     let mut leads_to_end = vec![false; net.choices.len()];
     leads_to_end[END] = true;

@@ -10,7 +10,7 @@ use crate::problem::Route;
 
 const NOT_HERE: usize = usize::MAX;
 
-/// A symmetric relation, as a row of bits for each edge; every edge that can be live at all stands in its own row.
+/// A symmetric relation, as a row of bits for each edge; every edge that can be live at all is in its own row.
 pub(super) struct Pairs {
     root: NodeIx,
     /// The row of each edge.
@@ -28,7 +28,7 @@ impl Pairs {
         Pairs { root: 0, row: vec![NOT_HERE; edges], edges: Vec::new(), live: Vec::new(), width: 0, bits: Vec::new() }
     }
 
-    /// Finds the pairs of one turn that begins at `root` and runs `vertices`, each of which stands after all that lead
+    /// Finds the pairs of one turn that begins at `root` and runs `vertices`, each of which comes after all that lead
     /// to it.
     pub(super) fn find(&mut self, nest: &Nest, root: NodeIx, vertices: &[NodeIx]) {
         self.root = root;
@@ -135,7 +135,7 @@ impl Pairs {
         among.edges.iter().copied().find(|other| self.together(edge, *other))
     }
 
-    /// What is chosen on the way where both edges are live, in running order.
+    /// The choices by which both edges are live, in running order.
     pub(super) fn route(&self, net: &Net<'_>, nest: &Nest, first: EdgeIx, second: EdgeIx) -> Route {
         let mut route = Route::new();
         let (mut one, mut other) = (first, second);
@@ -183,7 +183,7 @@ fn fill(row: &mut [u64], first: usize, end: usize) {
     }
 }
 
-/// Edges, to be asked about together.
+/// A set of edges, for questions about all of them together.
 #[derive(Default)]
 pub(super) struct EdgeSet {
     edges: Vec<EdgeIx>,

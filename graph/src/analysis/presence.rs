@@ -46,7 +46,7 @@ pub(super) fn presence(
     joins.iter().map(|places| places.iter().map(&mut of).collect()).collect()
 }
 
-/// What an edge feeds: its own place, and the range of all places of that join.
+/// The place that an edge feeds, and the range of all places of that join.
 #[derive(Clone, Copy)]
 struct Feed {
     place: usize,

@@ -44,7 +44,7 @@ impl Scopes<'_, '_> {
         let reported = problems.len();
         let side_nodes = sides::find(self.net, &self.nest, &self.pairs, knot, problems);
         if nodes.iter().any(|node| self.endless[*node]) {
-            // All that leaves a loop which goes on for ever seems to stand on its side.
+            // Every edge out of an endless loop looks like one to its side.
             problems.truncate(reported);
         }
         if !side_nodes.is_empty() {

@@ -33,7 +33,7 @@ pub(super) fn find(
     let behind = reached(net, sides.iter().map(|(side, _)| net.edges[*side].to), |_| true);
     let leads_back = net.nodes().any(|node| inside[node] && behind[node]);
     let foreign = if leads_back {
-        // All of the loop around is behind the sides; what is not of this loop's turns is what comes before it.
+        // All of the loop around is behind the sides; only the nodes before it do not belong to this loop's turns.
         let before = reached(net, [START].into_iter(), |edge| !inside[net.edges[edge].from]);
         net.nodes().map(|node| before[node] && !inside[node]).collect()
     } else {
@@ -83,7 +83,7 @@ fn reached(net: &Net<'_>, from: impl Iterator<Item = NodeIx>, passes: impl Fn(Ed
     reached
 }
 
-/// Makes nodes, and the loops that they stand in, part of a loop. What stands in a loop on the side already stays there.
+/// Makes nodes, and the loops around them, part of a loop. Nodes that are already in a loop on the side stay there.
 pub(super) fn adopt(nest: &mut Nest, knot: LoopIx, nodes: &[NodeIx]) {
     for node in nodes {
         let Some(innermost) = nest.innermost[*node] else {

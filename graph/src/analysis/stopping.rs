@@ -7,8 +7,8 @@ use super::net::Net;
 use crate::model::NodeIx;
 use crate::problem::Problem;
 
-/// Reports each loop that cannot be left. What merely leads into one is not to blame: once the innermost are reported
-/// they count as mended, and the question is asked again. Gives the nodes of the loops that were reported.
+/// Reports each loop that cannot be left. A node that only leads into one is not reported: the innermost loops are
+/// reported first, then they count as mended, and the check is repeated. Returns the nodes of the reported loops.
 pub(super) fn check(net: &Net<'_>, problems: &mut Vec<Problem>) -> Vec<bool> {
     let mut blamed = vec![false; net.choices.len()];
     let mut stops: Vec<bool> = net.reachable.iter().map(|reachable| !reachable).collect();

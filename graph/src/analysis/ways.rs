@@ -21,8 +21,8 @@ pub(super) struct Turn<'a> {
 type WayIx = usize;
 
 impl Turn<'_> {
-    /// Checks the ways into each vertex that runs in this turn, and those by which the turn after it begins. Gives what
-    /// is in the places of each join that can be given more than one value.
+    /// Checks the ways into each vertex that runs in this turn, and those by which the turn after it begins. Returns
+    /// the presence of values for each join that can get more than one.
     pub(super) fn check(&self, problems: &mut Vec<Problem>) -> Vec<(NodeIx, WayIx, Vec<Presence>)> {
         let mut joins: Vec<(NodeIx, WayIx)> = Vec::new();
         let mut joined: Vec<Places> = Vec::new();
@@ -54,14 +54,14 @@ impl Turn<'_> {
     /// The nodes of a vertex at which it is entered in this turn.
     fn members<'a>(&'a self, vertex: &'a NodeIx) -> &'a [NodeIx] {
         match self.nest.merged_at(*vertex) {
-            // From step to step it holds one token, since no choice sends two.
+            // It holds one token from step to step, since no choice sends two.
             Some(_) if *vertex == self.root => &[],
             Some(knot) => &self.nest.knots[knot].nodes,
             None => std::slice::from_ref(vertex),
         }
     }
 
-    /// The places of a way in, with the edges that can bring something in this turn.
+    /// The places of a way in, with the edges that can be live in this turn.
     fn places(&self, vertex: NodeIx, way: &Way) -> Places {
         let back = if vertex == self.root { self.knot } else { None };
         let here = |edge: &EdgeIx| self.pairs.can_be_live(*edge) && self.nest.back[*edge] == back;

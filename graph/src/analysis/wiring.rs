@@ -1,4 +1,4 @@
-//! What can be seen without following any route: an empty START, repeated edges, nodes that nothing leads to.
+//! Problems that are visible without following any route: an empty START, repeated edges, nodes without a way to them.
 
 use super::net::Net;
 use crate::model::{END, NodeIx, START};

@@ -5,7 +5,7 @@ use super::search::Search;
 use super::unwritten::UnwrittenRead;
 use crate::model::{NodeIx, START};
 
-/// A play: what runs, and by which choice.
+/// A play: the nodes that run, and their choices.
 struct Play<const N: usize> {
     runs: [bool; N],
     /// Whether the way to the target leads over the node.
@@ -15,7 +15,7 @@ struct Play<const N: usize> {
 }
 
 impl<const N: usize> Search<'_, N> {
-    /// Of a key that may be unwritten when a node starts: a writer, and where it is passed by.
+    /// For a key that may be unwritten when a node starts: a writer, and the choice by which it is passed by.
     pub(super) const fn explain(&self, facts: &[StateFacts], key: usize) -> UnwrittenRead {
         let reader = self.questions.nodes[key];
         let play = self.show(reader, 1 << key);

@@ -5,7 +5,7 @@
 pub struct StateKeyFact {
     /// Its name, for messages.
     pub name: &'static str,
-    /// [`hash`](Self::hash_of) of the name: what keys are compared by.
+    /// [`hash`](Self::hash_of) of the name, by which keys are compared.
     pub hash: u64,
     /// Whether a write replaces the value, so that two at the same time are a conflict.
     pub overwrites: bool,
@@ -32,7 +32,7 @@ impl StateKeyFact {
         StateKeyFact { name, hash: Self::hash_of(name), overwrites: true, has_zero: false, zero: Zero::Number }
     }
 
-    /// A key with a reducer; `has_zero` says whether that has a value to begin with.
+    /// A key with a reducer; `has_zero`: whether that has a value to begin with.
     pub const fn reduced(name: &'static str, has_zero: bool) -> Self {
         StateKeyFact { name, hash: Self::hash_of(name), overwrites: false, has_zero, zero: Zero::Number }
     }
@@ -55,12 +55,12 @@ impl StateKeyFact {
     }
 }
 
-/// What a node reads and writes.
+/// The keys that a node reads and writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateFacts {
     /// Keys that must have been written before the node starts.
     pub reads: &'static [StateKeyFact],
-    /// Keys that it has written whenever it completes, except by a choice that stands for a failure.
+    /// Keys that it has written whenever it completes, except by a choice that is a failure.
     pub writes: &'static [StateKeyFact],
     /// Keys that it may have written when it completes. They are not counted as written, but as writes that may meet
     /// others.
@@ -81,7 +81,7 @@ impl StateFacts {
         self.written().any(|fact| fact.name == key)
     }
 
-    /// What a key holds before anything is written to it, as far as this knows.
+    /// The value of a key before it is written, if these facts contain it.
     pub fn zero(&self, key: &str) -> Option<Zero> {
         let is_it = |fact: &&StateKeyFact| fact.has_zero && fact.name == key;
         self.written().chain(self.reads).find(is_it).map(|fact| fact.zero)

@@ -1,4 +1,4 @@
-//! The texts of what was found, for `panic!("{}", ..)` in a constant.
+//! The texts of findings, for `panic!("{}", ..)` in a constant.
 
 use super::facts::StateFacts;
 use super::overlapping::{Overlap, OverlappingWrite};
@@ -15,13 +15,13 @@ pub struct Message {
     len: usize,
 }
 
-/// What the nodes and the arms of a graph are called.
+/// The names of the nodes and the arms of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphNames<'g> {
     /// A name for each node, START and END included.
     pub nodes: &'g [&'g str],
-    /// A text for each choice of each node, in the order of the nodes: the labels of the arm, or nothing for a node that
-    /// is not routed.
+    /// A text for each choice of each node, in the order of the nodes: the labels of the arm, or nothing for a node
+    /// that is not routed.
     pub choices: &'g [&'g str],
 }
 

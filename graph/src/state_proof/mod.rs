@@ -1,7 +1,7 @@
-//! Proves what the nodes of a graph do with the state of a run: P8, no node reads a key that may not have been written;
-//! P9, no two nodes that may run at the same time overwrite one key.
+//! Proves two properties of the state of a run: P8, no node reads a key that may not have been written; P9, no two
+//! nodes that may run at the same time overwrite one key.
 //!
-//! What nodes read and write are constants of their types, which only the compiler knows. So a macro can write the graph as
+//! The keys that nodes access are constants of their types, which only the compiler knows. So a macro can write the graph as
 //! numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without recursion. A node
 //! that reads nothing costs one look at its facts, and so does one that overwrites nothing. Constants that call these may
 //! `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon.
@@ -10,7 +10,7 @@
 //!
 //! A node sees the state as it was when its attempt started, and what it writes is there from its completion on. So a read
 //! is safe if, in every play and every order, a node that writes the key has completed in the causal past of the reader
-//! ([`search`](self) in the source says how that is decided, `overlapping` the same of P9). Both are exact for graphs without
+//! (the source of [`search`](self) decides that, `overlapping` the same of P9). Both are exact for graphs without
 //! collecting nodes: refused if and only if some play shows it, where each choice is free. That a bounded arm
 //! has been taken before `spent` is, is not used. With collecting nodes (`a | b => node`) both are safe, and may refuse a
 //! graph of which no play shows it; that needs a node that waits for a collecting node and for what else leads to it.

@@ -1,8 +1,8 @@
 //! P9: whether two nodes that may run at the same time overwrite one key.
 //!
-//! Two runs of nodes may overlap if some play has both and neither is in the causal past of the other. In one turn of all
-//! loops that are around both, a node is in the past of each node that a way leads to from it, if both run: a join waits
-//! for every edge, and what could come by two ways in is not sound. Of two nodes without such a way, both have to
+//! Two runs of nodes may overlap if some play has both and neither is in the causal past of the other. In one turn of
+//! all loops that are around both, a node is in the past of each node that a way leads to from it, if both run: a join
+//! waits for every edge, and what could come by two ways in is not sound. Of two nodes without such a way, both have to
 //! be live in one turn. Of turns, the next begins with its back edges: what leads to none of them, a branch on the
 //! side, is not waited for.
 
@@ -22,7 +22,7 @@ pub struct OverlappingWrite {
     pub how: Overlap,
 }
 
-/// How two nodes, or two runs of one, come to run at the same time.
+/// How two nodes, or two runs of one, can run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// Neither waits for the other.
@@ -33,8 +33,8 @@ pub enum Overlap {
     Items,
 }
 
-/// Looks for a node that may overwrite a key at the same time as this one. Each two nodes are reported once, for the one
-/// of the higher number.
+/// Looks for a node that may overwrite a key at the same time as this one. Each two nodes are reported once, for the
+/// one of the higher number.
 ///
 /// # Panics
 /// On a node that is not there, and on a graph of more than 8,190 edges or 16,384 nodes.
@@ -85,7 +85,7 @@ const fn shared_key(one: StateFacts, other: StateFacts) -> Option<StateKeyFact> 
 
 struct Overlaps<'g, const N: usize> {
     graph: StateGraph<'g>,
-    /// What comes behind the node that is asked about, and behind another.
+    /// The nodes behind the node in question, and behind another.
     one: Behind<'g, N>,
     other: Behind<'g, N>,
     before: Before<'g, N>,
@@ -200,7 +200,7 @@ impl<'g, const N: usize> Overlaps<'g, N> {
     }
 }
 
-/// What leads to a node, in a graph without loops and collecting nodes: that is found once for each node.
+/// The nodes that lead to a node, in a graph without loops and collecting nodes: found once for each node.
 struct Before<'g, const N: usize> {
     graph: StateGraph<'g>,
     node: NodeIx,
@@ -239,7 +239,7 @@ impl<'g, const N: usize> Before<'g, N> {
     }
 }
 
-/// What comes behind a node in the present turn of a loop and of those around it.
+/// The nodes behind a node in the present turn of a loop and of those around it.
 struct Behind<'g, const N: usize> {
     graph: StateGraph<'g>,
     node: NodeIx,

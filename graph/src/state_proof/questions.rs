@@ -1,4 +1,4 @@
-//! What a search is asked.
+//! The questions of a search.
 
 use crate::model::{NodeIx, START};
 

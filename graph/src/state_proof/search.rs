@@ -1,4 +1,4 @@
-//! Looks for a play in which something comes and a key has not been written before it.
+//! Looks for a play in which the target comes and a key has not been written before it.
 //!
 //! In one turn, a node that has run has ended before each node that a way leads to from it and that runs as well: a
 //! join waits for a token, live or dead, on every edge, and two ways in of one node are never live together. So the target
@@ -22,7 +22,7 @@
 //! one brings is not sure to be there if another edge can be live at the same time and bring less. That is exact as long
 //! as the arrivals of one collecting node are asked about at a time; for several of them together the question is as hard
 //! as satisfiability (a router for each variable, a collecting node for each clause, and a reader behind all of them), and
-//! this one may say that a key is unwritten where no play shows it. It never says that it is written where it may not be.
+//! this one may report a key as unwritten although no play shows it. It never reports one as written that may not be.
 
 use super::facts::StateFacts;
 use super::questions::Questions;
@@ -30,12 +30,12 @@ use super::state_graph::{HEADER, NODE, StateGraph, TAKEN};
 use super::together::are_together;
 use crate::model::{EdgeIx, NodeIx, START};
 
-/// What is asked about.
+/// The target of a search.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
     /// The node of each question, when it starts.
     Nodes,
-    /// What comes to a collecting node by an edge.
+    /// The arrival at a collecting node by an edge.
     Arrival(EdgeIx),
     /// The end of the run, when nothing can move any more.
     TheEnd,
@@ -195,8 +195,8 @@ impl<'a, const N: usize> Search<'a, N> {
         }
     }
 
-    /// The end of a run comes after all that runs, but for what only feeds a collecting node: once that has its output,
-    /// this is stopped. A loop that leads nowhere is waited for like a node that does.
+    /// The end of a run comes after all nodes that run, except those that only feed a collecting node, which are
+    /// stopped once that has its output. A loop that leads nowhere is waited for like a node that leads nowhere.
     const fn wait_for_all(&mut self, target: Target) {
         let mut node = 0;
         while node < self.graph.nodes {

@@ -41,9 +41,9 @@ pub(super) const TAKEN: usize = 3;
 const RUNS_FOR_ITEMS: u32 = 1;
 const COLLECTS: u32 = 2;
 
-/// What a [`Graph`] does not say about its nodes.
+/// Properties of nodes that a [`Graph`] does not contain.
 pub trait NodeRoles {
-    /// Whether this choice of a node stands for a failure of it, whose writes are discarded.
+    /// Whether this choice of a node is a failure of it, whose writes are discarded.
     fn is_failure(&self, node: NodeIx, choice: usize) -> bool;
     /// Whether the node runs for several items at once: `[..]`.
     fn runs_for_items(&self, node: NodeIx) -> bool;
@@ -292,7 +292,7 @@ impl<'g> StateGraph<'g> {
         0
     }
 
-    /// The places of the vertex that a node is or stands in.
+    /// The places of the vertex that a node is or belongs to.
     pub(super) const fn vertex(&self, node: NodeIx) -> (usize, usize) {
         match self.merged_in(node) {
             0 => (self.place(node), self.place(node) + 1),

@@ -1,26 +1,26 @@
-//! What a graph does with the state, seen from outside: the facts of a node that runs it.
+//! The effect of a graph on the state, as seen from outside: the facts of a node that runs it.
 //!
 //! A nested workflow is a node that reads what is given to it, writes what it writes on every play, and may write the
-//! rest. For the graph inside `[..]`, which may run for no item at all and for several at the same time, all that it writes
-//! is [`Summary::Written`] and goes into `may_write`; what it reads from around it is [`Summary::Needed`]. The nodes
-//! inside see the state around the node as it was when the node started, and what has been written inside since. Of other
-//! items they may see something or nothing; only what was written before in the same item is sure. So the graph inside is
-//! proven by itself: a read is needed from outside if it may be unwritten inside, since the routes inside and those
-//! outside are chosen independently.
+//! rest. For the graph inside `[..]`, which may run for no item at all and for several at the same time, all that it
+//! writes is [`Summary::Written`] and goes into `may_write`; what it reads from around it is [`Summary::Needed`]. The
+//! nodes inside see the state around the node as it was when the node started, and what has been written inside since.
+//! Of other items they may see something or nothing; only what was written before in the same item is sure. So the
+//! graph inside is proven by itself: a read is needed from outside if it may be unwritten inside, since the routes
+//! inside and those outside are chosen independently.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
 use super::state_graph::StateGraph;
 use super::unwritten::may_be_unwritten;
 use crate::model::NodeIx;
 
-/// Which keys of a graph are asked for.
+/// The kind of keys of a graph to return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summary {
-    /// What nodes read, where it may not have been written by the graph itself or given to it.
+    /// Keys that nodes read, and that may not have been written by the graph itself or given to it.
     Needed,
-    /// What has been written whenever the graph has ended at END.
+    /// Keys that have been written whenever the graph has ended at END.
     AlwaysWritten,
-    /// What may or may not have been written then.
+    /// Keys that may or may not have been written then.
     MaybeWritten,
     /// Both of these.
     Written,
@@ -63,7 +63,7 @@ struct Keys<'a> {
     facts: &'a [StateFacts],
     given: &'a [StateKeyFact],
     which: Summary,
-    /// Where it stands: a node, and which of its keys.
+    /// The position: a node, and which of its keys.
     node: usize,
     key: usize,
 }
@@ -105,7 +105,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Whether a key, which stands here, stands nowhere before.
+    /// Whether the key at this position does not occur before it.
     const fn is_first(&self, key: StateKeyFact) -> bool {
         let mut node = 0;
         while node <= self.node {

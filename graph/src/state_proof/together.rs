@@ -35,7 +35,7 @@ struct Together<'g, const N: usize> {
     graph: StateGraph<'g>,
     /// The pairs to look at: for each edge a row of bits for those that are not behind it.
     pairs: [u64; N],
-    /// How many of them have not been looked at.
+    /// How many of them are still to be examined.
     left: usize,
 }
 

@@ -19,11 +19,11 @@ pub struct Program {
     pub limits: RunLimits,
     /// The keys of the state that are given at the start.
     pub given: Vec<Path>,
-    /// The `let`s, wherever they stand.
+    /// The `let`s, from anywhere in the body.
     pub lets: Vec<Let>,
     /// The other statements.
     pub statements: Vec<Chain>,
-    /// Whether a statement was so broken that the graph misses something that nothing else tells of.
+    /// Whether a statement was so broken that a part of the graph is missing without any other mark.
     pub incomplete: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Link {
     pub shape: Shape,
 }
 
-/// What stands between two arrows.
+/// The part between two arrows.
 pub enum Shape {
     /// A node, START or END.
     Node(Path),
@@ -55,13 +55,13 @@ pub enum Shape {
     Each(Each),
     /// `a | b`: only where a statement begins.
     Any(Vec<Path>),
-    /// Nothing that could be read; the error is told already.
+    /// A part that could not be read; the error is reported already.
     Missing,
 }
 
 /// `(b, c)`
 pub struct All {
-    /// What is joined, each with its tokens.
+    /// The joined places, each with its tokens.
     pub places: Vec<Chain>,
     /// The parentheses.
     pub span: Span,
@@ -91,11 +91,11 @@ pub struct ArmShape {
 
 /// `[b => c]`
 pub struct Each {
-    /// What stands inside.
+    /// The statements inside.
     pub statements: Vec<Chain>,
     /// The brackets.
     pub span: Span,
-    /// Whether a statement inside was so broken that the graph misses something that nothing else tells of.
+    /// Whether a statement inside was so broken that a part of the graph is missing without any other mark.
     pub incomplete: bool,
 }
 

@@ -61,24 +61,24 @@ impl From<&Path> for Blame {
 }
 
 impl Diagnostics {
-    /// Whether anything is wrong.
+    /// Whether there is any problem.
     pub fn has_errors(&self) -> bool {
         !self.found.is_empty()
     }
 
-    /// Adds a problem; give it its mend with [`help`](Diagnostic::help).
+    /// Adds a problem; [`help`](Diagnostic::help) adds what to do about it.
     pub fn error(&mut self, blame: impl Into<Blame>, message: impl Into<String>) -> &mut Diagnostic {
         self.found.push_mut(Diagnostic { blame: blame.into(), message: message.into(), helps: Vec::new() })
     }
 
-    /// Adds what a parser of syn's has to say.
+    /// Adds the errors of a parser of syn's.
     pub fn syntax(&mut self, error: &syn::Error) {
         for one in error.clone() {
             self.error(one.span(), one.to_string());
         }
     }
 
-    /// Adds everything that another pass has found.
+    /// Adds the problems that another pass has found.
     pub fn extend(&mut self, other: Diagnostics) {
         self.found.extend(other.found);
     }
@@ -95,8 +95,8 @@ impl Diagnostics {
         self.iter().map(Diagnostic::to_compile_error).collect()
     }
 
-    /// The first problem as an expression, and the others as statements. What is computed from a constant that could not be
-    /// expanded is an error to rustc too, to which it has nothing to add.
+    /// The first problem as an expression, and the others as statements. Everything that is computed from a constant
+    /// that could not be expanded is an error to rustc too, which it does not report again.
     pub fn into_error_value(&self) -> (TokenStream, TokenStream) {
         let mut errors = self.iter().map(Diagnostic::to_compile_error);
         (errors.next().unwrap_or_else(|| quote!(false)), errors.collect())
@@ -104,13 +104,13 @@ impl Diagnostics {
 }
 
 impl Diagnostic {
-    /// Adds a line that says what to do.
+    /// Adds a line with what to do.
     pub fn help(&mut self, text: impl Into<String>) -> &mut Self {
         self.helps.push(text.into());
         self
     }
 
-    /// What is wrong.
+    /// The problem.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -125,7 +125,7 @@ impl Diagnostic {
         self.blame
     }
 
-    /// Message and mends, as the compiler prints them.
+    /// Message and help lines, as the compiler prints them.
     pub fn text(&self) -> String {
         let mut text = self.message.clone();
         for help in &self.helps {

@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 pub fn expand_workflow(input: TokenStream) -> TokenStream {
     match crate::workflow(input) {
         (Some(workflow), diagnostics) => crate::emit::workflow(&workflow, &diagnostics),
-        // Nobody knows whether this is an item or an expression; this can stand in the place of either.
+        // It is unknown whether this is an item or an expression; these statements are valid as either.
         (None, diagnostics) => diagnostics.into_compile_errors(),
     }
 }

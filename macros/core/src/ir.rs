@@ -1,5 +1,5 @@
-//! A workflow after parsing and lowering: every shape has become nodes, edges and arms, and every token of the user's
-//! that an error or an editor may point at is kept beside what it means.
+//! A workflow after parsing and lowering: every shape has become nodes, edges and arms. Every token of the user's to
+//! which an error or an editor may point is kept with its meaning.
 
 use graphweft_graph::{EdgeIx, Graph, NodeIx, Plan};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub struct Workflow {
     pub krate: Path,
     /// Name, visibility, docs and attributes; `None` in expression position.
     pub item: Option<Item>,
-    /// `(Order) -> String`; `None` where it was left out, which only expression position may do.
+    /// `(Order) -> String`; `None` if it was left out, which is only possible in expression position.
     pub signature: Option<Signature>,
     /// The limits of its runs.
     pub limits: RunLimits,
@@ -35,23 +35,23 @@ pub struct Workflow {
     pub flow: Flow,
 }
 
-/// What an item-position workflow says before its signature.
+/// The part of a workflow in item position before its signature.
 pub struct Item {
     /// Doc comments and other attributes.
     pub attributes: Vec<Attribute>,
     /// `pub` and its kin.
     pub visibility: Visibility,
-    /// The name that it is called and used as a node by.
+    /// The name by which it is called and used as a node.
     pub name: Ident,
 }
 
-/// The types that a workflow takes and gives.
+/// The input and output types of a workflow.
 pub struct Signature {
     /// One type for each input; none is `()`, several are a tuple.
     pub inputs: Vec<Type>,
     /// The type behind `->`; `None` is `()`.
     pub output: Option<Type>,
-    /// Whether the inputs could be read and may stand there.
+    /// Whether the inputs could be read and are valid there.
     pub knows_inputs: bool,
     /// The same of the output.
     pub knows_output: bool,
@@ -63,11 +63,11 @@ pub struct Signature {
 pub struct Let {
     /// The name that the node has in this workflow.
     pub name: Ident,
-    /// What it stands for.
+    /// Its value.
     pub value: LetValue,
 }
 
-/// What stands behind the `=` of a `let`.
+/// The part behind the `=` of a `let`.
 pub enum LetValue {
     /// `fetch(timeout = "5s")`: a node with options of its own.
     Configured {
@@ -76,14 +76,14 @@ pub enum LetValue {
         /// The options that replace the node's own.
         options: NodeOptions,
     },
-    /// `BatchProcessor { size: 10 }`, or any expression where the type is written.
+    /// `BatchProcessor { size: 10 }`, or any expression if the type is written.
     Value {
         /// The type of the node.
         ty: Type,
         /// How it is made.
         value: Expr,
     },
-    /// Something that could not be read. The name is known all the same, so that nobody misses it.
+    /// A part that could not be read. The name is known all the same, so that its uses are no errors.
     Unknown,
 }
 
@@ -91,7 +91,7 @@ pub enum LetValue {
 pub struct Flow {
     /// The shape. The ids are the nodes' own indices.
     pub graph: Graph<NodeIx>,
-    /// What the analysis found; `None` where the graph was refused or never came so far.
+    /// The result of the analysis; `None` if the graph was refused or never analysed.
     pub plan: Option<Plan>,
     /// One for each node of `graph`: START, END, and the nodes in the order in which they were first written.
     pub nodes: Vec<FlowNode>,
@@ -99,30 +99,29 @@ pub struct Flow {
     pub edges: Vec<FlowEdge>,
     /// Every place at which a node was written.
     pub mentions: Vec<Mention>,
-    /// Whether this is a workflow without `->`. It gives `()` and is over when nothing moves any more: START leads to
-    /// END by an implied edge whose value nobody looks at, so that END is reached once whatever happens, and a written
-    /// `=> END` makes no edge (an arm that leads to END alone has no targets).
+    /// Whether this is a workflow without `->`. It returns `()` and is over when nothing moves any more: START leads to
+    /// END by an implied edge whose value is not used, so that END is always reached once, and a written `=> END` makes
+    /// no edge (an arm that leads to END alone has no targets).
     pub unit_output: bool,
-    /// Nodes of which not all edges are known, because what was written there could not be read. Empty in a sound
-    /// flow.
+    /// Nodes of which not all edges are known, because a part there could not be read. Empty in a sound flow.
     pub holes: BTreeSet<NodeIx>,
-    /// Nodes of which nobody knows what they take or give, because what says so could not be read: START and END of a
-    /// broken signature, the nodes of a broken `let`, a `[..]` without a beginning or an end. Empty in a sound flow.
+    /// Nodes whose input and output are unknown, because their declaration could not be read: START and END of a broken
+    /// signature, the nodes of a broken `let`, a `[..]` without a beginning or an end. Empty in a sound flow.
     pub unknown: BTreeSet<NodeIx>,
 }
 
 /// A node of a [`Flow`].
 pub struct FlowNode {
-    /// What the node is called in messages and in the graph: its `let` name or the last segment of its path, and for
+    /// The name of the node in messages and in the graph: its `let` name or the last segment of its path, and for
     /// `[search => summarise]` that text.
     pub name: String,
-    /// What runs there.
+    /// The kind of node.
     pub kind: NodeKind,
     /// The arms of its route maps, one for each choice in the graph; empty for a node that is not routed.
     pub arms: Vec<Arm>,
 }
 
-/// What runs at a node.
+/// The kind of a node.
 pub enum NodeKind {
     /// The workflow's input.
     Start,
@@ -142,19 +141,19 @@ pub struct Arm {
     pub labels: Vec<Label>,
     /// `(at most 5)`: how often it may be taken before `spent` is.
     pub bound: Option<Bound>,
-    /// Where the arm leads, each with the place where that target was written. Empty where it leads to END alone in a
-    /// workflow without output.
+    /// The targets of the arm, each with the place where it was written. Empty if it leads to END alone in a workflow
+    /// without output.
     pub targets: Vec<(EdgeIx, MentionIx)>,
-    /// The `:` behind the labels; glue of this arm stands here.
+    /// The `:` behind the labels, which is the span of this arm's glue.
     pub span: Span,
-    /// The `<` of the route map that the arm stands in; a complaint about the map as a whole stands here.
+    /// The `<` of the arm's route map, to which errors about the map as a whole point.
     pub map: Span,
 }
 
 /// `(at most 5)`, behind the labels of an arm that leads back to the beginning of a loop.
 #[derive(Clone, Copy)]
 pub struct Bound {
-    /// How often the loop may go round by this arm; at least 1.
+    /// How often this arm may be taken; at least 1.
     pub at_most: u32,
     /// The parentheses.
     pub span: Span,
@@ -171,7 +170,7 @@ pub enum Label {
         pattern: TokenStream,
         /// How messages and the graph's picture spell it.
         text: String,
-        /// Where it stands.
+        /// Its span.
         span: Span,
     },
     /// `_`
@@ -184,13 +183,13 @@ pub struct FlowEdge {
     pub from: MentionIx,
     /// Where its target was written (for an edge in several arms, the first of them).
     pub to: MentionIx,
-    /// The `=>` or the `:` that made it; glue stands here.
+    /// The `=>` or the `:` that made it, which is the span of its glue.
     pub arrow: Span,
 }
 
 /// A node's name as it was written at one place.
 pub struct Mention {
-    /// Which node is meant.
+    /// The node.
     pub node: NodeIx,
     /// The user's own tokens.
     pub tokens: MentionTokens,
@@ -204,7 +203,7 @@ pub enum MentionTokens {
     Path(Path),
     /// `[..]`: the brackets.
     Each(Span),
-    /// END where nobody wrote it, at the span of the terminal node that leads there; or START, for a `[..]` at its
+    /// END that was not written, at the span of the terminal node that leads there; or START, for a `[..]` at its
     /// brackets and for a workflow without output at its signature.
     Implied(Span),
 }
@@ -219,7 +218,7 @@ impl Label {
         }
     }
 
-    /// Where it stands.
+    /// Its span.
     pub fn span(&self) -> Span {
         match self {
             Label::Name(name) => name.span(),
@@ -232,7 +231,7 @@ impl Label {
         matches!(self, Label::Name(_)) && self.key() == "spent"
     }
 
-    /// What two labels that mean the same have in common: a variant's name in snake_case.
+    /// The key of a label, which is equal for two spellings of the same label: a variant's name in snake_case.
     pub fn key(&self) -> String {
         match self {
             Label::Name(name) => names::snake_case(&name.to_string()),
@@ -242,15 +241,15 @@ impl Label {
 }
 
 impl FlowNode {
-    /// The arm that is taken in the place of a bounded one: that of the label `spent`, which is a label like any other
-    /// where no arm is bounded.
+    /// The arm that is taken in place of a bounded one: that of the label `spent`, which is a label like any other if
+    /// no arm is bounded.
     pub fn spent(&self) -> Option<usize> {
         let is_bounded = self.arms.iter().any(|arm| arm.bound.is_some());
         let is_spent = |arm: &Arm| arm.labels.iter().any(Label::is_spent);
         self.arms.iter().position(is_spent).filter(|_| is_bounded)
     }
 
-    /// Every label that the node gives, with the place of its arm.
+    /// Every label of the node's output, with the place of its arm.
     pub fn labels(&self) -> impl Iterator<Item = (usize, &Label)> {
         let spent = self.spent();
         let arms = self.arms.iter().enumerate();

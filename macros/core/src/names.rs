@@ -2,8 +2,8 @@
 
 /// A name in snake_case, without the `r#` of a raw identifier: `HTTPError`, `HttpError` and `http_error` meet.
 ///
-/// An upper-case letter begins a word where a lower-case letter or a digit stands before it, or where a run of
-/// upper-case letters ends.
+/// An upper-case letter begins a word behind a lower-case letter or a digit, or at the end of a run of upper-case
+/// letters.
 pub fn snake_case(name: &str) -> String {
     let letters: Vec<char> = plain(name).chars().collect();
     let mut out = String::new();

@@ -14,7 +14,7 @@ use crate::options::parse_node_attribute;
 pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
     let (options, mut diagnostics) = parse_node_attribute(args);
     match signature::parse(item.clone(), &options, &mut diagnostics) {
-        // Within an `impl` no type can stand beside the function.
+        // Within an `impl` no type is possible beside the function.
         Some(node) if node.signature.receiver().is_some() => {
             let errors = diagnostics.into_compile_errors();
             quote::quote!(#item #errors)

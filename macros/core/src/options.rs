@@ -22,9 +22,9 @@ pub struct RunLimits {
 /// Every option that was written; `None` and `false` where it was not.
 #[derive(Default)]
 pub struct NodeOptions {
-    /// `name = "charge_card"`: what the node is called in paths, events and the graph.
+    /// `name = "charge_card"`: the name of the node in paths, events and the graph.
     pub name: Option<LitStr>,
-    /// `renamed_from = "bill"`, `renamed_from("bill", "pay")`: what it was called before.
+    /// `renamed_from = "bill"`, `renamed_from("bill", "pay")`: its former names.
     pub renamed_from: Vec<LitStr>,
     /// `retry(..)`
     pub retry: Option<RetryOptions>,
@@ -42,7 +42,7 @@ pub struct NodeOptions {
     pub krate: Option<Path>,
 }
 
-/// `retry(max_attempts = 3, initial_delay = "200ms", ..)`; what is not written keeps the runtime's default.
+/// `retry(max_attempts = 3, initial_delay = "200ms", ..)`; an option that is not written keeps the runtime's default.
 #[derive(Default)]
 pub struct RetryOptions {
     /// `max_attempts = 3`, at least 1.
@@ -55,6 +55,6 @@ pub struct RetryOptions {
     pub backoff_factor: Option<f64>,
     /// `jitter = 0.5`, finite and not negative.
     pub jitter: Option<f64>,
-    /// `when = CardError::is_transient`: a path or closure that takes `&Error` and gives `bool`.
+    /// `when = CardError::is_transient`: a path or closure that takes `&Error` and returns `bool`.
     pub when: Option<Expr>,
 }

@@ -8,8 +8,8 @@ use crate::{check, lower, parse};
 
 /// Reads and proves an invocation of `workflow!`.
 ///
-/// What could be read comes back even where there are errors, so that the expansion can go on to check names and types
-/// and an editor goes on working; `None` only where there is nothing at all.
+/// Everything that could be read is returned even if there are errors, so that the expansion can check names and types
+/// and an editor keeps working; `None` only if there is nothing at all.
 ///
 /// The tokens may begin with `@crate path;`, the path of the crate graphweft; without it that is `::graphweft`.
 pub fn workflow(input: TokenStream) -> (Option<Workflow>, Diagnostics) {

@@ -55,7 +55,7 @@ fn missing(derived: &[String], name: &str, derive: TokenStream) -> Option<TokenS
     (!derived.iter().any(|derived| derived == name)).then_some(derive)
 }
 
-/// The last segments of what the type derives already.
+/// The last segments of the paths that the type derives already.
 fn derives(item: TokenStream) -> Vec<String> {
     let attributes = Parser::parse2(
         |input: ParseStream<'_>| {

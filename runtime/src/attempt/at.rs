@@ -1,4 +1,4 @@
-//! Where an attempt is, and what it finds there.
+//! The place of an attempt, and the bodies and state keys of its graph.
 
 use std::any::Any;
 use std::fmt;
@@ -10,17 +10,17 @@ use crate::core::Place;
 
 /// The bodies of the nodes of a graph.
 pub(crate) trait Bodies: Send + Sync {
-    /// That of a node, by its number.
+    /// The body of a node, by its number.
     fn body(&self, node: u32) -> Option<&dyn Any>;
 
     /// Whether a node declares that it writes a key of the state.
     fn declares(&self, node: u32, key: &str) -> bool;
 
-    /// What a key of the state holds before anything is written to it.
+    /// The value of a state key before it is written.
     fn zero(&self, key: &str) -> Option<Zero>;
 }
 
-/// Where an attempt stands.
+/// The place of an attempt.
 #[derive(Clone)]
 pub(crate) enum At {
     /// A node of a graph.

@@ -1,4 +1,4 @@
-//! What the children of an attempt write to the state.
+//! State writes of an attempt's children.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 
 impl Attempt {
-    /// The run's state as this attempt sees it now, and how much of that it has written itself.
+    /// The run's state as this attempt sees it now, and the number of its own writes in it.
     pub(crate) fn view(&self) -> Result<(Arc<Map<String, Value>>, usize), Fault> {
         let draft = self.draft();
         let written = draft.writes(Part::Shared);
@@ -23,8 +23,8 @@ impl Attempt {
         Ok((Arc::new(values), written.len()))
     }
 
-    /// A child is done, and has written this. `seen` is how much this attempt had written itself when the child began; a
-    /// child that replaces what was written since has not seen it, and gets nothing of its own written.
+    /// Keeps the writes of a completed child. `seen` is the number of this attempt's own writes when the child began.
+    /// If the child overwrites a key that was written since, it has not seen that write, and none of its own are kept.
     pub(crate) fn child_finished(&self, child: &str, writes: &[StateWrite], seen: usize) -> Result<(), Fault> {
         if writes.is_empty() {
             return Ok(());
@@ -55,7 +55,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// The body receives the output of a child: what the child has written becomes its own.
+    /// The body receives the output of a child: the child's writes become its own.
     pub(crate) fn adopt_finished(&self, child: &str) {
         let mut draft = self.draft();
         if let Some(at) = draft.finished.iter().position(|(path, _)| path == child) {
@@ -64,12 +64,12 @@ impl Attempt {
         }
     }
 
-    /// Makes what a child has written according to its record this attempt's own.
+    /// Makes the recorded writes of a child this attempt's own.
     pub(crate) fn adopt(&self, child: &str, writes: &[StateWrite]) {
         self.draft().adopt(child, writes);
     }
 
-    /// The body does not want the output of a child any more.
+    /// Drops the writes of a child whose output the body has dropped.
     pub(crate) fn forget_finished(&self, child: &str) {
         self.draft().finished.retain(|(path, _)| path != child);
     }

@@ -1,4 +1,4 @@
-//! One attempt at a node: what its [`Context`](crate::Context) and its driver have between them.
+//! One attempt at a node: the state that its [`Context`](crate::Context) and its driver share.
 
 mod at;
 mod beat;
@@ -27,37 +27,37 @@ use crate::shared::{Shared, WaitingAttempts};
 
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
-    /// Where it began.
+    /// The place where it began.
     at: At,
     gone_on: GoneOn,
-    /// Of the graph that its node is in; `None` for a child.
+    /// The bodies of the graph that its node is in; `None` for a child.
     bodies: Option<Arc<dyn Bodies>>,
     pub(crate) number: u32,
     /// Whether it may not run again.
     pub(crate) once_only: bool,
     /// The run's state when the attempt began.
     pub(crate) state: Arc<Map<String, Value>>,
-    /// What a collecting node has kept for itself so far.
+    /// The private state of a collecting node so far.
     pub(crate) local: Option<Arc<Map<String, Value>>>,
-    /// Made by whoever asks for it first. A node that never asked is not given time when it is cancelled.
+    /// Made at its first use. A node that has never used it gets no grace period when it is cancelled.
     token: OnceLock<CancellationToken>,
     pub(crate) draft: SharedDraft,
     /// Made by the first request, or when the context is cloned.
     pub(crate) requests: OnceLock<Arc<Requests>>,
-    /// The task that polls it, where it has one of its own.
+    /// The task that polls it, if it has one of its own.
     pub(crate) own_task: OwnTask,
-    /// Counts the attempts of its driver that wait, where the number of attempts is limited.
+    /// Counts the waiting attempts of its driver, if the number of attempts is limited.
     pub(crate) waiting: Option<Arc<WaitingAttempts>>,
-    /// How often it has asked for a timer.
+    /// How many timers it has requested.
     timers: AtomicU32,
-    /// For a child: whose it is.
+    /// For a child: the attempt that called it.
     parent: Option<Arc<Attempt>>,
-    /// For a child: what it declares of the state.
+    /// For a child: the state keys that it declares.
     child_facts: Option<Box<StateFacts>>,
 }
 
-/// Where an attempt has gone on to from where it began: a node of the same graph, in another turn of the innermost loop, or
-/// the same node in another item.
+/// The present place of a reused attempt, relative to the place where it began: a node of the same graph, in another
+/// turn of the innermost loop, or the same node in another item.
 struct GoneOn {
     node: AtomicU32,
     /// 0 for the turn in which it began.
@@ -141,7 +141,7 @@ impl Attempt {
         }
     }
 
-    /// What a key of the state holds before anything is written to it. A child does not know more than who calls it.
+    /// The value of a state key before it is written. For a key that a child does not declare, that of its parent.
     pub(crate) fn zero(&self, key: &str) -> Option<Zero> {
         let own = self.child_facts.as_ref().and_then(|facts| facts.zero(key));
         own.or_else(|| match (&self.parent, &self.bodies) {
@@ -151,11 +151,11 @@ impl Attempt {
         })
     }
 
-    /// A fault if it is done and has left out a key that it declares to write. One that `collects` may have written it when
-    /// another value arrived.
+    /// Checks that a completed attempt has written every key that it declares by `#[writes(..)]`. A node that
+    /// `collects` may have written it at another arrival.
     pub(crate) fn has_written(&self, keys: &[StateKeyFact], collects: bool) -> Result<(), Fault> {
         let draft = self.draft();
-        // That is another fault.
+        // Then the attempt has another fault already.
         if draft.broken.is_some() {
             return Ok(());
         }
@@ -168,10 +168,10 @@ impl Attempt {
         }
     }
 
-    /// The path of something that the node asks its context for.
+    /// The path of a request of the node.
     ///
     /// # Errors
-    /// Without a name: nobody could name it in an answer, a log or a retry.
+    /// If the name is empty: an answer, a log or a retry could not name the request.
     pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
         if name.is_empty() {
             let message = format!(
@@ -192,7 +192,7 @@ impl Attempt {
         Ok(path)
     }
 
-    /// Makes a finished attempt that nobody holds any more the next one of the same run.
+    /// Reuses a finished attempt without other references as the next one of the same run.
     pub(crate) fn renew(
         &mut self,
         place: Place,
@@ -221,24 +221,24 @@ impl Attempt {
         self.own_task = OwnTask::default();
     }
 
-    /// Whether its node has done nothing that another would notice.
+    /// Whether its node has left no state that the next one would see.
     pub(crate) fn is_unused(&mut self) -> bool {
         self.draft.is_unused() && self.requests.get().is_none() && self.token.get().is_none() && self.local.is_none()
     }
 
-    /// Whether besides its driver, which has so many references to it, only that holder has it, its node has done nothing that
-    /// another would notice, and it is a first attempt: then it may [`go_on`](Self::go_on).
+    /// Whether it can be reused by [`go_on`](Self::go_on): it is a first attempt, its node has left no state that the
+    /// next one would see, and only its driver, with so many references, and the given holder refer to it.
     #[inline]
     pub(crate) fn may_go_on(self: &Arc<Self>, driver: usize, _: &Holder) -> bool {
         let is_shared = Arc::strong_count(self) > driver + 1;
-        // What others have done with it who have had it until now.
+        // Makes writes by former holders of a reference visible.
         fence(Ordering::Acquire);
         let is_unused = !self.draft.was_locked() && self.requests.get().is_none() && self.token.get().is_none();
         !is_shared && is_unused && self.local.is_none() && self.number == 1 && !self.once_only
     }
 
-    /// Makes it the first attempt at another node of the same graph: one that [may](Self::may_go_on). `turn`: which, of the
-    /// innermost loop, where that is another.
+    /// Reuses it as the first attempt at another node of the same graph, if it [may](Self::may_go_on). `turn`: the turn
+    /// of the innermost loop, if that changes.
     #[inline]
     pub(crate) fn go_on(&self, node: u32, turn: Option<u64>) {
         self.gone_on.node.store(node, Ordering::Relaxed);
@@ -248,7 +248,7 @@ impl Attempt {
         self.timers.store(0, Ordering::Relaxed);
     }
 
-    /// Makes it the first attempt at the same node in another item: one that [may](Self::may_go_on).
+    /// Reuses it as the first attempt at the same node in another item, if it [may](Self::may_go_on).
     #[inline]
     pub(crate) fn go_on_to_item(&self, item: usize) {
         self.gone_on.item.store(item, Ordering::Relaxed);
@@ -260,8 +260,8 @@ impl Attempt {
         self.requests.get().is_some() || (self.draft.was_locked() && !self.draft().is_unused())
     }
 
-    /// Makes it, [unused](Self::is_unused) as it is, a first attempt of an ordinary node. `state`: what it sees, if that has
-    /// changed.
+    /// Resets it, which must be [unused](Self::is_unused), to a first attempt of an ordinary node. `state`: the state
+    /// that it sees, if that has changed.
     pub(crate) fn start_anew(&mut self, state: Option<Arc<Map<String, Value>>>) {
         self.number = 1;
         self.once_only = false;
@@ -280,13 +280,13 @@ impl Attempt {
         }
     }
 
-    /// The body of its node, where that has this type.
+    /// The body of its node, if that has this type.
     #[inline]
     pub(crate) fn body<B: 'static>(&self) -> Option<&B> {
         self.bodies.as_ref()?.body(self.gone_on.node.load(Ordering::Relaxed))?.downcast_ref()
     }
 
-    /// Where it stands.
+    /// Its place.
     pub(crate) fn place(&self) -> At {
         let At::Node(place) = &self.at else { return self.at.clone() };
         let turns = match self.gone_on.turn.load(Ordering::Relaxed) {
@@ -322,7 +322,7 @@ impl Attempt {
         self.draft.lock()
     }
 
-    /// What it has written, or why that cannot be.
+    /// Takes its writes, or the fault of an impossible one.
     pub(crate) fn take_writes(&self) -> Result<Writes, Fault> {
         let mut draft = self.draft();
         match draft.broken.take() {
@@ -339,7 +339,7 @@ impl Attempt {
         }
     }
 
-    /// Tells the node that it is cancelled. Returns whether it is listening.
+    /// Cancels the attempt. Returns whether its node listens.
     pub(crate) fn cancel(&self) -> bool {
         let listens = self.token.get().is_some();
         self.token().cancel();
@@ -354,7 +354,8 @@ impl Attempt {
         let token = self.token();
         let mut cancelled = pin!(token.cancelled());
         poll_fn(|waker| {
-            // Its driver wakes the body, so that its run may be unloaded meanwhile. A child is cancelled by its parent's token.
+            // Its driver wakes the body, so that its run may be unloaded meanwhile. A child is cancelled by its
+            // parent's token.
             let is_body = self.requests.get().is_some_and(|requests| requests.is_own(waker.waker()));
             match token.is_cancelled() {
                 true => Poll::Ready(()),
@@ -365,7 +366,7 @@ impl Attempt {
         .await;
     }
 
-    /// What tells it that it is cancelled. For a child, its parent listens as well.
+    /// The token of its cancellation. For a child, its parent counts as listening as well.
     pub(crate) fn token(&self) -> &CancellationToken {
         self.token.get_or_init(|| match &self.parent {
             Some(parent) => parent.token().child_token(),
@@ -377,8 +378,8 @@ impl Attempt {
         self.requests.get_or_init(|| Arc::new(Requests::new(&self.run, self.waiting.clone())))
     }
 
-    /// Whether it waits for answers and timers, and does nothing else, nor do its children. `is_still`: whether nothing at all
-    /// of the run moves.
+    /// Whether it and its children only wait for answers and timers. `is_still`: whether nothing of the whole run
+    /// moves.
     pub(crate) fn only_waits(&self, is_still: bool) -> bool {
         let waits = self.requests.get().is_some_and(|requests| requests.only_waits());
         waits && (is_still || self.run.known_desk().is_none_or(|desk| desk.only_waits_below(&self.path())))

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::task::AbortHandle;
 
-/// The task that polls an attempt and nothing else, which another thread may just be making when the attempt is dropped.
+/// The task that polls an attempt and nothing else. Another thread may just be spawning it when the attempt is dropped.
 #[derive(Default)]
 pub(crate) struct OwnTask(Mutex<OwnTaskState>);
 
@@ -17,7 +17,7 @@ enum OwnTaskState {
 }
 
 impl OwnTask {
-    /// The attempt has got this one.
+    /// Sets the task of the attempt.
     pub(crate) fn is(&self, handle: AbortHandle) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*state {

@@ -47,7 +47,7 @@ where
             cancel: Some(parent.token().child_token()),
             state: Map::clone(&state),
             part: Part::Child(path.to_owned(), Arc::clone(&within)),
-            // That of an attempt at the child.
+            // The time limit is that of the attempt at the child.
             limit: None,
             history,
         };
@@ -91,7 +91,7 @@ where
     }
 }
 
-/// The run goes no further here, and nothing of it must.
+/// Halts the whole run in this process.
 async fn halted<T, E>(halt: Halt, parent: &Attempt) -> Attempted<T, E> {
     let Some(journal) = &parent.run.journal else { return fault(RunError::from(halt).to_string()) };
     journal.halt(halt);

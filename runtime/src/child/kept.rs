@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::node::Node;
 use crate::typed::Target;
 
-/// An input that is kept as long as another attempt may want it.
+/// An input that is kept as long as another attempt may need it.
 pub(super) struct Kept<N: Node>(Option<N::Input>);
 
 impl<N: Node> Kept<N> {

@@ -1,5 +1,5 @@
-//! Futures that are built: `ctx.call::<search>(topic).key("rust")` is asked for in several calls, and is a future all
-//! the same, so that `join!` takes it.
+//! Futures with builder methods: `ctx.call::<search>(topic).key("rust")` is built by several calls, and is a future all
+//! the same, so that `join!` accepts it.
 
 use std::task::{Context as Waker, Poll};
 
@@ -13,7 +13,7 @@ pub(crate) enum Lazy<'c, B, T> {
 }
 
 impl<'c, B, T> Lazy<'c, B, T> {
-    /// What is described; `None` from the first poll on.
+    /// The description; `None` from the first poll on.
     pub(crate) fn description(&self) -> Option<&B> {
         match self {
             Lazy::Described(description) => Some(description),

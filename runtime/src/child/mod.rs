@@ -33,11 +33,12 @@ use node::Request;
 #[must_use = "no child runs before it is awaited"]
 pub struct Child<'c, N: Node> {
     lazy: Lazy<'c, Request<'c, N>, Given<N>>,
-    /// What it takes to run one is asked for where one is made, so that a node that cannot be one is one error.
+    /// The bounds for running a child are on the functions that make one, so that a node which cannot be a child is one
+    /// error.
     begin: fn(Request<'c, N>) -> BoxFuture<'c, Given<N>>,
 }
 
-/// What a child gives.
+/// The result of a child.
 type Given<N> = Result<<N as Node>::Output, ChildError<<N as Node>::Error>>;
 
 impl Context {
@@ -183,8 +184,9 @@ impl<N: Node> Child<'_, N> {
 
     /// Records each attempt before it starts, and never repeats one that was cut short: that is a
     /// [`Fault::Interrupted`](crate::Fault::Interrupted) if its process stopped, and a
-    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or reached its time limit is
-    /// still retried if the policy says so. An interrupted workflow resumes: its own nodes have the option or not.
+    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or
+    /// reached its time limit is still retried if the policy says so. An interrupted workflow resumes: its own nodes
+    /// have the option or not.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)
     }
@@ -199,7 +201,7 @@ impl<N: Node> Future for Child<'_, N> {
     }
 }
 
-// Nothing in here is ever pinned in place: the child itself has a box of its own.
+// No field is ever pinned in place: the future of the child has a box of its own.
 impl<N: Node> Unpin for Child<'_, N> {}
 
 impl<N: Node> std::fmt::Debug for Child<'_, N> {

@@ -1,4 +1,4 @@
-//! A child that is a node without a graph inside, and what is asked for with any child.
+//! A child that is a node without a graph inside, and the request for any child.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::table::AttemptBody;
 use crate::typed::{missing_resource, until_fault};
 use crate::value::MaxSize;
 
-/// A child that is asked for.
+/// The request for a child.
 pub(super) struct Request<'c, N: Node> {
     context: &'c Context,
     pub(super) name: String,
@@ -29,7 +29,7 @@ pub(super) struct Request<'c, N: Node> {
     input: N::Input,
 }
 
-/// What a node is called as a child.
+/// The name of a node as a child.
 pub(super) fn name_of<N: Node>() -> String {
     let of_type = || {
         let name = std::any::type_name::<N>();
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// What a child writes is what its caller writes, which has to have declared it.
+/// Checks that the caller declares the keys of a child: the writes of a child are those of its caller.
 fn check_declared(parent: &Attempt, child: &str, mut keys: impl Iterator<Item = StateKeyFact>) -> Result<(), Fault> {
     match keys.find(|key| !parent.declares(key.name)) {
         Some(key) => {

@@ -16,10 +16,11 @@ use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::Held;
 
-/// How long a sleep relies on the one clock before it looks at the other: a machine that was suspended has not counted.
+/// How long a sleep relies on the monotonic clock before it reads the wall clock: the monotonic one does not count
+/// while a machine is suspended.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// A time so far off that it makes no difference, and which every clock can still hold.
+/// A time so far off that it is like never, and which every clock can still represent.
 const FAR_OFF: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 /// A timer, which is set when this is awaited. It is a future, so it works with `join!` and `select!`.
@@ -34,8 +35,8 @@ struct Request<'c> {
 
 impl Context {
     /// Waits for a duration, which may be long: the time at which it ends is recorded, and after a restart the node
-    /// waits for the rest of it, or not at all if that time has passed. If the clock was set back meanwhile, the rest is
-    /// not longer for that. A run that only waits may be unloaded from memory.
+    /// waits for the rest of it, or not at all if that time has passed. If the clock was set back meanwhile, the rest
+    /// is not longer for that. A run that only waits may be unloaded from memory.
     ///
     /// ```
     /// use std::time::Duration;
@@ -97,7 +98,7 @@ impl Request<'_> {
         }
         if !item.fired {
             let clock = &attempt.run.env.clock;
-            // A timer that is set now runs for as long as it is set for, to the tick.
+            // A timer that is set now runs for exactly its duration.
             let (until, due) = match item.until {
                 Some(until) => (until, Instant::now() + clock.until(until).min(FAR_OFF)),
                 None => {
@@ -122,7 +123,7 @@ impl Request<'_> {
     }
 }
 
-/// Waits for a time by the clock on the wall, or until as much time has gone by as it was off.
+/// Waits for a time by the wall clock, or until the remaining duration has passed by the monotonic one.
 async fn pass(until: SystemTime, due: Instant, clock: &Clock) {
     while Instant::now() < due && clock.now() < until {
         tokio::time::sleep_until(due.min(Instant::now() + LOOK)).await;

@@ -30,8 +30,8 @@ struct Request<'c, T, E> {
     key: Option<String>,
     options: NodeOptions,
     body: Body<'c, T, E>,
-    /// Runs it. `step` knows that output and error are payloads; a bound of the future would be a second error for a wrong
-    /// type.
+    /// Runs it. `step` knows that output and error are payloads; a bound of the future would be a second error for a
+    /// wrong type.
     start: fn(Self) -> BoxFuture<'c, Result<T, ChildError<E>>>,
 }
 
@@ -140,8 +140,8 @@ impl<T, E> Step<'_, T, E> {
 
     /// Records each attempt before it starts, and never repeats one that was cut short: that is a
     /// [`Fault::Interrupted`](crate::Fault::Interrupted) if its process stopped, and a
-    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or reached its time limit
-    /// is still retried if the policy says so.
+    /// [`Fault::Dropped`](crate::Fault::Dropped) if its caller dropped it. An attempt that ended with an error or
+    /// reached its time limit is still retried if the policy says so.
     pub fn at_most_once(self) -> Self {
         self.with(|request| request.options.at_most_once = true)
     }
@@ -181,7 +181,7 @@ impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
     }
 }
 
-/// An error of which nothing is known but that it can be written down.
+/// The text of an error that is only known to be serializable.
 fn words(error: &Json) -> Vec<String> {
     vec![error.as_str().map_or_else(|| error.to_string(), str::to_owned)]
 }

@@ -1,4 +1,5 @@
-//! Executes a child or a step until it succeeds or has failed for good, and returns its recorded result if there is one.
+//! Executes a child or a step until it succeeds or has failed for good, and returns its recorded result if there is
+//! one.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -23,7 +24,7 @@ use crate::store::Stored;
 use crate::table::{AttemptBody, Misread, Reread};
 use crate::value::{Against, MaxSize, shortened};
 
-/// What is tried: a child or a step.
+/// The work of a child or a step.
 pub(super) trait Work: Send {
     type Output: Payload;
     type Error: Payload;
@@ -51,23 +52,23 @@ pub(super) struct Start<'w> {
 /// An attempt under way.
 pub(super) struct Begun<'w, T, E> {
     pub(super) body: AttemptBody<'w, Attempted<T, E>>,
-    /// Where the body can make requests.
+    /// The attempt, if the body can make requests.
     pub(super) attempt: Option<Arc<Attempt>>,
     pub(super) moves: Moves,
 }
 
-/// What is counted among what moves while an attempt is under way.
+/// Which part counts as moving while an attempt is under way.
 pub(super) enum Moves {
     /// The attempt, all the time.
     Always(Option<Moving>),
-    /// The attempt, where it does not wait for something that it has asked for.
+    /// The attempt, while it does not wait for a request of its own.
     Attempt(Option<Beat>),
     /// The driver of the graph inside.
     Graph(Arc<Within>),
 }
 
 impl Moves {
-    /// The attempt is over. Its caller counts from before the attempt stops to count.
+    /// The attempt is over. Its caller begins to count before the attempt stops counting.
     fn over(self, parent: &Attempt) -> Option<Moving> {
         match self {
             Moves::Always(moving) => moving,
@@ -86,9 +87,9 @@ pub(super) enum Attempted<T, E> {
     Output {
         value: T,
         json: Json,
-        /// What it wrote to the run's state.
+        /// Its writes to the run's state.
         writes: Vec<StateWrite>,
-        /// How much its parent had written when it began.
+        /// How many writes its parent had made when it began.
         seen: Option<usize>,
     },
     Error {
@@ -138,11 +139,11 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
 /// The input of a child.
 pub(super) struct Input {
     pub(super) json: Json,
-    /// How one that was recorded is read.
+    /// How a recorded input is read.
     pub(super) reread: Reread,
 }
 
-/// What a node asks its context for.
+/// A request of a node for a child or a step.
 pub(super) struct Asked {
     pub(super) parent: Arc<Attempt>,
     pub(super) path: String,
@@ -165,12 +166,12 @@ impl Asked {
         Fault::Context { message: format!("`{}` {message}", self.path) }
     }
 
-    /// A mistake in graphweft.
+    /// The fault of a bug in graphweft.
     fn broken(&self, what: &str) -> Fault {
         self.fault(format!("cannot be executed: {what}; this is a mistake in graphweft"))
     }
 
-    /// An error where the record is of something else.
+    /// An error if the recorded input is another one.
     fn check_input(&self, item: &Item) -> Result<(), Fault> {
         let (Some(recorded), Some(Input { json, reread })) = (&item.input, &self.input) else { return Ok(()) };
         // The type may have changed since.
@@ -218,7 +219,7 @@ impl Asked {
         }
     }
 
-    /// An error where the type does not read all that was recorded.
+    /// An error if the type does not read the whole recorded value.
     fn check_value<T: Payload>(&self, what: &str, recorded: &Json) -> Result<(), Fault> {
         match reread::<T>().check(recorded, Against::Fields) {
             Ok(()) => Ok(()),
@@ -290,7 +291,7 @@ impl Asked {
         end.try_recv().unwrap_or_else(|_| Err(gone().into()))
     }
 
-    /// Waits until it is to be executed; `Err` with what it gives, if that is recorded.
+    /// Waits until it is to be executed; `Err` with its result, if that is recorded.
     async fn until_needed<T: Payload, E: Payload>(
         &self,
         held: &Held,
@@ -315,10 +316,10 @@ impl Asked {
 
     /// Executes it, from where its records end.
     async fn execute<W: Work>(&self, mut work: W, item: Box<Item>) -> Tried<W> {
-        // Its parent may wait for something else at the same time, and does not count then.
+        // Counts by itself, since its parent does not count while it waits for another request.
         let mut moving = Moving::of(&self.parent.run);
         let Item { mut attempts, inside, process, .. } = *item;
-        // A workflow in the place of what was a node when it was recorded has no records of a graph.
+        // If it was a node when it was recorded, and is a workflow now, there are no records of a graph.
         let how = if work.is_graph() && inside { Resumable::FromRecords } else { Resumable::FromItsTop };
         let (mut number, mut delay, mut history) = match attempts.resumption(&self.options, how, process) {
             Some(Resumption::Next { number, after }) => (number, after, None),
@@ -336,7 +337,7 @@ impl Asked {
         loop {
             if let Some(until) = delay.take() {
                 tokio::time::sleep(clock.until(until)).await;
-                // Otherwise an attempt that is over could be made again after a crash, and not only the one under way.
+                // Otherwise a crash could repeat an attempt that is over, and not only the one under way.
                 self.parent.requests().recorded().await;
             }
             if history.is_none() {
@@ -395,7 +396,7 @@ impl Asked {
         }
     }
 
-    /// Records that an attempt begins: with the next commit, or before it does where it may not be made twice.
+    /// Records that an attempt begins: with the next commit, or before it begins if it may not be made twice.
     async fn record_start(&self, attempt: u32, is_graph: bool) {
         let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
         let input = self.input.as_ref().map(|input| input.json.clone());
@@ -407,7 +408,7 @@ impl Asked {
         }
     }
 
-    /// Checks what an attempt has written against what its parent has since.
+    /// Checks the writes of an attempt against those that its parent has made since.
     fn check_writes<T, E>(&self, attempted: Attempted<T, E>) -> Attempted<T, E> {
         match &attempted {
             Attempted::Output { writes, seen: Some(seen), .. } => {
@@ -427,7 +428,7 @@ impl Asked {
     }
 }
 
-/// Evenly from `0.0..1.0`.
+/// A uniform random number in `0.0..1.0`.
 fn random() -> f64 {
     (RandomState::new().build_hasher().finish() >> 11) as f64 / (1u64 << 53) as f64
 }

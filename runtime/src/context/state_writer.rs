@@ -1,4 +1,4 @@
-//! What a node writes to the state.
+//! Writers for the state.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::state::{Overwrite, Reducer, StateKey, merge_op, set_op, write};
 ///
 /// A node declares the keys that it writes by parameters of this type:
 ///
-/// - `#[writes(OWNER)] owner: StateWriter<String>`: the node has written the key whenever it completes. One that has not fails
-///   with [`Fault::StateNotWritten`].
+/// - `#[writes(OWNER)] owner: StateWriter<String>`: the node has written the key whenever it completes. One that has
+///   not fails with [`Fault::StateNotWritten`].
 /// - `#[may_write(OWNER)] owner: StateWriter<String>`: it may leave the key as it is.
 ///
 /// What is written is recorded with the node's completion, and discarded if the attempt fails.
@@ -55,12 +55,12 @@ pub struct StateWriter<T, R = Overwrite> {
 }
 
 impl<T, R> StateWriter<T, R> {
-    /// For a parameter, which is a declaration.
+    /// The writer of a parameter, which is a declaration.
     pub(crate) fn declared(attempt: &Arc<Attempt>, key: StateKey<T, R>) -> Self {
         StateWriter { attempt: Arc::clone(attempt), key, is_declared: true }
     }
 
-    /// For a key that the node may have declared.
+    /// The writer of a key that the node may not have declared.
     pub(super) fn checked(attempt: &Arc<Attempt>, key: StateKey<T, R>) -> Self {
         let is_declared = attempt.declares(key.name());
         if !is_declared {
@@ -74,8 +74,8 @@ impl<T, R> StateWriter<T, R> {
 impl<T: Serialize> StateWriter<T, Overwrite> {
     /// Sets the value.
     ///
-    /// One that cannot be recorded fails the attempt when the node returns. If another node has overwritten the key since
-    /// this attempt started, the attempt fails with [`Fault::StateConflict`].
+    /// One that cannot be recorded fails the attempt when the node returns. If another node has overwritten the key
+    /// since this attempt started, the attempt fails with [`Fault::StateConflict`].
     pub fn set(&self, value: T) {
         if self.is_declared {
             let op = set_op(&value, self.attempt.run.env.max_value_size);

@@ -1,7 +1,7 @@
-//! Which waiting tasks may begin: attempts in a run (`max_concurrency`), nodes of a graph, items in a node of `[..]` and items
-//! of a `[..]` at once (`max_parallel`). First come, first served.
+//! Which waiting tasks may begin: attempts in a run (`max_concurrency`), nodes of a graph, items in a node of `[..]`
+//! and items of a `[..]` at once (`max_parallel`). First come, first served.
 //!
-//! The only reader of these limits. What is here is an index over the state, made anew where a run is resumed.
+//! The only reader of these limits. It is an index over the state, which is made anew when a run is resumed.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -18,15 +18,15 @@ pub(super) struct Admissions {
     /// Tasks that may begin as soon as an attempt may.
     ready: VecDeque<TaskId>,
     at_gates: HashMap<Gate, VecDeque<Waiting>>,
-    /// What may begin as soon as something around it has got a place again.
+    /// Tasks that may begin as soon as a node or item around them has got a place again.
     inside: HashMap<Waiting, Vec<TaskId>>,
-    /// What was let through a gate last, and has not begun yet: if it never does, the place is for the next one.
+    /// Tasks that were let through a gate and have not begun yet: if one never does, the place is for the next one.
     offered: HashMap<TaskId, Gate>,
     /// Nodes some items of which have not begun.
     with_items: VecDeque<TaskId>,
 }
 
-/// What waits at a gate.
+/// A task or item that waits at a gate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Waiting {
     /// A task that is queued, or one with graphs inside that a retry has reopened.
@@ -56,7 +56,7 @@ impl Admissions {
         self.max_concurrency == 0
     }
 
-    /// Whether nothing waits but for a place in its node.
+    /// Whether all waiting tasks wait for a place in their node.
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.with_items.is_empty()
     }
@@ -72,7 +72,7 @@ impl Admissions {
         self.has_no_limit() && self.ready.is_empty() && self.with_items.len() == 1 && self.with_items[0] == task
     }
 
-    /// Takes in what the last events have changed.
+    /// Applies the changes of the last events to the index.
     fn absorb<V>(&mut self, state: &mut RunState<V>) {
         for task in state.news.queued.drain(..) {
             match state.tasks.get(task) {
@@ -88,7 +88,7 @@ impl Admissions {
         state.news.freed = freed;
     }
 
-    /// Lets the first one at a gate be looked at again. Those that were stopped meanwhile are passed over.
+    /// Has the first one at a gate examined again. Those that were stopped meanwhile are skipped.
     fn offer_place<V>(&mut self, state: &RunState<V>, gate: Gate) {
         let Some(waiting) = self.at_gates.get_mut(&gate) else { return };
         while let Some(next) = waiting.pop_front() {
@@ -103,14 +103,15 @@ impl Admissions {
         }
     }
 
-    /// A task that is looked at does not begin now, or never. What was offered to it is for another, unless it waits there.
+    /// An examined task does not begin now, or never. The place that was offered to it is for another, unless it waits
+    /// there.
     fn pass_over<V>(&mut self, state: &RunState<V>, task: TaskId, waits_at: Option<Gate>) {
         if let Some(gate) = self.offered.remove(&task).filter(|gate| Some(*gate) != waits_at) {
             self.offer_place(state, gate);
         }
     }
 
-    /// A task waits at a gate, itself or because of what is around it.
+    /// Has a task wait at a gate, for itself or for a node or item around it.
     fn wait_at<V>(&mut self, state: &RunState<V>, task: TaskId, gate: Gate, who: Waiting) {
         let is_itself = who == Waiting::Task(task) && is_queued(state, task);
         let is_there = !is_itself && self.inside.contains_key(&who);
@@ -123,9 +124,10 @@ impl Admissions {
         self.pass_over(state, task, Some(gate));
     }
 
-    /// A task begins, or an item of it, and what is around it gets its places again with it: the others in there can too.
+    /// A task begins, or an item of it. The nodes and items around it get their places again with it, so the other
+    /// tasks inside those may begin too.
     fn let_in<V>(&mut self, state: &RunState<V>, task: TaskId) {
-        // Most runs have neither, and to look for something in a map takes its hash.
+        // Most runs have neither, and a lookup in a map computes a hash.
         if !self.offered.is_empty() {
             self.offered.remove(&task);
         }
@@ -144,7 +146,7 @@ impl Admissions {
         }
     }
 
-    /// What may begin now, where so many of the attempts under way wait for something that they have asked for.
+    /// The next task that may begin now. `waiting`: how many of the attempts under way wait for a request of theirs.
     pub(super) fn next<V>(
         &mut self,
         program: &Program,
@@ -190,12 +192,12 @@ impl Admissions {
         None
     }
 
-    /// After the last record: makes the index of what waits, in the order in which it would have been let in.
+    /// After the last record: makes the index of waiting tasks, in the order in which they would have been admitted.
     pub(super) fn resume<V>(&mut self, state: &mut RunState<V>) {
         *self = Admissions::new(self.max_concurrency);
         state.news.freed.clear();
         state.news.changed = state.tasks.ids().into();
-        // A task that was queued, stopped or started since is looked at when its turn comes.
+        // A task that was queued, stopped or started since is examined when its turn comes.
         let is_bounded = |task: &TaskId| {
             let items = state.tasks.get(*task).and_then(Task::items);
             items.is_some_and(|items| !items.pending.is_empty())
@@ -211,7 +213,8 @@ fn is_queued<V>(state: &RunState<V>, task: TaskId) -> bool {
     state.tasks.get(task).is_some_and(Task::is_queued)
 }
 
-/// Puts what waits back to where it is looked at, before all others. The first of it, if anything still waits.
+/// Puts waiting tasks back to where they are examined, before all others. Returns the first of them, if any still
+/// waits.
 fn look_again<V>(
     ready: &mut VecDeque<TaskId>,
     with_items: &mut VecDeque<TaskId>,
@@ -235,8 +238,8 @@ fn look_again<V>(
     first
 }
 
-/// The gate at which a task that could begin, or an item of it, has to wait for a place: for its own, or before that for one
-/// of what is around it.
+/// The gate at which a task that could begin, or an item of it, has to wait for a place: first for those of the nodes
+/// and items around it, then for its own.
 fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<(Gate, Waiting)> {
     let at = state.tasks.get(task)?;
     if state.has_reopened
@@ -261,7 +264,7 @@ fn closed_gate<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Optio
     gate.map(|gate| (gate, Waiting::Task(task)))
 }
 
-/// The node of a task, where there is no place in it for another item of `[..]`.
+/// The gate of a task's node, if there is no place in it for another item of `[..]`.
 fn full_node<V>(program: &Program, state: &RunState<V>, task: TaskId) -> Option<Gate> {
     let key = state.place_key(program, task)?;
     let places = program.layouts[key.1].nodes[key.2].options.max_parallel?;

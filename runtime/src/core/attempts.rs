@@ -1,4 +1,4 @@
-//! The life of the attempts at one thing: at a node, or at a child or a step that a node has asked for.
+//! The states of the attempts at a node, or at a child or a step that a node has requested.
 //!
 //! ```text
 //!          Begun                       Ended
@@ -12,13 +12,14 @@
 //!    └───────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Nodes are tasks of the core, and their [`Task`](super::task::Task) holds its attempts. The requests of nodes are folded
-//! by their paths (`shared/request_state.rs`), and hold theirs there. What is under way (`W`) and what attempts end with (`E`)
-//! is theirs to say; numbers, retries, delays, `at_most_once` and what an interruption comes to are decided here for both.
+//! Nodes are tasks of the core, and their [`Task`](super::task::Task) holds its attempts. The requests of nodes are
+//! folded by their paths (`shared/request_state.rs`), and hold theirs there. Each of them chooses its work under way
+//! (`W`) and its end (`E`). Numbers, retries, delays, `at_most_once` and the effect of an interruption are decided here
+//! for both.
 //!
-//! All of it is a function of the record, except for which process an attempt was under way in ([`Process`]). If it was an
-//! earlier one, its end has interrupted the attempt. If it is this one, the caller has dropped the attempt and asks for it
-//! again, which is not recorded within one poll.
+//! The states are a function of the records, except for the process in which an attempt was under way ([`Process`]). If
+//! it was an earlier one, its end has interrupted the attempt. If it is this one, the caller has dropped the attempt
+//! and requests it again, which is not recorded within one poll.
 
 use std::convert::Infallible;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -28,12 +29,12 @@ use super::impossible::Impossible;
 use crate::fault::{Cause, Fault};
 use crate::options::{NodeOptions, RetryPolicy};
 
-/// The attempts at one thing.
+/// The attempts at a node, a child or a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempts<W, E = Infallible> {
     /// The number of the last attempt that has begun, counted from 1; 0 before the first.
     number: u32,
-    /// How many have failed since this was asked for, or since its caller was retried after all had failed.
+    /// How many have failed since this was requested, or since its caller was retried after all had failed.
     failures: u32,
     state: AttemptState<W, E>,
 }
@@ -44,15 +45,15 @@ pub(crate) enum AttemptState<W, E = Infallible> {
     Due,
     /// An attempt is under way.
     UnderWay(W),
-    /// The next attempt has its time.
+    /// The next attempt begins at this time.
     Backoff { until: SystemTime },
-    /// The last attempt was cut short, and it is not known how far it had come.
+    /// The last attempt was cut short, and it is not known whether it had its effect.
     CutShort(Cut),
     /// No attempt is left, or none is needed.
     Ended(E),
 }
 
-/// What happens to attempts. Each is a recorded event, or follows from one.
+/// An event of attempts. Each is a recorded event, or follows from one.
 #[derive(Debug)]
 pub(crate) enum AttemptEvent<W, E = Infallible> {
     /// An attempt begins: the next one, or the one that was cut short.
@@ -62,7 +63,7 @@ pub(crate) enum AttemptEvent<W, E = Infallible> {
     },
     /// It has failed, and another follows.
     RetryAt(SystemTime),
-    /// The delay before the next attempt is over. The next attempt of a request says so by itself.
+    /// The delay before the next attempt is over. For a request this is implied by the begin of the next attempt.
     DelayOver,
     Ended(E),
     /// The caller has dropped it.
@@ -71,7 +72,7 @@ pub(crate) enum AttemptEvent<W, E = Infallible> {
     CallerRetries,
 }
 
-/// What cut an attempt short.
+/// Why an attempt was cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// The end of its process.
@@ -80,7 +81,7 @@ pub(crate) enum Cut {
     Dropped,
 }
 
-/// What attempts have ended with, as far as that matters to them.
+/// How attempts have ended, as far as that matters here.
 pub(crate) trait Outcome {
     fn verdict(&self) -> Verdict;
 }
@@ -89,7 +90,7 @@ pub(crate) trait Outcome {
 pub(crate) enum Verdict {
     Completed,
     Failed,
-    /// An attempt that may be made at most once was cut short: no other follows, however often it is asked for.
+    /// An attempt that may be made at most once was cut short: no other follows, however often it is requested.
     CutShort(Cut),
 }
 
@@ -100,7 +101,7 @@ impl Outcome for Infallible {
     }
 }
 
-/// How something can be resumed whose attempt was under way.
+/// How a node, child or step can be resumed whose attempt was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resumable {
     /// Its body runs again from its top: a node, or a step.
@@ -109,14 +110,14 @@ pub(crate) enum Resumable {
     FromRecords,
 }
 
-/// Where the last attempt was under way.
+/// The process in which the last attempt was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Process {
     Earlier,
     This,
 }
 
-/// What is to be done when something is asked for, or resumed.
+/// The action when a child or step is requested, or a node is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resumption {
     /// The next attempt begins, when its delay is over.
@@ -130,10 +131,10 @@ pub(crate) enum Resumption {
 }
 
 impl<W, E: Outcome> Attempts<W, E> {
-    /// The transition table: what an event makes of a state.
+    /// The transition table: the state after an event.
     ///
     /// # Errors
-    /// Where the event cannot happen in that state, which is then unchanged.
+    /// If the event is impossible in that state, which is then unchanged.
     #[inline]
     pub(crate) fn apply(&mut self, event: AttemptEvent<W, E>) -> Result<(), Box<Impossible>> {
         use {AttemptEvent as Event, AttemptState as State};
@@ -177,7 +178,7 @@ impl<W, E: Outcome> Attempts<W, E> {
         Ok(())
     }
 
-    /// What is to be done when this is asked for, or resumed; `None` if it has ended.
+    /// The action when this is requested or resumed; `None` if it has ended.
     pub(crate) fn resumption(&self, options: &NodeOptions, how: Resumable, process: Process) -> Option<Resumption> {
         let (number, next) = (self.number, self.number + 1);
         let cut = match (&self.state, process) {
@@ -195,7 +196,8 @@ impl<W, E: Outcome> Attempts<W, E> {
             (Resumable::FromRecords, Cut::Interrupted) if is_under_way => Resumption::Continue { number },
             _ if options.at_most_once => Resumption::Fail { number, fault: cut.fault() },
             (Resumable::FromItsTop, _) => Resumption::Again { number },
-            // All inside a graph begins anew with it, and another number tells that apart from what was there before.
+            // Everything inside a graph begins anew with it, and another number distinguishes that from earlier
+            // records.
             (Resumable::FromRecords, _) => Resumption::Next { number: next, after: None },
         })
     }
@@ -226,13 +228,13 @@ impl<W, E> Attempts<W, E> {
         Attempts::known(1, AttemptState::UnderWay(work))
     }
 
-    /// What is under way is the first attempt at another thing: at the node that follows in the place of this one.
+    /// Turns the attempt under way into the first attempt at the next node, whose task takes the place of this one.
     pub(crate) fn move_on(&mut self) {
         debug_assert!(self.work().is_some(), "a node that moves on is under way");
         (self.number, self.failures) = (1, 0);
     }
 
-    /// As another fold has found them.
+    /// Attempts in a state that another fold has found.
     pub(crate) fn known(number: u32, state: AttemptState<W, E>) -> Self {
         Attempts { number, failures: number.saturating_sub(1), state }
     }
@@ -250,7 +252,7 @@ impl<W, E> Attempts<W, E> {
         matches!(self.state, AttemptState::Due)
     }
 
-    /// What is under way.
+    /// The work under way.
     pub(crate) fn work(&self) -> Option<&W> {
         match &self.state {
             AttemptState::UnderWay(work) => Some(work),
@@ -265,7 +267,7 @@ impl<W, E> Attempts<W, E> {
         }
     }
 
-    /// What they have ended with.
+    /// How they have ended.
     pub(crate) fn end(&self) -> Option<&E> {
         match &self.state {
             AttemptState::Ended(end) => Some(end),
@@ -273,7 +275,8 @@ impl<W, E> Attempts<W, E> {
         }
     }
 
-    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same input.
+    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same
+    /// input.
     pub(crate) fn may_be_followed(&self, policy: &RetryPolicy) -> bool {
         self.failures + 1 < policy.max_attempts
     }
@@ -311,7 +314,7 @@ impl Cut {
         }
     }
 
-    /// What a failure says of an `at_most_once` attempt.
+    /// How an `at_most_once` attempt was cut short, by its failure.
     pub(crate) fn of(cause: &Cause) -> Option<Cut> {
         match cause.fault.as_ref()? {
             Fault::Interrupted => Some(Cut::Interrupted),

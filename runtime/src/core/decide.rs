@@ -1,4 +1,4 @@
-//! What a report comes to. Reads the state, the options, the clock and the dice; changes nothing.
+//! Decides which event a report becomes. Reads the state, the options, the clock and random numbers; changes nothing.
 
 use super::attempts::AttemptState;
 use super::event::{Chance, Event, Report, Then};
@@ -8,7 +8,7 @@ use super::token::Emitted;
 use crate::fault::{Cause, Fault};
 
 impl<V> Run<V> {
-    /// The event that a report comes to; `None` where it comes too late to matter.
+    /// The event that a report becomes; `None` if it comes too late to matter.
     pub(crate) fn decide(&self, report: Report<V>, chance: impl FnOnce() -> Chance) -> Option<Event<V>> {
         match report {
             Report::Begin { emitted, limit } => Some(Event::Begun { emitted, limit }),
@@ -57,7 +57,7 @@ impl<V> Run<V> {
         self.state.tasks.get(task).map(|at| at.stopping)
     }
 
-    /// Only what ran is said to have stopped.
+    /// The event that an attempt has stopped, if it was running.
     fn stopped(&self, task: TaskId) -> Option<Event<V>> {
         self.is_running(task).then_some(Event::Stopped { task })
     }

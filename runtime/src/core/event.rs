@@ -1,4 +1,5 @@
-//! What happens in a run, what a driver reports, and what it has to see to. Plain data, all of it.
+//! The events of a run, the reports of a driver, and the effects that a driver has to carry out. All of it is plain
+//! data.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,9 +22,9 @@ pub(crate) enum Event<V> {
     ItemCancelled { task: TaskId, item: usize },
     /// A node is done.
     Completed { task: TaskId, emitted: Emitted<V>, writes: Writes },
-    /// A collecting node wants another arrival.
+    /// A collecting node waits for another arrival.
     Collecting { task: TaskId, writes: Writes },
-    /// An attempt has failed. What follows was decided then, and is part of the fact.
+    /// An attempt has failed. `then` was decided at that time, and is part of the fact.
     Failed { task: TaskId, cause: Box<Cause>, then: Then<V> },
     /// The delay before another attempt is over, or the time limit of a node with a graph inside.
     TimerFired { task: TaskId },
@@ -48,16 +49,16 @@ pub(crate) enum Then<V> {
     Fails,
 }
 
-/// What a node with a graph inside has entered.
+/// The inputs with which a node has entered the graph inside.
 #[derive(Clone, Debug)]
 pub(crate) struct Entered<V> {
-    /// What START inside has emitted, for each item.
+    /// The emission of START inside, for each item.
     pub(crate) inputs: Vec<Emitted<V>>,
     pub(crate) pace: ItemPace,
     pub(crate) limit: Option<TimeLimit>,
 }
 
-/// What a driver has seen. Never recorded as such.
+/// A report of a driver. Never recorded as such.
 #[derive(Debug)]
 pub(crate) enum Report<V> {
     /// START has emitted.
@@ -75,7 +76,7 @@ pub(crate) enum Report<V> {
         emitted: Emitted<V>,
         writes: Writes,
     },
-    /// A collecting node wants another arrival.
+    /// A collecting node waits for another arrival.
     Collecting {
         task: TaskId,
         writes: Writes,
@@ -84,7 +85,7 @@ pub(crate) enum Report<V> {
         task: TaskId,
         cause: Box<Cause>,
         retryable: bool,
-        /// What goes by the arm `err`, should no attempt be left.
+        /// The tokens for the arm `err`, if no attempt is left.
         routed: Option<Emitted<V>>,
     },
     /// Nothing of an attempt runs any more, and it has not ended by itself.
@@ -99,7 +100,7 @@ pub(crate) enum Report<V> {
     TimeIsUp,
 }
 
-/// The clock and the dice, for what is decided.
+/// The time and a random number, for a decision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     pub(crate) now: SystemTime,
@@ -107,7 +108,7 @@ pub(crate) struct Chance {
     pub(crate) random: f64,
 }
 
-/// What may begin now.
+/// An attempt or item that may begin now.
 #[derive(Debug)]
 pub(crate) enum Admission<V> {
     Event(Event<V>),
@@ -115,18 +116,18 @@ pub(crate) enum Admission<V> {
     Enter(TaskId),
 }
 
-/// What a task has come to whose attempt is not a call of the driver's.
+/// The result of a task whose attempt is not a call of the driver's.
 #[derive(Debug)]
 pub(crate) enum Conclusion<V> {
-    /// What arrived at END of each graph inside, in the order of the inputs.
+    /// The tokens that arrived at END of each graph inside, in the order of the inputs.
     Leave(Vec<Arrived<V>>),
-    /// The same, and what was written inside conflicts with what others have written since.
+    /// The graphs inside have completed, but their writes conflict with writes that others have made since.
     Unfit(Fault),
     /// A graph inside has failed.
     Failed(Failure),
     /// The graphs inside took longer than they may.
     TimedOut(Duration),
-    /// A collecting node has had all its arrivals, and gave nothing.
+    /// A collecting node has had all its arrivals, and returned no output.
     NothingCollected(u64),
 }
 
@@ -138,7 +139,7 @@ pub(crate) enum RunEnd<V> {
     Cancelled,
 }
 
-/// What follows from an event and is not recorded, for those who watch.
+/// A consequence of an event that is not recorded, for watchers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Derived {
     Skipped,

@@ -1,4 +1,4 @@
-//! What writes make of the values under their keys.
+//! Applies writes to the values of their keys.
 
 use serde_json::{Map, Number, Value};
 

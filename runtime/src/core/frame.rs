@@ -1,4 +1,4 @@
-//! What has arrived where, in one turn.
+//! The tokens that have arrived in one turn.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::path::Turns;
 use super::program::FrameLayout;
 
-/// The tokens of one turn of a loop, or of what stands outside loops.
+/// The tokens of one turn of a loop, or of the part outside loops.
 pub(super) struct Frame<V> {
     /// Its place in `Layout::frames`.
     pub(super) kind: usize,
@@ -68,7 +68,7 @@ pub(super) struct CollectorSlot<V> {
     pub(super) waiting: VecDeque<V>,
     pub(super) arrivals: u64,
     pub(super) busy: bool,
-    /// What the node has written down for its next arrival.
+    /// The state that the node has kept for its next arrival.
     pub(super) local: Arc<Map<String, Value>>,
 }
 
@@ -92,13 +92,13 @@ impl<V> Frame<V> {
         }
     }
 
-    /// Lets go of all that has arrived.
+    /// Drops all tokens that have arrived.
     pub(super) fn clear(&mut self) {
         self.groups.clear();
         self.collectors.clear();
     }
 
-    /// Makes it the frame of a new turn; what it has allocated stays in use.
+    /// Makes it the frame of a new turn; its allocations are reused.
     pub(super) fn reset(&mut self, kind: usize, layout: &FrameLayout, parent: usize, turn: u64) {
         self.kind = kind;
         self.depth = layout.depth;

@@ -1,7 +1,8 @@
 //! Items of `[..]` that only wait, before one that has failed.
 //!
-//! An item before the failed one continues, since it may fail as well, and then its failure is the one that is reported. One
-//! that waits for a person, or for a timer, would keep the failure back for as long as that takes: it is cancelled.
+//! An item before the failed one continues, since it may fail as well, and then its failure is the one that is
+//! reported. An item that waits for a person, or for a timer, would delay the failure for as long as that takes: it is
+//! cancelled.
 
 use super::attempts::AttemptState;
 use super::run::Run;

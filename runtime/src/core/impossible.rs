@@ -9,5 +9,5 @@ pub(crate) struct Impossible {
     pub(crate) found: String,
 }
 
-/// What applying an event comes to.
+/// The result of applying an event.
 pub(crate) type Applied<T = ()> = Result<T, Box<Impossible>>;

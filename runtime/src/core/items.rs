@@ -16,8 +16,8 @@ pub(crate) enum ItemPace {
     AtOnce,
     /// As many at once as the node's `max_parallel` allows; each beginning is an event.
     Bounded,
-    /// One after the other, and all see the state that the first one sees: nodes cannot tell that from `AtOnce`, and what
-    /// items need is not allocated for all of them before the first is done.
+    /// One after the other, and all see the state that the first one sees: nodes cannot tell that from `AtOnce`, and
+    /// what items need is not allocated for all of them before the first is done.
     InTurn,
 }
 
@@ -34,18 +34,20 @@ pub(super) struct Items<V> {
     pub(super) layout: usize,
     pub(super) pace: ItemPace,
     pub(super) limit: Option<TimeLimit>,
-    /// What has not begun, lowest index first.
+    /// The items that have not begun, lowest index first.
     pub(super) pending: VecDeque<(usize, Emitted<V>)>,
     /// The scope of each item that is under way.
     pub(super) children: Vec<Option<usize>>,
     pub(super) ends: Vec<Option<Arrived<V>>>,
     /// How many are under way, with those that are idle.
     pub(super) open: usize,
-    /// How many the driver has taken that are neither pending nor under way: it does them before the state hears of it.
+    /// How many the driver has taken that are neither pending nor under way: it executes them before their events are
+    /// applied.
     pub(super) lent: usize,
-    /// What the nodes inside share: the state around them as it was when they began, and what they have written since.
+    /// The state that the nodes inside share: the state around them as it was when they began, with their own writes
+    /// since.
     pub(super) state: StateMap,
-    /// What items that begin in turn see of that.
+    /// The snapshot of that state for items that begin in turn.
     pub(super) entry_state: Option<Snapshot>,
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,

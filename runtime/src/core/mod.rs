@@ -1,22 +1,23 @@
 //! The scheduling core: the state of a run as the fold of its events.
 //!
-//! A [`Run`] executes tagged-token dataflow with dead-path elimination over proven graphs. It has no clock, no randomness,
-//! no I/O and holds no future, and asks nothing of the values that it passes along.
+//! A [`Run`] executes tagged-token dataflow with dead-path elimination over proven graphs. It has no clock, no
+//! randomness, no I/O and holds no future, and never inspects the values that it passes along.
 //!
 //! ```text
-//!   report ──> decide ──> event ──> apply ──> wanted (what a driver has to see to)
+//!   report ──> decide ──> event ──> apply ──> wanted (effects for the driver)
 //!                           │         ^  └──> admit ──> event ..
 //!                           v         │
 //!                        journal ─────┘ at resume
 //! ```
 //!
-//! [`Run::apply`] is the only function that changes the state, live and at resume. Its consequences are read off the state:
-//! [`Run::admit`] returns what may begin, [`Run::wanted`] what has to be under way for a task.
+//! [`Run::apply`] is the only function that changes the state, live and at resume. Its consequences are read from the
+//! state: [`Run::admit`] returns an attempt or item that may begin, [`Run::wanted`] the work that has to be under way
+//! for a task.
 //!
 //! A run is a tree of *scopes*; each executes one graph: the workflow itself, a nested workflow, one item of `[..]`. A
-//! scope has *frames*: one for the part outside loops, and one for each turn of a loop that is under way. Tokens meet in
-//! frames, so the turns of a loop never mix. A node that has fired is a *task* of its scope until it is done; a task with
-//! graphs inside holds their scopes as its *items*.
+//! scope has *frames*: one for the part outside loops, and one for each turn of a loop that is under way. Tokens meet
+//! in frames, so the turns of a loop never mix. A node that has fired is a *task* of its scope until it is done; a task
+//! with graphs inside holds their scopes as its *items*.
 //!
 //! # Where to read on
 //!
@@ -32,8 +33,8 @@
 //!
 //! # How a failed item inside a retried nested workflow is cancelled
 //!
-//! A nested workflow `n` with two attempts holds a `[..]` node `e`; the node `x` of item 1 of `e` fails for good, while items
-//! 0 and 2 are under way.
+//! A nested workflow `n` with two attempts holds a `[..]` node `e`; the node `x` of item 1 of `e` fails for good, while
+//! items 0 and 2 are under way.
 //!
 //! ```text
 //!   scope of the run ── task n ── scope of n ── task e ── scopes of items 0, 1, 2 ── its tasks
@@ -42,11 +43,11 @@
 //! 1. `Failed { x, Fails }` ends the task of `x` and fails the scope of item 1 (`fail_scope`): its other tasks are
 //!    stopped, those that wait at once, those that run when their driver reports `Stopped`. The last one to end ends
 //!    the scope.
-//! 2. `item_failed` (`apply/items.rs`) notes the failure in the items of e, drops those that have not begun, and cancels the
-//!    scopes behind it, here item 2, in the same way. Item 0 continues, since it may fail too and the lowest index is
-//!    reported; if it only waits, [`Run::idle_item`] has it cancelled (`ItemCancelled`).
-//! 3. When no item is open, `wanted` of e is `Conclude`. The driver reports the failure, and `Failed { e, Fails }` fails the scope
-//!    of n as step 1 did that of the item.
+//! 2. `item_failed` (`apply/items.rs`) notes the failure in the items of e, drops those that have not begun, and
+//!    cancels the scopes behind it, here item 2, in the same way. Item 0 continues, since it may fail too and the
+//!    lowest index is reported; if it only waits, [`Run::idle_item`] has it cancelled (`ItemCancelled`).
+//! 3. When no item is open, `wanted` of e is `Conclude`. The driver reports the failure, and `Failed { e, Fails }`
+//!    fails the scope of n as step 1 did that of the item.
 //! 4. That is the one item of n, so n concludes with the failure. `attempts.rs` decides that another attempt follows:
 //!    `Failed { n, RetryAt }` drops the items of n, whose scopes are all over, and its task is in `Backoff`.
 //! 5. `TimerFired` queues n, and its second attempt enters the graph anew, in new scopes. Nothing of the first is left.

@@ -1,11 +1,11 @@
-//! Where in a run something happens, and how that is written.
+//! Places in a run, and how they are written.
 //!
 //! - `checkout/charge`: node `charge` of workflow `checkout`.
 //! - `checkout/draft#2`: in the second turn of its loop; the first is unmarked. `checkout/draft#2.3`: in the third turn
 //!   of an inner loop, in the second of the outer one.
 //! - `checkout/delivery/pack`: node `pack` of the workflow that runs as node `delivery`.
 //! - `digest/search[3]`: the fourth item in node `search` of `[search]` or `[search => summarise]`; `search[3]#2` in
-//!   the second turn of a loop inside the brackets, `search#2[3]` where the brackets stand in a loop.
+//!   the second turn of a loop inside the brackets, `search#2[3]` if the brackets are in a loop.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::program::{Layout, Program};
 
-/// A node in a scope, in a turn. Cheap to make and to copy; it becomes a string only where someone reads it.
+/// A node in a scope, in a turn. Cheap to make and to copy; it becomes a string only when it is read.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) scope: Arc<ScopePath>,
@@ -21,12 +21,12 @@ pub(crate) struct Place {
     pub(crate) turns: Turns,
 }
 
-/// Where a scope stands in its run.
+/// The place of a scope in its run.
 pub(crate) struct ScopePath {
     pub(crate) layout: Arc<Layout>,
     /// The node that the scope is inside of; `None` for the workflow that was started.
     pub(crate) around: Option<Place>,
-    /// What stands before all names of a workflow that a node has started, in the place of the workflow's own.
+    /// The prefix of all paths of a workflow that a node has started, in place of the workflow's own name.
     pub(crate) prefix: Option<String>,
     /// For an item of `[..]`, which one.
     pub(crate) item: Option<usize>,
@@ -103,7 +103,7 @@ impl ScopePath {
         ScopePath { layout, around, prefix, item: Some(item) }
     }
 
-    /// How many names stand before that of each node of this scope.
+    /// The number of names before that of each node of this scope.
     fn depth(&self) -> usize {
         let (mut scope, mut depth) = (self, 1);
         while let Some(around) = &scope.around {
@@ -113,7 +113,7 @@ impl ScopePath {
         depth + scope.prefix.as_ref().map_or(0, |prefix| prefix.matches('/').count())
     }
 
-    /// What stands before the name of each node of this scope.
+    /// Writes the part of a path before the name of each node of this scope.
     fn write_before(&self, to: &mut impl Write) -> fmt::Result {
         match (&self.around, self.item) {
             (None, _) => to.write_str(self.prefix.as_ref().unwrap_or(&self.layout.name)),
@@ -122,7 +122,7 @@ impl ScopePath {
         }
     }
 
-    /// What stands behind it.
+    /// Writes the part of a path behind that name.
     fn write_behind(&self, to: &mut impl Write) -> fmt::Result {
         match (&self.around, self.item) {
             (Some(around), Some(item)) => {
@@ -137,7 +137,7 @@ impl ScopePath {
     }
 }
 
-/// In decimal. Paths are written often enough that the way through [`fmt::Formatter`] is noticed.
+/// Writes a number in decimal. Paths are written so often that the cost of [`fmt::Formatter`] is measurable.
 fn write_number(mut number: u64, to: &mut impl Write) -> fmt::Result {
     let mut digits = [0; 20];
     let mut first = digits.len();
@@ -150,10 +150,10 @@ fn write_number(mut number: u64, to: &mut impl Write) -> fmt::Result {
 }
 
 impl Place {
-    /// As text, which its `Display` gives as well, and takes three times as long.
+    /// The path as text. `Display` writes the same, and takes three times as long.
     pub(crate) fn path(&self) -> String {
         let mut path = String::with_capacity(40);
-        // A string takes all that is written to it.
+        // Writing to a string never fails.
         let _ = self.write_to(&mut path);
         path
     }
@@ -166,7 +166,7 @@ impl Place {
         self.turns.write_to(to)
     }
 
-    /// How many names stand before its own in its path.
+    /// The number of names before its own in its path.
     pub(crate) fn depth(&self) -> usize {
         self.scope.depth()
     }
@@ -206,7 +206,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A name or a key as a part of a path: what has a meaning in paths is percent-encoded.
+/// A name or a key as a part of a path: characters with a meaning in paths are percent-encoded.
 pub(crate) fn escaped(part: &str) -> Cow<'_, str> {
     if !part.contains(['/', '#', '[', ']', ':', '%']) && !part.contains(char::is_control) {
         return part.into();
@@ -225,7 +225,7 @@ pub(crate) fn escaped(part: &str) -> Cow<'_, str> {
     text.into()
 }
 
-/// What was [escaped].
+/// The reverse of [`escaped`].
 pub(crate) fn unescaped(part: &str) -> Cow<'_, str> {
     let mut pieces = part.split('%');
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! What can be known of a graph before it runs, laid out so that a token costs a few array accesses.
+//! The static data of a graph, laid out so that a token costs a few array accesses.
 
 use std::sync::Arc;
 
@@ -29,13 +29,13 @@ pub(crate) struct Layout {
     pub(crate) name: String,
     pub(crate) nodes: Vec<NodeLayout>,
     pub(super) edges: Vec<EdgeLayout>,
-    /// First what stands outside loops, then each loop: loop `l` has frame kind `l + 1`.
+    /// First the part outside loops, then each loop: loop `l` has frame kind `l + 1`.
     pub(super) frames: Vec<FrameLayout>,
     /// Whether any node collects, so that graphs without one pay nothing for it.
     pub(super) collects: bool,
     /// How many of its nodes may be under way at once.
     pub(super) max_parallel: Option<u32>,
-    /// The node that it has, where it is one of the driver's between START and END and nothing else.
+    /// Its only node, if it has nothing but one node without a graph inside between START and END.
     pub(super) only: Option<NodeIx>,
 }
 
@@ -77,13 +77,13 @@ pub(crate) struct NodeLayout {
     pub(super) has_places: bool,
     /// Whether an attempt at it is one call, and nothing besides.
     pub(super) is_simple: bool,
-    /// For a collecting node, its slot among those of its frame, and what only feeds it.
+    /// For a collecting node, its slot among those of its frame, and the nodes that only feed it.
     pub(super) collector: Option<CollectorLayout>,
 }
 
 pub(super) struct CollectorLayout {
     pub(super) slot: usize,
-    /// By node: whether all that it could still lead to is this collector, in this turn.
+    /// By node: whether this collector, in this turn, is the only node to which it can still lead.
     pub(super) only_feeds: Vec<bool>,
 }
 
@@ -91,11 +91,11 @@ pub(super) struct CollectorLayout {
 pub(super) struct ChoiceLayout {
     pub(super) live: Vec<EdgeIx>,
     pub(super) dead: Vec<EdgeIx>,
-    /// Where it is a step of the short way.
+    /// The step of the fast path, if it is one.
     pub(super) short: Option<ShortStep>,
 }
 
-/// A choice that leads to one node, and to nothing else before that is done.
+/// A choice that leads to one node, and has no other effect before that node is done.
 #[derive(Clone, Copy)]
 pub(super) struct ShortStep {
     pub(super) to: NodeIx,
@@ -106,7 +106,7 @@ pub(super) struct ShortStep {
     pub(super) to_next_turn: bool,
 }
 
-/// Where the token of an edge is counted, and what it does there.
+/// The frame in which the token of an edge is counted, and its effect there.
 pub(super) struct EdgeLayout {
     pub(super) to: NodeIx,
     /// The depth of the frame in which it arrives, after leaving the loops that it leaves.
@@ -125,7 +125,7 @@ pub(super) enum Role {
     Back,
 }
 
-/// By which way in.
+/// The way in by which an edge reaches its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     Plain,
@@ -134,7 +134,7 @@ pub(super) enum Reach {
     Collect,
 }
 
-/// A kind of frame: what stands outside loops, or what stands in one loop and in no loop inside that one.
+/// A kind of frame: the part outside loops, or the part of one loop that is in no loop inside it.
 #[derive(Default)]
 pub(super) struct FrameLayout {
     pub(super) parent: Option<usize>,
@@ -151,7 +151,7 @@ pub(super) struct FrameLayout {
     pub(super) groups: Vec<GroupLayout>,
     pub(super) collectors: usize,
     pub(super) back_edges: u32,
-    /// The edges that leave this loop, from wherever inside it.
+    /// The edges that leave this loop, from any depth inside it.
     pub(super) leaving: Vec<EdgeIx>,
     /// Nodes and loops that have to be settled before the frame is.
     pub(super) vertices: u32,
@@ -172,13 +172,13 @@ impl Layout {
         self.nodes.get(node).and_then(|node| node.choices.get(choice)).map_or(0, |choice| choice.live.len())
     }
 
-    /// Whether a node in these turns comes behind another in those: a way along edges leads there, from turn to turn of the
-    /// loops around both.
+    /// Whether a node in these turns comes behind another in those: a way along edges leads there, from turn to turn of
+    /// the loops around both.
     pub(crate) fn is_behind(&self, (node, turns): (NodeIx, &[u64]), (first, since): (NodeIx, &[u64])) -> bool {
         let shared = self.shared_loops(first, node);
         let differs = turns.iter().zip(since).take(shared).position(|(turn, since)| turn != since);
         let Some(outer) = differs else { return self.leads(first, shared, |edge| edge.to == node) };
-        // To a later turn of this loop leads whatever leads back in it.
+        // Every edge that leads back in this loop leads to a later turn of it.
         let of = self.loop_around(node, outer + 1);
         let leads_back = |edge: &EdgeLayout| {
             edge.role == Role::Back && edge.home == outer + 1 && self.loop_around(edge.to, outer + 1) == of
@@ -227,8 +227,7 @@ impl Layout {
         self.nodes.get(node).is_some_and(|node| node.kind != NodeKind::Leaf)
     }
 
-    /// Lays out a proven graph. `index` is its place in the program; `specs` says of each node but START and END what it
-    /// is.
+    /// Lays out a proven graph. `index` is its place in the program; `specs` describes each node except START and END.
     pub(crate) fn new<Id>(
         index: usize,
         name: impl Into<String>,
@@ -398,8 +397,8 @@ fn is_within(frames: &[FrameLayout], inner: usize, outer: usize) -> bool {
     std::iter::successors(Some(inner), |at| frames[*at].parent).any(|at| at == outer)
 }
 
-/// The nodes whose output nothing needs once `collector` has its own: greatest fixpoint of "has a way on, and each leads to
-/// the collector in this same turn or to such a node". A terminal node is none: it runs for its effect.
+/// The nodes whose output nothing needs once `collector` has its own: greatest fixpoint of "has a way on, and each
+/// leads to the collector in this same turn or to such a node". A terminal node is none: it runs for its effect.
 fn only_feeds<Id>(graph: &Graph<Id>, plan: &Plan, collector: NodeIx) -> Vec<bool> {
     let around = plan.node_loop[collector];
     let inside = |node: NodeIx| around.is_none() || plan.loops_around(node).any(|at| Some(at) == around);

@@ -1,4 +1,4 @@
-//! A run as its driver sees it.
+//! A run: the interface of the core for its driver.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -28,13 +28,13 @@ pub(crate) struct Run<V> {
     pub(super) admissions: Admissions,
 }
 
-/// What stands under the keys of a state.
+/// The values of a state by key.
 pub(crate) type Values = Arc<Map<String, Value>>;
 
 impl<V> Run<V> {
-    /// A run that has not begun. `is_watched`: whether anyone wants what is [`Derived`]; `max_concurrency`: how many
-    /// attempts at nodes may be under way at once, 0 for no limit; `prefix`: what stands before all paths, where that is
-    /// not the workflow's name.
+    /// A run that has not begun. `is_watched`: whether [`Derived`] events are needed; `max_concurrency`: how many
+    /// attempts at nodes may be under way at once, 0 for no limit; `prefix`: the prefix of all paths, if that is not
+    /// the workflow's name.
     pub(crate) fn new(
         program: Arc<Program>,
         max_concurrency: usize,
@@ -48,7 +48,7 @@ impl<V> Run<V> {
         Run { program, root, state, admissions: Admissions::new(max_concurrency) }
     }
 
-    /// The next task whose [`Wanted`] may be another.
+    /// The next task whose [`Wanted`] may have changed.
     pub(crate) fn next_changed(&mut self) -> Option<TaskId> {
         self.state.news.changed.pop_front()
     }
@@ -57,13 +57,13 @@ impl<V> Run<V> {
         !self.state.news.changed.is_empty()
     }
 
-    /// Whether more may follow from what has been applied: tasks to look at, or to admit.
+    /// Whether applied events may still have effects: changed tasks, or tasks to admit.
     pub(crate) fn has_more_to_begin(&self) -> bool {
         let news = &self.state.news;
         !(news.changed.is_empty() && news.queued.is_empty() && self.admissions.is_empty())
     }
 
-    /// From here on, [`next_fired`](Self::next_fired) gives the tasks that are made.
+    /// From here on, [`next_fired`](Self::next_fired) returns the tasks that are made.
     pub(crate) fn index_fired(&mut self) {
         self.state.news.fired = Some(Vec::new());
     }
@@ -77,7 +77,7 @@ impl<V> Run<V> {
         self.state.news.fired.as_mut()?.pop()
     }
 
-    /// Something that follows from the last events and is not recorded, in no order.
+    /// The next consequence of the last events that is not recorded, in no order.
     pub(crate) fn next_derived(&mut self) -> Option<(Place, Derived)> {
         self.state.news.derived.pop()
     }
@@ -99,7 +99,7 @@ impl<V> Run<V> {
         self.state.tasks.get(task)?.stopping
     }
 
-    /// What follows from the last events and is not recorded.
+    /// The consequences of the last events that are not recorded.
     pub(crate) fn take_derived(&mut self) -> Vec<(Place, Derived)> {
         std::mem::take(&mut self.state.news.derived)
     }
@@ -108,7 +108,7 @@ impl<V> Run<V> {
         !self.state.news.derived.is_empty()
     }
 
-    /// What has to be under way for a task.
+    /// The work that has to be under way for a task.
     pub(crate) fn wanted(&self, task: TaskId) -> Wanted {
         self.state.tasks.get(task).map_or(Wanted::Nothing, Task::wanted)
     }
@@ -141,7 +141,8 @@ impl<V> Run<V> {
         self.state.tasks.get(task).map_or(0, |at| at.attempts.number())
     }
 
-    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same input.
+    /// Whether another attempt may follow the present one, or the next one if none is under way: that needs the same
+    /// input.
     pub(crate) fn may_be_followed(&self, task: TaskId) -> bool {
         let at = self.state.tasks.get(task).zip(self.policy(task));
         at.is_some_and(|(at, policy)| at.attempts.may_be_followed(policy))
@@ -152,7 +153,7 @@ impl<V> Run<V> {
         self.state.node(&self.program, task).ok().map(|spec| &spec.options.retry)
     }
 
-    /// What is to be done for a task when its run is resumed; `None` if it is being stopped.
+    /// The action for a task when its run is resumed; `None` if it is being stopped.
     pub(crate) fn resumption(&self, task: TaskId) -> Option<Resumption> {
         let at = self.state.tasks.get(task).filter(|at| at.stopping.is_none())?;
         let spec = self.state.node(&self.program, task).ok()?;
@@ -163,27 +164,27 @@ impl<V> Run<V> {
         at.attempts.resumption(&spec.options, how, Process::Earlier)
     }
 
-    /// What fired a task, once.
+    /// Takes the tokens that fired a task, once.
     pub(crate) fn take_input(&mut self, task: TaskId) -> Option<Arrived<V>> {
         self.state.tasks.get_mut(task)?.input.take()
     }
 
-    /// What an attempt sees of the run's state, and what a collecting node has kept from earlier arrivals.
+    /// The run's state as an attempt sees it, and the state that a collecting node has kept from earlier arrivals.
     pub(crate) fn sees(&self, task: TaskId) -> (Values, Option<Values>) {
         let seen = self.state.tasks.get(task).and_then(|at| at.sees.as_ref());
         let seen = seen.map_or(&self.state.shared.values, |sees| &sees.values);
         (Arc::clone(seen), self.state.collector_state_of(&self.program, task))
     }
 
-    /// What was written to the state of a child.
+    /// The writes to the state of a child.
     pub(crate) fn writes(&self) -> Vec<StateWrite> {
         self.state.shared.writes()
     }
 
-    /// Whether what an attempt has written can be folded.
+    /// Checks that the writes of an attempt can be folded.
     ///
     /// # Errors
-    /// Where that conflicts with what another has written since, or does not fit what is there.
+    /// If they conflict with writes that another node has made since, or do not fit the values.
     pub(crate) fn check_writes(&self, task: TaskId, writes: &Writes) -> Result<(), Fault> {
         let (Some(set), Some(at)) = (&writes.0, self.state.tasks.get(task)) else { return Ok(()) };
         let Ok(state) = self.state.state_of(at.scope) else {
@@ -196,7 +197,7 @@ impl<V> Run<V> {
         state.check(&set.shared, seen, writer)
     }
 
-    /// What a task has come to whose attempt is not a call of the driver's.
+    /// Takes the conclusion of a task whose attempt is not a call of the driver's.
     pub(crate) fn take_conclusion(&mut self, task: TaskId) -> Option<Conclusion<V>> {
         let inside = self.check_inside(task);
         let at = self.state.tasks.get_mut(task)?;
@@ -215,7 +216,7 @@ impl<V> Run<V> {
         }
     }
 
-    /// Whether what was written inside a node that is done can be folded into the state around it.
+    /// Checks that the writes inside a node that is done can be folded into the state around it.
     fn check_inside(&self, task: TaskId) -> Result<(), Fault> {
         match self.state.tasks.get(task).map(|at| (at.items(), self.state.state_of(at.scope))) {
             Some((Some(items), Ok(state))) if items.failed.is_none() => state.check_inside(&items.state),
@@ -223,22 +224,22 @@ impl<V> Run<V> {
         }
     }
 
-    /// What the run has come to, once.
+    /// Takes the end of the run, once.
     pub(crate) fn take_end(&mut self) -> Option<RunEnd<V>> {
         self.state.end.take()
     }
 
-    /// What stands before the paths of all its nodes: the name of the workflow, or the path of the child that it is.
+    /// The prefix of the paths of all its nodes: the name of the workflow, or the path of the child that it is.
     pub(crate) fn path(&self) -> String {
         self.root.to_string()
     }
 
-    /// When the run has taken too long; `None` if it may take as long as it likes, or is ending.
+    /// When the time limit of the run is over; `None` if it has none, or is ending.
     pub(crate) fn limit(&self) -> Option<SystemTime> {
         self.state.open_limit().map(|limit| limit.until)
     }
 
-    /// When something of it, or all of it, will have taken too long.
+    /// When the next time limit is over, of the run or of graphs inside nodes.
     pub(crate) fn next_limit(&self) -> Option<SystemTime> {
         let limit_of = |task: TaskId| match self.wanted(task) {
             Wanted::Inside(until) => until,
@@ -258,18 +259,18 @@ impl<V> Run<V> {
         &self.state.shared.values
     }
 
-    /// What stands before all paths, where that is not the workflow's name.
+    /// The prefix of all paths, if that is not the workflow's name.
     #[cfg(test)]
     pub(crate) fn prefix(&self) -> Option<&str> {
         self.root.prefix.as_deref()
     }
 
-    /// What may begin now.
+    /// The next attempt or item that may begin now.
     pub(crate) fn admit(&mut self, waiting: usize) -> Option<Admission<V>> {
         self.admissions.next(&self.program, &mut self.state, waiting)
     }
 
-    /// After the last record: all that waits is looked at, in the order in which it would have been let in.
+    /// After the last record: all waiting tasks are examined, in the order in which they would have been admitted.
     pub(crate) fn resume(&mut self) {
         self.admissions.resume(&mut self.state);
     }
@@ -277,7 +278,7 @@ impl<V> Run<V> {
     /// Applies one event.
     ///
     /// # Errors
-    /// Where it cannot happen in the state that the run is in; the run is of no use then.
+    /// If it is impossible in the state of the run, which cannot be used any more then.
     pub(crate) fn apply(&mut self, event: Event<V>) -> Applied {
         self.state.apply(&self.program, &self.root, event)
     }

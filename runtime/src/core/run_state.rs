@@ -16,34 +16,34 @@ use super::state_map::StateMap;
 use super::task::Tasks;
 use super::task_id::TaskId;
 
-/// All that changes in the course of a run: the fold of its events, and of nothing else. What it is folded under does not
+/// Everything that changes in the course of a run: the fold of its events, and of nothing else. The program does not
 /// change, and is passed along as `&Program`.
 pub(super) struct RunState<V> {
     pub(super) scopes: Vec<Option<Scope<V>>>,
     pub(super) free_scopes: Vec<usize>,
-    /// What a scope that is over has allocated, for the next one.
+    /// The allocations of a scope that is over, for the next one.
     pub(super) spare: Option<Spare<V>>,
     pub(super) tasks: Tasks<V>,
-    /// What is left to do within one event; empty between two.
+    /// The work that is left within one event; empty between two.
     pub(super) work: VecDeque<Work<V>>,
     /// How many attempts at nodes without a graph inside are under way.
     pub(super) running: usize,
-    /// What the nodes share that are in no graph inside a node.
+    /// The state of the nodes that are in no graph inside a node.
     pub(super) shared: StateMap,
-    /// What the run has come to, once nothing of it can move.
+    /// The end of the run, once nothing of it can move.
     pub(super) end: Option<RunEnd<V>>,
     pub(super) has_begun: bool,
     /// How long the run may take.
     pub(super) limit: Option<TimeLimit>,
-    /// Whether a retry has taken places away, so that some may be without that have begun.
+    /// Whether a retry has taken places away, so that tasks which have begun may be without one.
     pub(super) has_reopened: bool,
     pub(super) news: News,
 }
 
-/// What the last events have changed, for those who act on that. No part of the state.
+/// The changes by the last events, for the driver and for admission. Not a part of the state.
 #[derive(Default)]
 pub(super) struct News {
-    /// Tasks whose [`Wanted`] may be another.
+    /// Tasks whose [`Wanted`] may have changed.
     pub(super) changed: VecDeque<TaskId>,
     /// Tasks that wait to be admitted, or items of them.
     pub(super) queued: Vec<TaskId>,
@@ -51,7 +51,7 @@ pub(super) struct News {
     pub(super) freed: Vec<Gate>,
     /// Nodes an item of which has failed while others were under way.
     pub(super) with_failed_items: Vec<TaskId>,
-    /// What follows and is not recorded, for a run that is watched.
+    /// Consequences that are not recorded, for a run that is watched.
     pub(super) derived: Vec<(Place, Derived)>,
     pub(super) is_watched: bool,
     /// Tasks that were made, for a driver that finds them by their paths.
@@ -61,7 +61,7 @@ pub(super) struct News {
 /// Which node's places: the `[..]` around it, the graph, the node.
 pub(super) type PlaceKey = (TaskId, usize, NodeIx);
 
-/// What has a limited number of places.
+/// A node, graph or `[..]` with a limited number of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Gate {
     /// A node in the items of a `[..]`.
@@ -72,8 +72,8 @@ pub(super) enum Gate {
     Items(TaskId),
 }
 
-/// What is left to do within one event. First in, first out: whatever a frame has yet to pass on is done before it is
-/// closed, and nothing recurses along a graph.
+/// Work that is left within one event. First in, first out: a frame passes all its tokens on before it is closed, and
+/// nothing recurses along a graph.
 pub(super) enum Work<V> {
     /// An edge gets its token; `None` is a dead one. The frame is the one in which the token is now.
     Token { scope: usize, frame: usize, edge: EdgeIx, value: Option<V> },
@@ -131,8 +131,8 @@ impl<V> RunState<V> {
         self.place(task.scope, task.frame, task.node).ok()
     }
 
-    /// How many nodes of a graph that opens may be under way at once: as the node around it says, or else as the workflow
-    /// does. In `[..]` that option of a node counts items.
+    /// How many nodes of a graph that opens may be under way at once: by the option of the node around it, or else by
+    /// that of the workflow. In `[..]` that option of a node counts items.
     pub(super) fn places_in(&self, program: &Program, layout: usize, around: Option<TaskId>) -> Applied<Option<usize>> {
         let mut most = program.layouts[layout].max_parallel;
         if let Some(task) = around {
@@ -154,14 +154,14 @@ impl<V> RunState<V> {
         scope.places.is_some() || scope.each.is_some() && program.layouts[scope.layout].nodes[at.node].has_places
     }
 
-    /// Whose places an attempt at this node takes one of, where it has any.
+    /// The node whose place an attempt takes, if the number of its places is limited.
     pub(super) fn place_key(&self, program: &Program, task: TaskId) -> Option<PlaceKey> {
         let at = self.tasks.get(task)?;
         let scope = self.scope(at.scope).ok()?;
         program.layouts[scope.layout].nodes[at.node].has_places.then_some((scope.each?, scope.layout, at.node))
     }
 
-    /// What follows from this event, for those who watch.
+    /// Adds a consequence of this event, for watchers.
     pub(super) fn derive(&mut self, scope: usize, frame: usize, node: NodeIx, what: Derived) -> Applied {
         if self.news.is_watched {
             let place = self.place(scope, frame, node)?;
@@ -176,7 +176,7 @@ impl<V> RunState<V> {
         self.limit.filter(|_| root.closing.is_none() && self.end.is_none())
     }
 
-    /// What the nodes of a graph share.
+    /// The state that the nodes of a graph share.
     pub(super) fn state_of(&self, scope: usize) -> Applied<&StateMap> {
         let Some((around, _)) = self.scope(scope)?.parent else { return Ok(&self.shared) };
         let items = self.tasks.expect(around)?.items().ok_or_else(scope_gone)?;

@@ -18,7 +18,7 @@ pub(super) struct Scope<V> {
     pub(super) parent: Option<(TaskId, usize)>,
     /// The nearest `[..]` around, whose items share their nodes' `max_parallel`.
     pub(super) each: Option<TaskId>,
-    /// The first stands outside loops; the others are turns, or free.
+    /// The first is the part outside loops; the others are turns, or free.
     pub(super) frames: Vec<Frame<V>>,
     pub(super) free_frames: Vec<usize>,
     /// Its nodes that are not done.
@@ -29,11 +29,11 @@ pub(super) struct Scope<V> {
     pub(super) taken: usize,
     pub(super) closing: Option<ScopeExit>,
     pub(super) output: Option<Arrived<V>>,
-    /// What the nodes see that START fires, where the items of a `[..]` begin in turn; only while it fires them.
+    /// The state for the nodes that START fires, if the items of a `[..]` begin in turn; only while it fires them.
     pub(super) entry_state: Option<Snapshot>,
 }
 
-/// What a scope that is over has allocated. Holds nothing of what was in it.
+/// The allocations of a scope that is over, without its contents.
 pub(super) struct Spare<V> {
     /// The one outside loops.
     pub(super) frames: Vec<Frame<V>>,
@@ -46,7 +46,7 @@ impl<V> Default for Spare<V> {
     }
 }
 
-/// What is left of a scope that is over.
+/// The rest of a scope that is over.
 pub(super) struct Removed<V> {
     pub(super) path: Arc<ScopePath>,
     pub(super) parent: Option<(TaskId, usize)>,

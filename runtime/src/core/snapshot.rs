@@ -1,6 +1,6 @@
-//! All that the state of a run holds, in words, so that tests can tell two of them apart.
+//! The state of a run as text, so that tests can compare two of them.
 //!
-//! Values are left out, and so is which slot something has in memory.
+//! Values and slot numbers are left out.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -16,8 +16,8 @@ use super::scope::{Scope, ScopeExit};
 use super::task::{Execution, Task};
 
 impl<V> Run<V> {
-    /// One line for each thing, in alphabetical order. `with_state`: what the run's state holds, and what attempts see of
-    /// it.
+    /// One line for each entry, in alphabetical order. `with_state`: with the run's state, and the state that attempts
+    /// see.
     pub(crate) fn snapshot(&self, with_state: bool) -> Vec<String> {
         let state = &self.state;
         let mut lines = vec![
@@ -35,7 +35,7 @@ impl<V> Run<V> {
         lines
     }
 
-    /// Whether something around a graph waits for a place, and all in it with that.
+    /// Whether a node or item around a graph waits for a place, and so everything in the graph.
     fn waits_around(&self, scope: usize) -> bool {
         let parent = self.state.scope(scope).ok().and_then(|scope| scope.parent);
         parent.is_some_and(|(task, item)| {
@@ -46,13 +46,13 @@ impl<V> Run<V> {
         })
     }
 
-    /// Whether nothing is left that a driver has to look at.
+    /// Whether no change is left for the driver.
     pub(crate) fn is_settled(&self) -> bool {
         self.state.news.changed.is_empty() && self.state.work.is_empty()
     }
 
-    /// Something that would wait for ever if the run only waits for its nodes: a node or a loop to which nothing under way
-    /// leads, or a node that nothing keeps from beginning.
+    /// A node that would wait for ever if the run only waits for its nodes: a node or a loop to which nothing under way
+    /// leads, or a node that could begin and does not.
     pub(crate) fn waits_in_vain(&self) -> Option<String> {
         let state = &self.state;
         for scope in state.scopes.iter().flatten().filter(|scope| scope.closing.is_none()) {

@@ -1,9 +1,9 @@
-//! The state that the nodes of a run share: writes arrive with the completion of the node that made them, and are folded
-//! in the order of completions.
+//! The state that the nodes of a run share: writes arrive with the completion of the node that made them, and are
+//! folded in the order of completions.
 //!
-//! A node with a graph inside is no exception. The nodes inside have a state of their own, which begins as that around it
-//! is when the node begins ([`StateMap::inside`]), and which that around it takes over when the node completes
-//! ([`StateMap::take_over`]). Where the node fails, it is dropped.
+//! A node with a graph inside is no exception. The nodes inside have a state of their own: a copy of the state around
+//! it, made when the node begins ([`StateMap::inside`]). When the node completes, the state around it takes over the
+//! writes ([`StateMap::take_over`]). If the node fails, they are dropped.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::write_log::WriteLog;
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 
-/// What a node has written in one attempt. Most nodes write nothing, which costs nothing.
+/// The writes of a node in one attempt. Most nodes write nothing, which costs nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Writes(pub(crate) Option<Box<WriteSet>>);
 
@@ -23,7 +23,7 @@ pub(crate) struct Writes(pub(crate) Option<Box<WriteSet>>);
 pub(crate) struct WriteSet {
     /// To the run's state.
     pub(crate) shared: Vec<StateWrite>,
-    /// To what the node keeps for itself between arrivals.
+    /// To the private state that the node keeps between arrivals.
     pub(crate) local: Vec<StateWrite>,
 }
 
@@ -34,18 +34,18 @@ pub(crate) struct Snapshot {
     pub(crate) values: Arc<Map<String, Value>>,
 }
 
-/// The state as its readers see it, and for each key who wrote it last.
+/// The state as its readers see it, and the last writer of each key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StateMap {
     pub(crate) values: Arc<Map<String, Value>>,
     written: BTreeMap<String, (u64, String)>,
     /// How many writes there were.
     pub(super) version: u64,
-    /// What the state around it is to hear of.
+    /// For a state inside a node: the writes for the state around it.
     inside: Option<Box<Inside>>,
 }
 
-/// Of the state of a graph inside a node.
+/// The part of a state that only a graph inside a node has.
 #[derive(Clone, Debug)]
 struct Inside {
     /// How many writes there had been around it when it began.
@@ -58,12 +58,12 @@ impl StateMap {
         StateMap { values: Arc::new(values), written: BTreeMap::new(), version: 0, inside: None }
     }
 
-    /// That of a child's graph, whose writes become those of the attempt that has called it.
+    /// The state of a child's graph, whose writes become those of the attempt that has called it.
     pub(super) fn of_child(values: Map<String, Value>) -> Self {
         StateMap::new(values).inside()
     }
 
-    /// That of the graphs inside a node which begins now.
+    /// The state of the graphs inside a node which begins now.
     pub(super) fn inside(&self) -> Self {
         StateMap {
             values: Arc::clone(&self.values),
@@ -73,16 +73,16 @@ impl StateMap {
         }
     }
 
-    /// What was written since it began, of one that is [`inside`](Self::inside).
+    /// The writes since it began, for a state that is [`inside`](Self::inside) a node.
     pub(super) fn writes(&self) -> Vec<StateWrite> {
         self.inside.as_ref().map_or_else(Vec::new, |inside| inside.log.writes())
     }
 
-    /// Whether the writes of a node can be folded whose attempt saw the state when it had this version.
+    /// Checks that the writes of a node can be folded, whose attempt saw the state in the version `seen`.
     ///
     /// # Errors
-    /// Where another node has replaced a key since that this one wants to replace as well, and where a write does not fit
-    /// what its key holds.
+    /// If another node has replaced a key since that this node replaces as well, and if a write does not fit the value
+    /// of its key.
     pub(super) fn check(&self, writes: &[StateWrite], seen: u64, writer: impl Fn(&str) -> String) -> Result<(), Fault> {
         for write in writes.iter().filter(|write| matches!(write.op, StateOp::Set(_))) {
             if let Some((version, first)) = self.written.get(&write.key)
@@ -113,7 +113,7 @@ impl StateMap {
         }
     }
 
-    /// Whether it can take over what was written inside a node.
+    /// Checks that it can take over the writes inside a node.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -123,7 +123,7 @@ impl StateMap {
         self.check(&inside.log.writes(), inside.began_at, writer)
     }
 
-    /// Takes over what was written inside a node that is done.
+    /// Takes over the writes inside a node that is done.
     pub(super) fn take_over(&mut self, state: StateMap) -> Result<(), Fault> {
         let Some(inside) = state.inside.filter(|_| state.version > 0) else { return Ok(()) };
         let is_alone = self.version == inside.began_at;
@@ -135,7 +135,7 @@ impl StateMap {
             let is_touched = self.written.get(&key).is_some_and(|(version, _)| *version > inside.began_at);
             match state.values.get(&key) {
                 _ if is_alone => {}
-                // What the nodes inside have seen is what it is, to the last digit.
+                // The value that the nodes inside have seen is taken exactly, to the last digit.
                 Some(value) if !is_touched => _ = Arc::make_mut(&mut self.values).insert(key.clone(), value.clone()),
                 _ => fold_into(Arc::make_mut(&mut self.values), &writes)?,
             }

@@ -1,7 +1,7 @@
 //! Nodes that have fired and are not done yet.
 //!
-//! Queued, under way and Backoff are the states of the [attempts](super::attempts) at a node; Running, Inside and Exhausted
-//! are what is under way in one ([`Execution`]). `is_allowed` in `apply/mod.rs` is the table of the events.
+//! Queued, under way and Backoff are the states of the [attempts](super::attempts) at a node; Running, Inside and
+//! Exhausted are the work under way in one ([`Execution`]). `is_allowed` in `apply/mod.rs` is the table of the events.
 //!
 //! ```text
 //!             Started                    Completed, Collecting, Failed { Routed | Fails }
@@ -33,45 +33,45 @@ pub(super) struct Task<V> {
     pub(super) listed: usize,
     /// The attempts at it: queued, under way or delayed. It is gone when they end.
     pub(super) attempts: Attempts<Execution<V>>,
-    /// Why it is being stopped, while what it started has yet to end.
+    /// Why it is being stopped, while its work has yet to end.
     pub(super) stopping: Option<StopReason>,
-    /// What fired it, until a driver takes it. A value on its way, and no part of the state.
+    /// The tokens that fired it, until a driver takes them. Not a part of the state.
     pub(super) input: Option<Arrived<V>>,
-    /// What its attempt sees of the run's state; of an item of `[..]` that began in turn, what all items see.
+    /// The run's state as its attempt sees it; for an item of `[..]` that began in turn, the state that all items see.
     pub(super) sees: Option<Snapshot>,
     /// Whether it takes one of the node's `max_parallel` places.
     pub(super) holds_place: bool,
 }
 
-/// What is under way in an attempt at a node.
+/// The work under way in an attempt at a node.
 pub(super) enum Execution<V> {
-    /// Its body. Of a node with a graph inside: its inputs are made.
+    /// Its body. For a node with a graph inside: its inputs are being made.
     Body,
     /// The graphs inside.
     Inside(Box<Items<V>>),
-    /// Nothing: a collecting node that has had all its arrivals, and gave nothing.
+    /// Nothing: a collecting node that has had all its arrivals, and returned no output.
     Exhausted { arrivals: u64 },
 }
 
-/// What has to be under way for a task.
+/// The work that has to be under way for a task.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Nothing: the task is gone, or waits to be admitted.
     Nothing,
     /// An attempt.
     Attempt,
-    /// Nothing any more; one that is under way is to stop.
+    /// Nothing any more; an attempt that is under way has to stop.
     Stop,
     /// A timer.
     Timer(SystemTime),
-    /// The graphs inside; their time limit, where there is one.
+    /// The graphs inside; with their time limit, if there is one.
     Inside(Option<SystemTime>),
-    /// Its conclusion: all that it waits for is over.
+    /// Its conclusion: everything that it waits for is over.
     Conclude,
 }
 
 impl<V> Task<V> {
-    /// What has to be under way: a function of the state.
+    /// The work that has to be under way: a function of the state.
     pub(super) fn wanted(&self) -> Wanted {
         let work = match self.attempts.state() {
             AttemptState::Due => return Wanted::Nothing,
@@ -168,7 +168,7 @@ impl<V> Tasks<V> {
         }
     }
 
-    /// All of them, in no order that means anything, but always the same.
+    /// All of them, in an order without meaning that is always the same.
     pub(super) fn ids(&self) -> Vec<TaskId> {
         let taken = self.slots.iter().enumerate().filter(|(_, (_, task))| task.is_some());
         taken.map(|(slot, (serial, _))| TaskId { slot: slot as u32, serial: *serial }).collect()
@@ -184,7 +184,7 @@ impl<V> Tasks<V> {
         task.as_mut().filter(|_| *serial == id.serial)
     }
 
-    /// One that has to be there.
+    /// A task that must exist.
     pub(super) fn expect(&self, id: TaskId) -> Applied<&Task<V>> {
         self.get(id).ok_or_else(gone)
     }

@@ -1,6 +1,6 @@
-//! Names for tasks, and why one is stopped.
+//! Ids of tasks, and the reasons to stop one.
 
-/// A node that has fired. A slot is used again, so the serial tells a new task from an old one.
+/// A node that has fired. A slot is used again, so the serial distinguishes a new task from an old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(test, derive(Default))]
 pub(crate) struct TaskId {
@@ -20,7 +20,7 @@ impl TaskId {
 pub(crate) enum StopReason {
     /// The graph around it ends.
     ScopeClosed,
-    /// All that it could still lead to is a collecting node that has its output.
+    /// It could only lead to a collecting node that has its output.
     OutputUnneeded,
     /// The time limit of the graphs inside.
     TimedOut,

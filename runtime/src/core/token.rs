@@ -11,7 +11,7 @@ pub enum Tokens<V> {
     Many(Vec<V>),
 }
 
-/// What a finished node puts on its edges.
+/// The tokens that a finished node emits on its edges.
 #[derive(Clone, Debug)]
 pub struct Emitted<V> {
     /// The choice that it took: a place in `NodeData::choices`.
@@ -20,7 +20,7 @@ pub struct Emitted<V> {
     pub tokens: Tokens<V>,
 }
 
-/// What fires a node.
+/// The tokens that fire a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arrived<V> {
     /// One token: a plain edge, a collecting node's arrival, or a group that delivers one value.

@@ -1,4 +1,4 @@
-//! The values that a run holds for what is still to run.
+//! The values that a run holds for nodes that are still to run.
 
 use super::event::RunEnd;
 use super::frame::Frame;
@@ -7,11 +7,12 @@ use super::task::Task;
 use super::token::{Arrived, Emitted, Tokens};
 
 impl<V> Run<V> {
-    /// Replaces the values that something under way needs: what has fired a node, and what waits for others to arrive. Of the
-    /// items of a node that have not begun, only the next one: all of them may be more than fits in memory.
+    /// Replaces the values that tasks under way need: those that have fired a node, and those that wait for others to
+    /// arrive. Of the items of a node that have not begun, only the next one: all of them may be more than fits in
+    /// memory.
     ///
     /// # Errors
-    /// The first error of `replace`. The run is of no use then.
+    /// The first error of `replace`. The run cannot be used any more then.
     pub(crate) fn replace_values<E>(&mut self, mut replace: impl FnMut(V) -> Result<V, E>) -> Result<(), E> {
         let state = &mut self.state;
         let is_closing = |scope: &usize| {
@@ -51,7 +52,7 @@ impl<V> Run<V> {
 }
 
 fn replace_in_frame<V, E>(frame: &mut Frame<V>, replace: &mut impl FnMut(V) -> Result<V, E>) -> Result<(), E> {
-    // What has arrived at a group that had all its tokens has been passed on, or is needed by nothing.
+    // The values at a group that has had all its tokens were passed on, or are not needed.
     for group in frame.groups.iter_mut().filter(|group| group.open > 0) {
         for place in &mut group.places {
             replace_one(place, replace)?;

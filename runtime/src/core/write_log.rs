@@ -1,4 +1,4 @@
-//! What has been written to the state of a graph inside a node, as what the graph around it is to be told.
+//! The writes to the state of a graph inside a node, for the state around it.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::fold_writes::{combine, fold_into};
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 
-/// The writes to each key, in their order. Those that merge are put together, so that a graph that goes round for ever
-/// does not grow a log.
+/// The writes to each key, in their order. Writes that merge are combined, so that the log of an endless loop does not
+/// grow.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteLog(BTreeMap<String, Vec<StateOp>>);
 
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// Writes that one kind of value takes, after a value of that kind or none.
+    /// Random writes that fit one kind of value, after a value of that kind or none.
     fn drawn(seed: u64) -> (Map<String, Value>, Vec<StateWrite>) {
         let mut chance = seed;
         let mut draw = |of: u64| {

@@ -19,8 +19,9 @@ use crate::halt::Halt;
 use crate::requests::{RequestTask, Requests};
 use crate::table::{AttemptBody, Finished};
 
-/// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a task
-/// of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when dropped.
+/// One attempt under way, at a node, a child or a step. A node's is polled by the run itself where it is alone, by a
+/// task of its own otherwise, and may move from the one to the other. Never panics, neither when polled nor when
+/// dropped.
 pub(crate) struct Running<'n, T> {
     body: Option<AttemptBody<'n, T>>,
     turn: Turn,
@@ -30,13 +31,13 @@ pub(crate) struct Running<'n, T> {
     span: tracing::Span,
 }
 
-/// How far an attempt that goes on from node to node has come.
+/// The result of polling an attempt that is reused from node to node.
 pub(super) enum Advanced {
-    /// Its node waits for something.
+    /// Its node is pending.
     Pending,
-    /// Others are to have their turn before the next node is polled.
+    /// The turn is over: other tasks run before the next node is polled.
     TurnOver,
-    /// It has come to this, and that is not all there is to do.
+    /// Its node has ended like this, and the driver has to process it.
     Ended(Finished),
 }
 
@@ -46,7 +47,7 @@ enum Turn {
     Waits(BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>),
     /// It has one, where one is needed; the permit goes back with the attempt, or when that waits for a request.
     Has(#[allow(dead_code, reason = "held, not read")] Option<OwnedSemaphorePermit>),
-    /// It has given it back.
+    /// It has released its permit.
     Returned,
 }
 
@@ -57,22 +58,22 @@ enum Limit {
     Counts(Pin<Box<Sleep>>, Duration),
 }
 
-/// What goes on beside a body that has made requests, or has cloned its context.
+/// The work beside a body that has made requests, or has cloned its context.
 struct Requesting {
-    /// Whether the body is polled with the waker of its requests, so that it is known who wakes it: from its first request
+    /// Whether the body is polled with the waker of its requests, which shows who wakes it. Set from its first request
     /// on.
     has_own_waker: bool,
     requests: Arc<Requests>,
     permits: Option<Arc<Semaphore>>,
     /// Children and timers.
     tasks: FuturesUnordered<RequestTask>,
-    /// What the body has pushed is being recorded, up to this push.
+    /// The flush under way, and the number of the last push that it covers.
     recording: Option<(u64, BoxFuture<'static, Result<(), Halt>>)>,
 }
 
 impl<'n, T> Running<'n, T> {
-    /// `limit` counts from the permit, which is now where none has to be waited for; the runtime must have a clock where
-    /// there is one.
+    /// `limit` counts from the permit, or from now if no permit is needed. With a limit the runtime must have its timer
+    /// enabled.
     pub(crate) fn new(
         body: AttemptBody<'n, T>,
         limit: Option<Duration>,
@@ -91,13 +92,13 @@ impl<'n, T> Running<'n, T> {
         running
     }
 
-    /// One without a body, until it [goes on](Self::go_on_as) as an attempt: nothing limits it, and nobody traces it.
+    /// One without a body, until [`go_on_as`](Self::go_on_as) gives it one. It has no limit and no span.
     pub(super) fn without_body() -> Self {
         let span = tracing::Span::none();
         Running { body: None, turn: Turn::Has(None), limit: Limit::None, requesting: None, span }
     }
 
-    /// Becomes the attempt at another node, which has no limit: for one that has ended, or whose body has.
+    /// Reuses it for the attempt at another node, which has no limit. It, or at least its body, must have ended.
     #[inline]
     pub(super) fn go_on_as(
         &mut self,
@@ -114,9 +115,9 @@ impl<'n, T> Running<'n, T> {
         }
     }
 
-    /// Drops the body, and what goes on beside it. Its destructors are the user's.
+    /// Drops the body and the work beside it. Their destructors are the user's and may panic.
     fn end(&mut self) -> Option<Fault> {
-        // A body that is dropped does not withdraw what it has asked for.
+        // Dropping the body must not withdraw its requests.
         if let Some(beside) = &self.requesting {
             beside.requests.over();
         }
@@ -127,7 +128,7 @@ impl<'n, T> Running<'n, T> {
 }
 
 impl<T: From<Fault>> Running<'_, T> {
-    /// Runs a step, or the graph of a child: what makes no requests of its own.
+    /// Runs a step, or the graph of a child. Neither makes requests of its own.
     pub(crate) async fn until_over(mut self, attempt: Option<Arc<Attempt>>) -> T {
         poll_fn(|waker| self.poll(attempt.as_ref(), waker)).await
     }
@@ -144,7 +145,7 @@ impl<T: From<Fault>> Running<'_, T> {
         self.settle(polled, attempt, waker)
     }
 
-    /// What a body that has returned `Pending` comes to: it may just have made its first request.
+    /// Completes a poll in which the body returned `Pending`: it may just have made its first request.
     pub(super) fn go_on_after_first_poll(&mut self, attempt: Option<&Arc<Attempt>>, waker: &mut Waker<'_>) -> Poll<T> {
         let polled = match requesting(attempt) {
             Some((attempt, requests)) => self.poll_requesting(attempt, requests, true, waker),
@@ -167,7 +168,7 @@ impl<T: From<Fault>> Running<'_, T> {
         Poll::Ready(self.finish(attempt, finished))
     }
 
-    /// The attempt has come to this. Drops what is left of it, which may be a panic of its own.
+    /// Ends the attempt with this result. Drops the rest of it; if that panics, the attempt fails with the panic.
     pub(super) fn finish(&mut self, attempt: Option<&Arc<Attempt>>, finished: T) -> T {
         if let (None, Some((_, requests))) = (&self.requesting, requesting(attempt)) {
             requests.over();
@@ -220,7 +221,8 @@ impl<T: From<Fault>> Running<'_, T> {
         true
     }
 
-    /// Polls a body that has made requests, and what goes on beside it, until nothing follows. See `requests/mod.rs`.
+    /// Polls a body that has made requests, and the work beside it, until neither makes progress. See
+    /// `requests/mod.rs`.
     fn poll_requesting(
         &mut self,
         attempt: &Arc<Attempt>,
@@ -254,7 +256,7 @@ impl<T: From<Fault>> Running<'_, T> {
         requests: &Requests,
         waker: &mut Waker<'_>,
     ) -> Poll<T> {
-        // A body that wakes itself is polled again when other tasks have had their turn.
+        // A body that wakes itself is polled again after other tasks have run.
         let mut may_poll = true;
         loop {
             let is_recording = beside.poll_recording(attempt, requests, waker);
@@ -263,12 +265,12 @@ impl<T: From<Fault>> Running<'_, T> {
             if let Err(fault) = polled {
                 return Poll::Ready(T::from(fault));
             }
-            // While it waits for a permit the body sees nothing, and one result at a time becomes ready.
+            // Results become ready one at a time, and none while the attempt waits for a permit.
             if !matches!(self.turn, Turn::Waits(_)) {
                 may_poll |= requests.settle();
             }
             if !beside.has_own_waker && requests.holds_any() {
-                // Polled once more, so that all that it waits for has this waker.
+                // Polled once more, so that everything it waits for has this waker.
                 beside.has_own_waker = true;
                 may_poll = true;
                 requests.waker.keep_woken();
@@ -323,7 +325,7 @@ impl<T: From<Fault>> Running<'_, T> {
     }
 }
 
-/// A task that the node has spawned may still hold a request, and must not keep what is done for it.
+/// A task that the node has spawned may still hold a request. It must not keep the work for that request alive.
 impl Drop for Requesting {
     fn drop(&mut self) {
         self.tasks.iter().for_each(RequestTask::abort);
@@ -331,7 +333,7 @@ impl Drop for Requesting {
 }
 
 impl Requesting {
-    /// Has what was pushed recorded. Whether that is still under way.
+    /// Has everything pushed so far recorded. Returns whether that is still under way.
     fn poll_recording(&mut self, attempt: &Arc<Attempt>, requests: &Requests, waker: &mut Waker<'_>) -> bool {
         loop {
             if let Some((up_to, flush)) = &mut self.recording {
@@ -349,7 +351,7 @@ impl Requesting {
             if requests.wants_flush().is_none() {
                 return false;
             }
-            // What tasks that the node has spawned have dropped.
+            // Requests dropped by tasks that the node has spawned.
             requests.push_batch();
             let Some(up_to) = requests.wants_flush() else { return false };
             let Some(journal) = &attempt.run.journal else {

@@ -1,11 +1,12 @@
-//! Nodes that are done before the core hears of them: the only nodes of items of `[..]`, or branches that meet at one join.
+//! Nodes that complete before the core knows of them: the only nodes of items of `[..]`, or branches that meet at one
+//! join.
 //!
-//! Such a node leaves nothing behind but its value, and nothing follows from that before all of them are done. So where
-//! nothing else is under way the core lends them out ([`LentNodes`]). Lanes take one after another and poll it once; an
-//! attempt and the box of a body go on from node to node, and the core hears of all of them together.
+//! The only effect of such a node is its value, and the core uses that only when all of them are done. So if nothing
+//! else is under way, the core lends them out ([`LentNodes`]). Lanes take one after another and poll it once. An
+//! attempt and the box of a body are reused from node to node, and all of them are reported to the core together.
 //!
 //! ```text
-//!   pending ──> polled by a lane ──> done ──────────────────────────────────> the core hears of it with all others
+//!   pending ──> polled by a lane ──> done ──────────────────────────────────> reported to the core with all others
 //!      │             │     \ waits, fails, panics, or does something that is seen ──> left: an attempt like any other
 //!      │             └ taken back while it is polled ──────────────────────────────> an attempt like any other
 //!      └ taken back ───────────────────────────────────────────────────────────────> begins as nodes do
@@ -36,10 +37,10 @@ pub(super) struct Batch {
 
 struct Nodes {
     pending: VecDeque<Lent<Token>>,
-    /// Which of them, and what it gave.
+    /// The nodes that are done: index and output.
     done: Vec<(usize, Token)>,
     left: Vec<Left>,
-    /// What lanes poll, by the number of the lane.
+    /// The node that each lane polls, by the number of the lane.
     polled: Vec<Option<Polled>>,
     /// Whether no lane takes any more: something is left, or it was taken back.
     is_closed: bool,
@@ -55,7 +56,7 @@ struct Polled {
     task: Option<TaskId>,
 }
 
-/// One that is not simply done.
+/// A node that did not complete at its only poll.
 pub(super) struct Left {
     pub(super) at: usize,
     pub(super) attempt: Arc<Attempt>,
@@ -68,14 +69,14 @@ pub(super) enum LeftState {
     Ended(Finished),
 }
 
-/// All that is known of a batch when it is taken back.
+/// The state of a batch when it is taken back.
 pub(super) struct TakenBack {
     pub(super) done: Vec<(usize, Token)>,
     pub(super) pending: VecDeque<Lent<Token>>,
     pub(super) left: Vec<Left>,
 }
 
-/// What there is to do after the turn of a lane.
+/// What the lane has to do after its turn.
 pub(super) enum AfterTurn {
     Nothing,
     /// The batch is done, or something of it is left: the driver is to take it back.
@@ -87,7 +88,7 @@ pub(super) enum AfterTurn {
 /// How many references to an attempt a lane has while it polls it: its own, and that of [`Polled`].
 const HELD_BY_LANE: usize = 2;
 
-/// How many nodes are polled before the clock is looked at, which takes as long as a quick node.
+/// How many nodes are polled before the clock is read, which takes as long as a quick node.
 const POLLS_BETWEEN_LOOKS: u32 = 4;
 
 impl Batch {
@@ -108,7 +109,7 @@ impl Batch {
         Batch { run: Arc::clone(run), definition: Arc::clone(definition), lent, nodes: Mutex::new(nodes) }
     }
 
-    /// What it is of.
+    /// The items or branches that were lent.
     pub(super) fn of(&self) -> &LentOf {
         &self.lent.of
     }
@@ -139,7 +140,7 @@ impl Batch {
         Ok(nodes.take())
     }
 
-    /// The driver is gone: drops what is there, with the values of the user's in it.
+    /// The driver is gone: drops the rest, including the user's values.
     pub(super) fn close(&self) {
         let rest = {
             let mut nodes = self.nodes();
@@ -153,7 +154,7 @@ impl Batch {
     pub(super) fn take_turn(&self, turn: Duration) -> AfterTurn {
         let Some((mut lane, first)) = self.begin_lane() else { return AfterTurn::Nothing };
         let began = Instant::now();
-        // Caught once for all of them: what panics is a part of the node that the lane is at then.
+        // Caught once for all of them: a panic always comes from the node that the lane is at.
         match caught(|| lane.go_on(first, || began.elapsed() >= turn)) {
             Ok(Stopped::NoMore(after)) => after,
             Ok(Stopped::Waits) => lane.leave(None),
@@ -204,7 +205,7 @@ impl Nodes {
     }
 }
 
-/// What polls one node after another.
+/// Polls one node after another.
 struct Lane<'b> {
     batch: &'b Batch,
     /// Its place among the lanes of the batch.
@@ -218,7 +219,7 @@ enum Stopped {
     NoMore(AfterTurn),
     /// The node waits.
     Waits,
-    /// The node has come to this, and that is not all there is to do, or it was taken back.
+    /// The node has ended like this, and the driver has to process it; or it was taken back.
     Ended(Finished),
 }
 
@@ -287,7 +288,7 @@ impl Lane<'_> {
         }
     }
 
-    /// The node is done. `fresh`: the attempt of the next one, where that is another.
+    /// The node is done. `fresh`: the attempt for the next node, if the old one cannot be reused.
     fn done(&self, given: Token, fresh: Option<&Arc<Attempt>>, may_take: bool) -> Next {
         let nodes = &mut *self.batch.nodes();
         let Some(polled) = nodes.polled[self.lane].as_mut().filter(|_| !nodes.is_over) else {
@@ -310,7 +311,7 @@ impl Lane<'_> {
         Next::NoMore(if is_done { AfterTurn::TakeBack } else { AfterTurn::Nothing })
     }
 
-    /// The node that the lane is at is not simply done. `finished`: what it has come to, if it does not wait.
+    /// The node that the lane is at did not complete. `finished`: its result, if it does not wait.
     fn leave(self, finished: Option<Finished>) -> AfterTurn {
         let Lane { batch, lane, attempt, mut running } = self;
         let state = match finished {

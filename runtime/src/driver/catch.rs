@@ -7,11 +7,11 @@ use crate::fault::Fault;
 
 /// Calls a user's code.
 ///
-/// Unwind safe: what a panic leaves half done belongs to the call, and is dropped with it.
+/// Unwind safe: state that a panic leaves half changed belongs to the call, and is dropped with it.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let message = message_of(panic.as_ref());
-        // What was thrown is the user's value as well, and may panic when it is dropped.
+        // The panic's payload is a value of the user's too, and may panic when it is dropped.
         if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
             std::mem::forget(second);
         }

@@ -1,8 +1,8 @@
-//! What is drawn by chance.
+//! Random numbers.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// Chance, evenly from `0.0..1.0` (splitmix64, seeded when it is first used).
+/// Uniform random numbers in `0.0..1.0` (splitmix64, seeded when it is first used).
 #[derive(Default)]
 pub(super) struct Dice(u64);
 

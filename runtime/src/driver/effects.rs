@@ -1,5 +1,5 @@
-//! Seeing to what a run wants: beginning attempts, entering and leaving graphs, setting timers, stopping. Each report is
-//! decided, recorded and applied in one place.
+//! Carries out the effects that the core wants: begins attempts, enters and leaves graphs, sets timers, stops. Each
+//! report is decided, recorded and applied in one place.
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -26,14 +26,14 @@ use crate::table::{
     no_body,
 };
 
-/// What goes by the arm `err` though it is no error of the node's own.
+/// A fault or failure that the arm `err` takes although it is not an error value of the node.
 enum Routable<'f> {
     Fault(&'f Fault),
     Failure(&'f Failure),
 }
 
 impl Driver {
-    /// Does all that the run wants, until nothing follows. Returns the end of the run, where it has come to one.
+    /// Carries out every wanted effect, until there is none left. Returns the end of the run if it has ended.
     pub(super) fn carry_out(&mut self) -> Option<RunEnd<Token>> {
         while (self.until_yield > 0 || !self.is_bare) && self.halt.is_none() {
             if let Some(task) = self.run.next_changed() {
@@ -65,7 +65,7 @@ impl Driver {
         }
     }
 
-    /// Has a task have under way what its state wants.
+    /// Starts or stops timers and attempts of a task, so that they match its state.
     fn see_to(&mut self, task: TaskId) {
         let wanted = self.run.wanted(task);
         let (delay, limit) = match wanted {
@@ -89,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// Takes a report to the event that it comes to.
+    /// Has the core decide on a report, and commits the resulting event.
     pub(super) fn report(&mut self, report: Report<Token>, given: Option<Given>) {
         let (clock, random) = (&self.shared.env.clock, &mut self.random);
         let chance = || Chance { now: clock.now(), random: random.next() };
@@ -98,7 +98,7 @@ impl Driver {
         }
     }
 
-    /// Applies an event, and records it with what follows from it.
+    /// Applies an event, and records it together with its consequences.
     pub(super) fn commit(&mut self, event: Event<Token>, given: Option<Given>) {
         let settled = self.settles(&event);
         let record = match &self.shared.journal {
@@ -117,8 +117,9 @@ impl Driver {
         let follows: Vec<Record> = derived.iter().map(|(place, what)| derived_record(place, *what)).collect();
         for (cancelled, (_, what)) in follows.iter().zip(&derived) {
             if *what == Derived::Cancelled {
-                // No record says that it is cancelled, and other processes list what its last attempt has left open. Before
-                // the event: the fold has no requests of it any more behind that.
+                // The cancellation has no record of its own, so without these records other processes would list
+                // questions that its last attempt left open. They come before the event, since the fold drops the
+                // node's requests with the event.
                 for question in journal.desk.unread_questions(&cancelled.path) {
                     journal.push(question, EventKind::RequestWithdrawn);
                 }
@@ -128,20 +129,20 @@ impl Driver {
         journal.push_with(record, follows);
     }
 
-    /// What becomes of the requests of the node that an event is of.
+    /// The node of an event, and whether its requests are forgotten or retried.
     fn settles(&self, event: &Event<Token>) -> Option<(String, OfRequests)> {
         self.shared.known_desk().filter(|desk| !desk.is_empty())?;
         let (task, of_requests) = OfRequests::after(event)?;
         Some((self.run.place_of(task)?.path(), of_requests))
     }
 
-    /// A mistake in graphweft: nothing more is recorded of the run by this program.
+    /// A bug in graphweft: this program records nothing more of the run.
     pub(super) fn is_impossible(&self, impossible: &Impossible) -> Halt {
         let message = format!("{impossible}; this is a mistake in graphweft");
         Halt::broken(&self.definition.name, &Fault::Context { message })
     }
 
-    /// Where a task stands that the run has an effect for. The run stops where there is no such task.
+    /// The place of a task that the run has an effect for. Stops the run if there is no such task.
     fn place_of(&mut self, task: TaskId) -> Option<Place> {
         let place = self.run.place_of(task);
         if place.is_none() {
@@ -151,7 +152,7 @@ impl Driver {
         place
     }
 
-    /// A node with a graph inside is admitted: its inputs are made.
+    /// Makes the inputs of a node with a graph inside, once it is admitted.
     fn enter(&mut self, task: TaskId) {
         let Some(place) = self.place_of(task) else { return };
         let may_repeat = self.run.may_be_followed(task);
@@ -193,7 +194,7 @@ impl Driver {
         Some(TimeLimit { after: limit, until: after(self.shared.env.clock.now(), limit) })
     }
 
-    /// All that a node waited for is over: the graphs inside, or its arrivals.
+    /// Concludes a node that waited for the graphs inside it, or for its arrivals: all of them are over.
     fn conclude(&mut self, task: TaskId) {
         let (Some(place), Some(conclusion)) = (self.place_of(task), self.run.take_conclusion(task)) else { return };
         match conclusion {
@@ -206,7 +207,7 @@ impl Driver {
             },
             Conclusion::Unfit(fault) => self.fails(task, &place, fault, false),
             Conclusion::Failed(failure) => {
-                // What was cut short in there may not be repeated, and all of it would be.
+                // Another attempt would repeat everything inside, including an interrupted node that may run only once.
                 let retryable = !failure.is_cut_short();
                 self.fails_with(task, &place, failure.cause.clone(), retryable, &Routable::Failure(&failure));
             }
@@ -220,7 +221,7 @@ impl Driver {
     /// An attempt has failed by a fault. `is_lost`: its input is gone, and no other can follow.
     pub(super) fn fails(&mut self, task: TaskId, place: &Place, fault: Fault, is_lost: bool) {
         let retryable = is_retryable(&fault) && !is_lost;
-        // What fails with a graph inside fails with a `Failure`, whatever was the matter.
+        // A node with a graph inside always fails with a `Failure`, whatever the cause.
         if place.is_scope() {
             let cause = Cause::from(fault);
             let failure = Failure { path: place.path(), attempts: self.run.attempts(task), cause: cause.clone() };
@@ -267,7 +268,7 @@ impl Driver {
                 let beat = Beat::of(&attempt);
                 self.begin(UnderWay { task, running, attempt, beat, was_polled: false });
             }
-            // What an edge brings is used up by its conversion, so where that panics nothing is left to try again with.
+            // The conversion consumes the value of the edge. If it panics, there is no input for another attempt.
             Err(fault) => {
                 let is_lost = has_arrived && may_repeat && !self.retained.contains_key(&task);
                 self.fails(task, &place, fault, is_lost);
@@ -275,15 +276,16 @@ impl Driver {
         }
     }
 
-    /// An attempt is polled once where it is, if it would have a task of its own and the runtime has one thread: a node that
-    /// is done by then needs no task, and one that computes keeps no other from running that a task would not keep as well.
+    /// Begins an attempt. If it would get a task of its own and the runtime has one thread, it is polled once here: a
+    /// node that completes needs no task, and a node that computes would block the only thread in a task of its own as
+    /// well.
     fn begin(&mut self, mut under_way: UnderWay) {
         let is_alone =
             self.ready.is_empty() && self.alone.is_none() && self.spawned.is_empty() && !self.run.has_more_to_begin();
         if is_alone || !self.is_bare || !self.has_one_thread {
             return self.ready.push(under_way);
         }
-        // One that does not end is polled again by the task that it gets.
+        // If it does not end, the task that it gets polls it again.
         let UnderWay { running, attempt, .. } = &mut under_way;
         match running.poll(Some(attempt), &mut Waker::from_waker(std::task::Waker::noop())) {
             Poll::Ready(finished) => {
@@ -388,8 +390,8 @@ impl Driver {
         caught(|| scope.leave(ends.into_iter().map(end).collect(), records, Moment::at(place)))?
     }
 
-    /// Whether an error that is not the node's own goes on by its arm `err`. A conversion that panics takes no arm: the
-    /// error that was to be converted says more.
+    /// Routes a fault or failure by the arm `err`, if the node has one that takes it. If the conversion panics, no arm
+    /// is taken, since the original error is more informative than the panic.
     fn route(&self, place: &Place, error: &Routable<'_>) -> Option<Routed> {
         let entry = self.executable.entry(&self.definition, place)?;
         let records = self.shared.max_size();
@@ -402,7 +404,7 @@ impl Driver {
         routed.unwrap_or_default()
     }
 
-    /// Tells a node that it is cancelled. One that listens has the grace period to end by itself.
+    /// Cancels an attempt. If its node listens for that, it has the grace period to end by itself.
     fn stop_attempt(&mut self, task: TaskId) {
         if let Some(at) = self.ready.iter().position(|ready| ready.task == task) {
             self.ready.swap_remove(at);
@@ -410,7 +412,7 @@ impl Driver {
         }
         let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
         let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) else {
-            // Nothing of it runs: it was told to stop before this process.
+            // Nothing of it runs: it was stopped by an earlier process.
             return self.report(Report::Stopped { task }, None);
         };
         let grace = self.shared.env.cancel_grace_period;
@@ -431,7 +433,7 @@ impl Driver {
             self.report(Report::Stopped { task }, None);
         } else if let Some(spawned) = self.spawned.get_mut(task) {
             spawned.is_dropped = true;
-            // Whoever polls it says when it is gone.
+            // The task that polls it reports when it is gone.
             spawned.attempt.own_task.abort();
         }
     }
@@ -455,7 +457,7 @@ impl Driver {
         }
     }
 
-    /// Completes a node that has written nothing, where the short way is enough; gives back what it emits where it is not.
+    /// Completes a node that has written nothing, if the fast path is possible; otherwise returns its emission.
     fn complete_in_place(&mut self, task: TaskId, emitted: Emitted) -> Result<(), Emitted> {
         if !self.is_bare || !self.retained.is_empty() {
             return Err(emitted);

@@ -1,4 +1,4 @@
-//! What a driven run comes to.
+//! How a driven run ends.
 
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
@@ -9,7 +9,7 @@ pub(crate) enum Ending {
     Completed(BoxValue),
     Failed(Failure),
     Cancelled,
-    /// It has not ended, and goes no further in this process.
+    /// It has not ended, but this process no longer drives it.
     Halted(Halt),
 }
 

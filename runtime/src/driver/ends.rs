@@ -1,11 +1,11 @@
-//! What other tasks tell the driver of.
+//! A queue from other tasks to the driver.
 
 use std::sync::PoisonError;
 use std::task::Waker;
 
 use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
-/// A list that many add to and the driver takes from.
+/// A list with many producers, from which the driver takes.
 pub(super) struct Ends<T> {
     list: Mutex<List<T>>,
     waker: AtomicWaker,
@@ -13,7 +13,7 @@ pub(super) struct Ends<T> {
 
 struct List<T> {
     items: Vec<T>,
-    /// Whether the driver is gone: what is added then is dropped.
+    /// Whether the driver is gone: items added after that are dropped.
     is_closed: bool,
 }
 
@@ -28,31 +28,32 @@ impl<T> Ends<T> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds something, of which the driver is to be [told](Self::tell).
+    /// Adds an item. The driver is woken by the next [`tell`](Self::tell).
     pub(super) fn push(&self, item: T) {
         let mut list = self.list();
         if list.is_closed {
-            // Not under the lock: its destructor is the user's.
+            // Dropped outside the lock: its destructor is the user's.
             drop(list);
             return drop(item);
         }
         list.items.push(item);
     }
 
-    /// Wakes the driver, if there is something for it.
+    /// Wakes the driver if the list is not empty.
     pub(super) fn tell(&self) {
         if !self.list().items.is_empty() {
             self.waker.wake();
         }
     }
 
-    /// Takes all that was added, in that order. `waker` is woken by the next [`tell`](Self::tell) that has something.
+    /// Takes all items, in the order in which they were added. The next [`tell`](Self::tell) with an item wakes
+    /// `waker`.
     pub(super) fn take(&self, waker: &Waker) -> Vec<T> {
         self.waker.register(waker);
         std::mem::take(&mut self.list().items)
     }
 
-    /// The driver takes nothing any more. Drops what is there.
+    /// The driver takes no more items. Drops those that are left.
     pub(super) fn close(&self) {
         let items = {
             let mut list = self.list();

@@ -17,13 +17,13 @@ use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 use crate::table::{Definition, Executable};
 
-/// What a node gave, as JSON, where its run is recorded.
+/// The output or error of a node, as JSON if its run is recorded.
 pub(super) enum Given {
     Output(Option<Value>),
     Error(Option<Value>),
 }
 
-/// The record of an event that is about to be applied; `None` for what is recorded elsewhere.
+/// The record of an event that is about to be applied; `None` for an event that is recorded elsewhere.
 pub(super) fn encode<V>(
     run: &Run<V>,
     (executable, definition): (&Executable, &Arc<Definition>),
@@ -84,7 +84,7 @@ pub(super) fn encode<V>(
     Some(Record { path: place?.path(), kind })
 }
 
-/// What follows from an event, as those who watch see it.
+/// A consequence of an event, as an event that watchers see.
 pub(crate) fn derived_record(place: &Place, what: Derived) -> Record {
     let kind = match what {
         Derived::Skipped => EventKind::NodeSkipped,
@@ -119,9 +119,9 @@ fn split(writes: &Writes) -> (Vec<StateWrite>, Vec<StateWrite>) {
     writes.0.as_ref().map(|set| (set.shared.clone(), set.local.clone())).unwrap_or_default()
 }
 
-/// Makes the values of a run from its records: those that nodes take, or none, where only the state is wanted.
+/// Makes the values of a run from its records: real values for nodes, or `()` if only the state of the run is needed.
 pub(crate) trait Values<V> {
-    /// What a node emitted: its output, or the error that goes by the arm `err`.
+    /// The emission of a node: its output, or the error that the arm `err` takes.
     fn emitted(&mut self, place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted<V>;
 
     /// Whether so many items can have entered a node with a graph inside.
@@ -130,10 +130,10 @@ pub(crate) trait Values<V> {
     /// As with [`entered`](Self::entered).
     fn are_items(&mut self, run: &mut Run<V>, task: TaskId, place: &Place, items: usize) -> Result<bool, Halt>;
 
-    /// What START emitted for each item of a node with a graph inside; the choices are those of the items.
+    /// The emission of START for each item of a node with a graph inside; `choices` has the choice of each item.
     ///
     /// # Errors
-    /// Where what fired the node cannot be read.
+    /// If the inputs of the node cannot be read.
     fn entered(
         &mut self,
         run: &mut Run<V>,
@@ -143,10 +143,11 @@ pub(crate) trait Values<V> {
     ) -> Result<Vec<Emitted<V>>, Halt>;
 }
 
-/// So many items are taken from a record without being counted; a damaged one must not fill the memory.
+/// Up to this many items of a record are not checked against the inputs. Above it they are, so that a damaged record
+/// does not fill the memory.
 const UNCOUNTED: usize = 1000;
 
-/// Nothing.
+/// Makes no values: every value is `()`.
 pub(crate) struct NoValues(pub(crate) Arc<Executable>);
 
 impl Values<()> for NoValues {
@@ -188,26 +189,27 @@ pub(crate) struct Replay<V> {
     tasks: HashMap<String, TaskId>,
 }
 
-/// What a record was.
+/// How a record was used.
 pub(crate) enum Taken {
-    /// An event of the graph, which was applied. For one of a node: the path, and what becomes of its requests.
+    /// An event of the graph, which was applied. For an event of a node: its path, and whether its requests are
+    /// forgotten or retried.
     Applied(Option<(String, Option<OfRequests>)>),
-    /// Something that a node has asked its context for.
+    /// A request that a node has made through its context.
     Request {
         task: TaskId,
-        /// How much of the record's path is that of the node.
+        /// The length of the node's path, which is a prefix of the record's.
         node: usize,
         stored: Box<Stored>,
     },
-    /// It came too late to matter, or says nothing about the state.
+    /// It came too late to matter, or does not change the state.
     Nothing,
 }
 
 impl<V> Replay<V> {
-    /// From the beginning: START has emitted this. `limit`: how long the run may take, according to its first record.
+    /// Begins the fold with the emission of START. `limit`: the time limit of the run, from its first record.
     ///
     /// # Errors
-    /// Where the run has begun.
+    /// If the run has already begun.
     pub(crate) fn new(
         mut run: Run<V>,
         executable: &Arc<Executable>,
@@ -230,7 +232,7 @@ impl<V> Replay<V> {
     /// Folds one record.
     ///
     /// # Errors
-    /// Where it does not fit the graph, or the state that the run is in.
+    /// If it does not fit the graph, or the state of the run.
     pub(crate) fn take(&mut self, stored: Stored, values: &mut impl Values<V>) -> Result<Taken, Halt> {
         let Stored { seq, time, record: Record { path, kind } } = stored;
         let of_run = match &kind {
@@ -276,7 +278,7 @@ impl<V> Replay<V> {
         Ok(())
     }
 
-    /// The event of a node that a record says; `None` where it says nothing about the state.
+    /// The event of a node that a record holds; `None` if it does not change the state.
     fn decode(
         &mut self,
         task: TaskId,
@@ -318,8 +320,8 @@ impl<V> Replay<V> {
         }))
     }
 
-    /// Something that a node has asked its context for, or a node that the graph does not lead to.
-    /// The node, and how much of the path is its own; `None` where that is over.
+    /// The node that made the request at this path, and the length of the node's path; `None` if that node is over. An
+    /// error if the path belongs to no request and to no node of the graph.
     fn request(&self, path: &str) -> Result<Option<(TaskId, usize)>, Halt> {
         let mut above = path;
         while let Some((parent, _)) = above.rsplit_once('/') {
@@ -392,12 +394,12 @@ fn writes(shared: Vec<StateWrite>, local: Vec<StateWrite>) -> Writes {
     Writes(Some(Box::new(WriteSet { shared, local })))
 }
 
-/// What becomes of what a node has asked its context for.
+/// The effect of a node's event on the requests of the node.
 #[derive(Clone, Copy)]
 pub(crate) enum OfRequests {
-    /// The node is done, and with it what it had asked for.
+    /// The node is done, and its requests with it.
     Forgotten,
-    /// What had failed for good is tried again by the node's next attempt.
+    /// Requests that had failed for good are made again by the node's next attempt.
     Forgiven,
 }
 

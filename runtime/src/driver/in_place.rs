@@ -1,6 +1,6 @@
-//! The fast path from one node to the next: the attempt that is over becomes the next one, with all that it has allocated.
-//! See [`Walk`]. Where the run is recorded, each step pushes the two records of its events, which is allowed before they are
-//! durable if the store is lost with the process ([`Driver::may_lag`]).
+//! The fast path from one node to the next: the attempt that has ended is reused for the next node, with its
+//! allocations. See [`Walk`]. If the run is recorded, each step pushes the two records of its events. The next node may
+//! begin before they are durable if the store is lost with the process ([`Driver::may_lag`]).
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -20,14 +20,14 @@ use crate::store::Record;
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 
 impl Driver {
-    /// Whether what the lone attempt comes to may be recorded after the next nodes have begun.
+    /// Whether the result of the lone attempt may be recorded after the next nodes have begun.
     fn may_record_in_place(&self) -> bool {
         let is_plain = self.within.is_none() && self.permits.is_none() && !self.has_recorded_values;
         let is_only = self.ready.is_empty() && self.retained.is_empty();
         is_plain && is_only && self.may_lag() && self.shared.known_desk().is_none_or(|desk| desk.is_empty())
     }
 
-    /// Has the lone attempt, whose node has ended like this, go on as that of the next node, and of the next after that.
+    /// Reuses the lone attempt, whose node has ended like this, for the next node, and for the one after that.
     pub(super) fn advance_in_place(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
         // Each attempt has a span of its own.
         let is_traced = LevelFilter::current() >= LevelFilter::DEBUG;
@@ -43,7 +43,7 @@ impl Driver {
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
         let record =
             shared.journal.as_ref().filter(|_| may_record).map(|journal| Recording { journal, lag, path: None });
-        // Its driver, and its beat.
+        // References by its driver, and by its beat.
         let held = 1 + usize::from(beat.is_some());
         match record {
             Some(_) => {
@@ -56,26 +56,26 @@ impl Driver {
     }
 }
 
-/// What is borrowed while nodes follow one another in place. `RECORDS`: whether the run is recorded; one that is not pays
+/// The borrowed parts of the driver while nodes follow one another in place. `RECORDS`: whether the run is recorded; one that is not pays
 /// nothing for that.
 struct Lane<'d, const RECORDS: bool> {
     walk: Walk<'d, Token>,
     definition: &'d Definition,
     running: &'d mut Running<'static, Finished>,
     attempt: &'d mut Arc<Attempt>,
-    /// How many references to the attempt there are besides that of its context.
+    /// How many references to the attempt exist besides that of its context.
     held: usize,
     until_yield: &'d mut u32,
     /// `Some` if the run is recorded.
     record: Option<Recording<'d>>,
 }
 
-/// Where the steps are recorded.
+/// The recording of the steps.
 struct Recording<'d> {
     journal: &'d Journal,
     /// How many attempts have begun since everything was durable.
     lag: &'d mut u32,
-    /// That of the node that the attempt is at, if it is known.
+    /// The path of the node that the attempt is at, if it is known.
     path: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Recording<'_> {
 
 impl<const RECORDS: bool> Lane<'_, RECORDS> {
     fn advance(&mut self, finished: Finished, waker: &mut Waker<'_>) -> Advanced {
-        // Caught once for all of them: what panics is a part of the node that the attempt is at then.
+        // Caught once for all of them: a panic always comes from the node that the attempt is at.
         let advanced = caught(|| self.go_on(finished, waker));
         match advanced {
             Ok(Advanced::Ended(finished)) => Advanced::Ended(self.finish(finished)),
@@ -144,8 +144,9 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
         }
     }
 
-    /// The node that follows this choice, and the context of the attempt at it. `None` where that is not all there is to do,
-    /// as where a node has kept its context, or has done something with it. `output`: what is recorded, which is taken then.
+    /// The node that follows this choice, and the context of the attempt at it. `None` if the fast path is not
+    /// possible, for example if a node has kept its context or has used it. `output`: the output to record, which is
+    /// taken then.
     #[inline]
     fn step(
         &mut self,

@@ -1,11 +1,11 @@
-//! Inputs of nodes, as they are kept for another attempt.
+//! Inputs of nodes, retained for another attempt.
 
 use std::sync::{Arc, Mutex};
 
 use crate::core::Place;
 use crate::table::{Arrived, BoxValue, Token};
 
-/// What another attempt at a node will run on.
+/// The input of a node, retained for another attempt.
 pub(super) enum RetainedInput {
     /// One, or one for each item.
     Values(Vec<BoxValue>),
@@ -13,7 +13,7 @@ pub(super) enum RetainedInput {
     Recorded(Arc<RecordedInputs>),
 }
 
-/// What entered a node with a graph inside, before and after it was converted.
+/// The recorded inputs of a node with a graph inside, before and after their conversion.
 pub(super) struct RecordedInputs {
     pub(super) place: Place,
     /// Whether another attempt may want the same inputs.

@@ -25,7 +25,7 @@ use crate::table::{BoxValue, Definition};
 pub(crate) struct Job {
     pub(crate) definition: Arc<Definition>,
     pub(crate) shared: Arc<Shared>,
-    /// Asks the run to end, where anyone can.
+    /// Asks the run to end; `None` if nothing can cancel it.
     pub(crate) cancel: Option<CancellationToken>,
     /// The state that it begins with.
     pub(crate) state: Map<String, Value>,
@@ -33,15 +33,15 @@ pub(crate) struct Job {
     pub(crate) part: Part,
     /// How long it may take.
     pub(crate) limit: Option<TimeLimit>,
-    /// What is on record of it.
+    /// The records that exist of it.
     pub(crate) history: Vec<Stored>,
 }
 
-/// What a job is a part of.
+/// The part of a run that a job drives.
 pub(crate) enum Part {
     /// The run itself.
     Whole,
-    /// A node that has started it; the text stands before all of its paths.
+    /// A node that has started it; the text is the prefix of all of its paths.
     Of(String),
     /// A child, by its path.
     Child(String, Arc<Within>),
@@ -143,10 +143,10 @@ impl Prepared {
         let Prepared(mut driver) = self;
         let ending = driver.go().await;
         let shared = driver.is_whole.then(|| Arc::clone(&driver.shared));
-        // Whatever a destructor says now, the run has ended as it has.
+        // A panic of a destructor no longer changes how the run has ended.
         let _ended_already = caught(|| drop(driver));
-        // A node that has a task of its own may be in the middle of a poll. The run may begin again at once, here or
-        // elsewhere.
+        // A node with a task of its own may be in the middle of a poll, and the run may begin again at once, here or in
+        // another process. So all such tasks must be gone first.
         if let Some(shared) = shared {
             shared.until_alone().await;
         }

@@ -1,12 +1,12 @@
 //! Attempts that are polled by other tasks than the driver's.
 //!
-//! Attempts that are ready at the same time stand in a queue. A *lane* takes one after another out of it and polls each
-//! once: a node that is done by then costs no task. One that is not gets a task of its own at once. A lane polls the nodes of a
-//! [`Batch`] first, for which no attempts were made.
+//! Attempts that are ready at the same time wait in a queue. A *lane* takes one after another out of it and polls each
+//! once: a node that is done by then costs no task. One that is not gets a task of its own at once. A lane polls the
+//! nodes of a [`Batch`] first, for which no attempts were made.
 //!
-//! Nodes that compute run on all threads of the runtime: as long as the queue is not empty, a *standby* waits for the next
-//! free thread, and begins another lane there. The driver hears of what has ended when a lane is at its end, and when the
-//! standby has got a thread; not of each attempt by itself.
+//! Nodes that compute run on all threads of the runtime: as long as the queue is not empty, a *standby* waits for the
+//! next free thread, and begins another lane there. The driver is woken when a lane has ended, and when the standby has
+//! got a thread; not for each attempt by itself.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -24,8 +24,8 @@ use crate::shared::Shared;
 use crate::sync::{Mutex, MutexGuard};
 use crate::table::Finished;
 
-/// How long a lane goes on before it lets others have the thread. Without end in the simulator, where nothing hangs on how
-/// long something takes.
+/// How long a lane polls before it yields the thread to other tasks. Unlimited in the simulator, whose results must not
+/// depend on how long something takes.
 const TURN: Duration = if cfg!(test) { Duration::MAX } else { Duration::from_micros(100) };
 
 /// How many attempts it polls before it looks at the clock again, which it does after the first.
@@ -33,7 +33,7 @@ const POLLS_BETWEEN_LOOKS: u32 = 4;
 
 pub(super) struct Lanes {
     run: Arc<Shared>,
-    /// Whether the runtime has a single thread, which the standby then is the lane of.
+    /// Whether the runtime has a single thread. Then the standby polls as the only lane.
     has_one_thread: bool,
     queue: Mutex<Queue>,
     pub(super) ends: Ends<Ended>,
@@ -56,7 +56,7 @@ pub(super) struct Begun {
 }
 
 pub(super) enum Ended {
-    /// What an attempt has come to; nothing if it was dropped before its end.
+    /// An attempt with its result; `None` if it was dropped before its end.
     Attempt(TaskId, Option<Finished>),
     /// The batch is to be taken back.
     Batch,
@@ -78,7 +78,7 @@ impl Lanes {
         self.fill(|queue| queue.attempts.extend(attempts));
     }
 
-    /// Has the nodes of a batch polled. The driver hears when it is to [end](Self::end_batch).
+    /// Has the nodes of a batch polled. The driver is notified when it has to [end](Self::end_batch).
     pub(super) fn begin_batch(self: &Arc<Self>, batch: &Arc<Batch>) {
         self.fill(|queue| queue.batch = Some(Arc::clone(batch)));
     }
@@ -115,7 +115,7 @@ impl Lanes {
         queue.attempts.remove(at)
     }
 
-    /// Drops what is left, with the values of the user's in it.
+    /// Drops all attempts that are left, with the user's values in them.
     pub(super) fn close(&self) {
         let (attempts, batch) = {
             let mut queue = self.queue();
@@ -148,13 +148,14 @@ impl Lanes {
                 self.spawn(|lanes| async move { lanes.take_turn() });
             }
             self.ends.tell();
-            // The lane, which is polled first by this thread, or the driver; another thread may take the standby meanwhile.
+            // Lets the lane run, which this thread polls first, or the driver. Another thread may take the standby
+            // meanwhile.
             let_others().await;
         }
         self.ends.tell();
     }
 
-    /// Whether the standby goes on.
+    /// Whether the standby continues, since there is something to poll.
     fn is_wanted(&self) -> bool {
         let mut queue = self.queue();
         let has_batch = queue.batch.as_ref().is_some_and(|batch| batch.has_pending());
@@ -172,7 +173,7 @@ impl Lanes {
         for polled in 0u32.. {
             let Some(begun) = self.queue().attempts.pop_front() else { break };
             self.poll_once(begun);
-            // To ask for the time takes as long as a quick node.
+            // Reading the clock takes as long as a quick node.
             if polled.is_multiple_of(POLLS_BETWEEN_LOOKS) && began.elapsed() >= TURN {
                 break;
             }
@@ -200,11 +201,11 @@ impl Lanes {
             drop(begun);
             return self.ends.push(Ended::Attempt(task, None));
         }
-        // One that does not end is polled again by the task that it gets.
+        // If it does not end, the task that it gets polls it again.
         let mut waker = Waker::from_waker(std::task::Waker::noop());
         match begun.running.poll(Some(&begun.attempt), &mut waker) {
             Poll::Ready(finished) => {
-                // The driver uses the memory of the attempt again, where it has it alone.
+                // The driver reuses the memory of the attempt, if it holds the only reference.
                 drop(begun);
                 self.ends.push(Ended::Attempt(task, Some(finished)));
             }
@@ -213,8 +214,8 @@ impl Lanes {
     }
 }
 
-/// Has whoever is polled by this thread after this task polled before it goes on. Other than tokio's, it does not have
-/// the runtime look at its sockets and timers.
+/// Yields once to the tasks that this thread polls next. Unlike tokio's `yield_now`, it does not have the runtime poll
+/// its sockets and timers.
 async fn let_others() {
     let mut is_over = false;
     std::future::poll_fn(|waker| {
@@ -227,8 +228,8 @@ async fn let_others() {
     .await;
 }
 
-/// An attempt with a task of its own. The fields are dropped in this order: the driver hears that the attempt was dropped
-/// when nothing of it is left, also if its task was never polled.
+/// An attempt with a task of its own. The fields are dropped in this order, so that the driver is notified of the drop
+/// only when nothing of the attempt is left, also if its task was never polled.
 struct Alone {
     running: Running<'static, Finished>,
     attempt: Arc<Attempt>,
@@ -242,7 +243,7 @@ impl Alone {
     }
 }
 
-/// Tells the driver, when it is dropped, what an attempt with a task of its own has come to.
+/// Reports the result of an attempt with a task of its own to the driver, when it is dropped.
 struct End {
     lanes: Arc<Lanes>,
     task: TaskId,
@@ -256,7 +257,7 @@ impl Drop for End {
     }
 }
 
-/// Says so where the runtime drops a lane.
+/// Reports to the driver if the runtime drops a lane or a standby.
 struct Alive {
     lanes: Arc<Lanes>,
     is_done: bool,
@@ -271,7 +272,7 @@ impl Drop for Alive {
     }
 }
 
-/// The values in it are the user's, and so are their destructors.
+/// The values in it are the user's, and their destructors may panic.
 impl Drop for Ended {
     fn drop(&mut self) {
         if let Ended::Attempt(_, finished @ Some(_)) = self {

@@ -1,5 +1,5 @@
-//! Recorded values, decoded only where a node needs them: most of what a run has recorded is behind it, and is never read
-//! again.
+//! Recorded values, decoded only if a node needs them: most recorded values of a run are already consumed, and never
+//! read again.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ use crate::value::Against;
 
 /// A token from a record.
 enum Recorded {
-    /// What a node gave, or the error that went on by its arm `err`.
+    /// The output of a node, or the error that its arm `err` took.
     Given { place: Place, json: Arc<Value>, is_error: bool, choice: usize, at: usize },
-    /// What START of a graph inside a node emitted.
+    /// The emission of START of a graph inside a node.
     Inside { inside: Arc<RecordedInputs>, item: usize, choice: usize, at: usize },
 }
 
-/// One token for each live edge of a choice, none of which is read yet.
+/// One token for each live edge of a choice, none of which is decoded yet.
 fn emission(choice: usize, edges: usize, token: impl Fn(usize) -> Recorded) -> Emitted {
     let token = |at| Token { value: Box::new(token(at)) as BoxValue, hand: never };
     let tokens = match edges {
@@ -37,10 +37,10 @@ fn emission(choice: usize, edges: usize, token: impl Fn(usize) -> Recorded) -> E
     Emitted { choice, tokens }
 }
 
-/// A record is made a value before it is handed over.
+/// Never called: a record is decoded into a value before it is handed over.
 fn never(_: BoxValue, _: &mut dyn Any) {}
 
-/// What a node emitted, from its record.
+/// The emission of a node, from its record.
 fn given(place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
     let json = Arc::new(json);
     emission(choice, place.edges(choice), |at| Recorded::Given {
@@ -52,7 +52,7 @@ fn given(place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
     })
 }
 
-/// What START of a graph inside emitted for an item, from the record that it was entered.
+/// The emission of START of a graph inside a node for one item, from the record that the node was entered.
 fn entered(inside: &Arc<RecordedInputs>, item: usize, choice: usize, edges: usize) -> Emitted {
     emission(choice, edges, |at| Recorded::Inside { inside: Arc::clone(inside), item, choice, at })
 }
@@ -60,7 +60,7 @@ fn entered(inside: &Arc<RecordedInputs>, item: usize, choice: usize, edges: usiz
 /// The values of a run from its records, none of which is decoded yet.
 #[derive(Default)]
 pub(super) struct RecordedValues {
-    /// What the nodes with a graph inside have entered that are under way, or may be tried again.
+    /// The inputs of nodes with a graph inside that are under way or may be retried.
     pub(super) inputs: HashMap<TaskId, Arc<RecordedInputs>>,
 }
 
@@ -74,7 +74,7 @@ impl RecordedValues {
     }
 }
 
-/// The values of a run as a driver has them that counts the items of damaged records.
+/// The values of a run, with a driver that can count the items of a damaged record.
 pub(super) struct DriverValues<'d> {
     pub(super) driver: &'d Driver,
     pub(super) values: RecordedValues,
@@ -105,7 +105,7 @@ impl Values<Token> for DriverValues<'_> {
 }
 
 impl Driver {
-    /// What has arrived, with all that is only on record made into values.
+    /// The arrived tokens, with recorded ones decoded into values.
     pub(super) fn read(&self, arrived: Arrived) -> Result<Arrived, Halt> {
         if !self.has_recorded_values {
             return Ok(arrived);
@@ -197,7 +197,7 @@ impl Driver {
         self.make(inside, scope.as_ref(), &mut state).map(|made| made.len())
     }
 
-    /// Makes inputs of what has arrived, where nobody has.
+    /// Converts the arrived value into inputs, if that has not been done yet.
     fn make<'s>(
         &self,
         inside: &RecordedInputs,
@@ -263,5 +263,5 @@ fn nth(emitted: Emitted, choice: usize, at: usize) -> Option<Token> {
 }
 
 fn routed_otherwise() -> Unreadable {
-    Unreadable::whole("the recorded value takes another arm now than the one that is on record")
+    Unreadable::whole("the recorded value takes another arm now than when it was recorded")
 }

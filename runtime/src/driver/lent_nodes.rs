@@ -1,4 +1,5 @@
-//! Nodes that are done before the core hears of them: when that begins, and what the core hears. See [`Batch`].
+//! Nodes that complete before the core knows of them: when a batch begins, and what is reported to the core. See
+//! [`Batch`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::core::{Impossible, Lent, LentNodes, LentOf, Run, TaskId};
 use crate::table::{Emitted, Token, Tokens};
 
 impl Driver {
-    /// Has the items of a node done by a batch, where nothing else is under way. Whether that is so.
+    /// Begins a batch with the items of a node, if nothing else is under way. Returns whether it has.
     pub(super) fn begin_items(&mut self, task: TaskId) -> bool {
         let lent = if self.may_begin_batch() { self.run.lend_items(task) } else { None };
         lent.map(|(lent, pending)| self.begin_batch(lent, pending)).is_some()
@@ -42,8 +43,8 @@ impl Driver {
         self.batch = Some(batch);
     }
 
-    /// Takes the batch back, if there is one: what its nodes have come to is applied, and what is under way of them is an
-    /// attempt like any other.
+    /// Takes the batch back, if there is one: the results of its nodes are applied, and nodes of it that are under way
+    /// become attempts like any other.
     pub(super) fn take_batch_back(&mut self) {
         let Some(batch) = self.batch.take() else { return };
         self.lanes().end_batch();

@@ -1,4 +1,4 @@
-//! What a test sees of the state of a run: as it is while the run goes on.
+//! The state of a run as a test sees it while the run is driven.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::run::Driver;
 use crate::core::Run;
 use crate::table::Token;
 
-/// Looks at a run, or at the graph of a child.
+/// A test's callback, called with the state of a run or of the graph of a child.
 pub(crate) type Observer = dyn Fn(Observed<'_>) + Send + Sync;
 
 /// A run all of whose events are recorded.
@@ -18,7 +18,7 @@ pub(crate) struct Observed<'c> {
     pub(crate) records: u64,
     /// Whether the run waits.
     pub(crate) waits: bool,
-    /// What nodes have asked for, where nothing of that is still to be recorded.
+    /// The requests of nodes, if all of them are recorded.
     pub(crate) requests: Option<Vec<(String, String)>>,
 }
 

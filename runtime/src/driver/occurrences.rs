@@ -1,4 +1,4 @@
-//! What happens next in a run that is driven here.
+//! Waits for the next occurrence in a run that is driven here.
 
 use std::future::Future;
 use std::task::{Context as Waker, Poll};
@@ -45,7 +45,7 @@ impl Driver {
         if let Some((task, item)) = self.idle_item(waker.waker()) {
             return Poll::Ready(Occurrence::IdleItem(task, item));
         }
-        // Others may begin in the place of those that wait.
+        // Attempts that wait make room for others to begin.
         if self.waiting.as_ref().is_some_and(|waiting| waiting.take_more(waker.waker())) {
             return Poll::Ready(Occurrence::Said);
         }
@@ -76,7 +76,7 @@ impl Driver {
         }
     }
 
-    /// An attempt that others poll and that has ended.
+    /// The next attempt that was polled by another task and has ended.
     pub(super) fn poll_ended(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {
         if self.ended.as_slice().is_empty()
             && let Some(lanes) = self.lanes.as_ref().filter(|_| !self.spawned.is_empty() || self.batch.is_some())
@@ -100,7 +100,7 @@ impl Driver {
         Poll::Pending
     }
 
-    /// All that is left of an item waits, and one behind it has failed.
+    /// The next item of which every remaining attempt waits, while an item behind it has failed.
     fn idle_item(&mut self, waker: &std::task::Waker) -> Option<(TaskId, usize)> {
         if !self.run.has_failed_items() {
             return None;

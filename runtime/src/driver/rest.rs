@@ -3,9 +3,10 @@
 use super::run::Driver;
 
 impl Driver {
-    /// The graph of a child is counted among what moves as long as it is at work: from when something has happened in it,
-    /// and before that does not count any more. Not whenever it is looked at: where that is done by the driver of the run,
-    /// which is told when nothing moves any more, the two would never come to rest.
+    /// Counts the graph of a child as moving, from an occurrence in it until its driver rests. It begins to count
+    /// before the cause of the occurrence stops counting, so that the run never looks at rest in between. Called for an
+    /// occurrence, not for every poll: the driver of the run is woken when nothing moves and then polls the child, so
+    /// if each poll counted as a move the two would never come to rest.
     pub(super) fn wake_up(&mut self) {
         if let Some(within) = &self.within {
             within.moves(&self.shared);
@@ -18,8 +19,9 @@ impl Driver {
         }
     }
 
-    /// The generation in which nothing of the run moves, where that is news: nodes wait for answers and timers of their
-    /// own, and for nothing else. A run that was asked to end never rests: its driver hears of that next.
+    /// The generation in which the run has come to rest, if that is news: its nodes wait for answers and for timers of
+    /// their own, and for nothing else. A run that was asked to end never rests, since its driver has yet to process
+    /// the request.
     pub(super) fn has_come_to_rest(&mut self) -> Option<u64> {
         let journal = self.shared.journal.as_ref().filter(|_| self.is_whole)?;
         let pulse = &self.shared.pulse;
@@ -29,12 +31,12 @@ impl Driver {
         (is_news && may_rest).then_some(generation)
     }
 
-    /// Says so, to whoever waits for the run and in its header. Where something is on its way into the journal, an answer
-    /// perhaps, which may have something move, that is waited for first; then it is looked at again.
+    /// Reports that the run is at rest, in its header and to callers that wait for it. If records are still being
+    /// appended, they come first, and this is checked again after them: one may be an answer that makes a node move.
     pub(super) fn is_now_still(&mut self, generation: u64) {
         let Some(journal) = &self.shared.journal else { return };
         let pulse = &self.shared.pulse;
-        // What could be woken by something else would be cut off in the middle of that.
+        // An attempt that something other than its requests may wake would be cut off in the middle of its work.
         let (is_unwanted, may_leave) = (pulse.is_unwanted(), pulse.may_repeat_all() && journal.desk.are_idle());
         let leaves = is_unwanted && may_leave;
         let next_timer = journal.desk.next_timer(self.shared.env.clock.now());
@@ -48,7 +50,7 @@ impl Driver {
         let is_new = self.still_at != Some(generation);
         self.still_at = Some(generation);
         self.leaves = leaves;
-        // One that has to stay would be told to go again and again.
+        // A run that has to stay in memory would be asked to leave again and again.
         if is_new && may_leave && !leaves {
             self.shared.env.rests(&self.shared, generation);
         }

@@ -1,4 +1,4 @@
-//! Resuming a run: its records are folded, and what was under way when the last of them was made begins again.
+//! Resuming a run: its records are folded, and attempts that were under way at the last record begin again.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::store::Stored;
 use crate::table::Emitted;
 
 impl Driver {
-    /// Folds the records of the run, from what START has emitted on. No code of a node runs.
+    /// Folds the records of the run, beginning with the emission of START. No code of a node runs.
     pub(super) fn replay(
         &mut self,
         started: Emitted,
@@ -55,7 +55,7 @@ impl Driver {
         what.settle(&journal.desk, path);
     }
 
-    /// What was under way begins again, unless it may not.
+    /// Begins the attempts again that were under way, except those of nodes that may run only once.
     pub(super) fn resume(&mut self, values: RecordedValues) {
         self.run.resume();
         for (task, inputs) in values.inputs {
@@ -75,8 +75,8 @@ impl Driver {
         }
     }
 
-    /// Makes values of the records that something under way needs. One that cannot be read is an error here, before any node
-    /// has run.
+    /// Decodes the recorded values that tasks under way need. If one cannot be read, that is an error here, before any
+    /// node has run.
     pub(super) fn read_values(&mut self) -> Result<(), Halt> {
         let nothing = Run::new(Arc::clone(&self.executable.program), 0, false, Map::new(), None);
         let mut run = std::mem::replace(&mut self.run, nothing);
@@ -91,7 +91,8 @@ impl Driver {
             let changes = vec![format!("`{}` has run, and nothing around it had begun", stored.record.path)];
             return Err(Halt::GraphChanged { workflow: self.definition.name.clone(), changes });
         }
-        // The values of a child workflow are read by its own types, once its node asks for it. This one is unreadable by all.
+        // The values of a child workflow are decoded by its own types, when its node asks for it. No type can decode
+        // this one.
         if let EventKind::NodeCompleted { output: None, .. } = &stored.record.kind {
             return Err(no_output(&stored.record.path));
         }

@@ -1,4 +1,5 @@
-//! The loop that drives a run: carry out what the core asks for, wait for something to happen, tell the core.
+//! The loop that drives a run: carry out the effects that the core wants, wait for an occurrence, report it to the
+//! core.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -39,50 +40,50 @@ pub(super) struct Driver {
     pub(super) alone: Option<UnderWay>,
     /// Where attempts are polled when there are several.
     pub(super) lanes: Option<Arc<Lanes>>,
-    /// Nodes that are done before the core hears of them.
+    /// Nodes that complete before the core knows of them.
     pub(super) batch: Option<Arc<Batch>>,
-    /// What attempts have come to, and was not looked at yet.
+    /// Ended attempts that are not processed yet.
     pub(super) ended: std::vec::IntoIter<Ended>,
     pub(super) spawned: SpawnedTasks,
-    /// What other attempts at nodes will run on.
+    /// The inputs of nodes that may be attempted again.
     pub(super) retained: HashMap<TaskId, RetainedInput>,
     pub(super) timers: Timers,
-    /// What an attempt takes one of before it runs, where the engine limits how many may.
+    /// The permits of the engine, if it limits how many attempts may run at once.
     pub(super) permits: Option<Arc<Semaphore>>,
-    /// Attempts that wait, and hold none.
+    /// Attempts that wait and hold no permit.
     pub(super) waiting: Option<Arc<WaitingAttempts>>,
-    /// A finished attempt whose memory the next one takes.
+    /// A finished attempt whose memory is reused for the next one.
     pub(super) spare: Option<Arc<Attempt>>,
     /// Whether some tokens may be recorded values that are not decoded yet.
     pub(super) has_recorded_values: bool,
-    /// Whether it was asked to end before this process, and nobody has taken that up.
+    /// Whether a cancellation was recorded by an earlier process and is not applied yet.
     pub(super) wants_cancel: bool,
     /// Why it goes no further.
     pub(super) halt: Option<Halt>,
-    /// Whether nothing is to be done for an attempt besides making it: nobody records it, and nothing limits it.
+    /// Whether the fast paths are possible: attempts are not recorded, and nothing limits them.
     pub(super) is_bare: bool,
     /// Whether the runtime has a single thread, so that tasks do not run in parallel.
     pub(super) has_one_thread: bool,
-    /// Whether it is the run itself that is driven.
+    /// Whether the run itself is driven, and not a graph inside one of its nodes.
     pub(super) is_whole: bool,
-    /// What it has in common with the child whose graph it drives.
+    /// State shared with the child whose graph it drives.
     pub(super) within: Option<Arc<Within>>,
-    /// How often something had begun to move when nothing did last.
+    /// The generation of the pulse in which the run last came to rest.
     pub(super) still_at: Option<u64>,
-    /// Whether those who wait for the run believe that it does.
+    /// Whether the run was last reported as waiting.
     pub(super) says_that_it_waits: bool,
-    /// Whether it is to leave the memory once that is recorded.
+    /// Whether the run leaves the memory once the rest is recorded.
     pub(super) leaves: bool,
-    /// What has gone wrong outside of every node.
+    /// A fault that happened outside of every node.
     pub(super) failed: Option<Fault>,
     pub(super) random: Dice,
-    /// When other tasks of the thread had their turn.
+    /// When other tasks of the thread last had their turn.
     pub(super) turn_began: Instant,
-    /// How many attempts may end before that is looked at.
+    /// How many attempts may end before the time of the turn is checked.
     pub(super) until_yield: u32,
     /// How many attempts have begun since everything was recorded.
     pub(super) lag: u32,
-    /// Whether the clock is to be looked at before the nodes: nodes that are always ready would keep it waiting.
+    /// Whether timers are polled before the nodes: nodes that are always ready would delay them without end.
     pub(super) clock_first: bool,
     pub(super) cancel: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
@@ -105,26 +106,26 @@ pub(super) enum Occurrence {
     ShutDown,
     Timer(Timer),
     Cancel,
-    /// Something was said.
+    /// Something may have changed: the driver runs its loop once.
     Said,
-    /// All that is left of an item before one that has failed waits.
+    /// Every remaining attempt of an item waits, and an item behind it has failed.
     IdleItem(TaskId, usize),
     /// Nothing moves, in this generation of the pulse.
     Still(u64),
     Broken(Fault),
 }
 
-/// How much may happen before it is recorded.
+/// How many occurrences may go into one commit.
 const OCCURRENCES_IN_A_COMMIT: u32 = 64;
 
-/// How many attempts may begin before that is recorded, where the store is lost with the process.
+/// How many attempts may begin before their records are appended, if the store is lost with the process.
 pub(super) const ATTEMPTS_IN_A_COMMIT: u32 = 64;
 
-/// How many attempts may end one after another before the timers are looked at, and how long the turn has lasted.
+/// How many attempts may end one after another before the timers and the time of the turn are checked.
 pub(super) const ATTEMPTS_BETWEEN_YIELDS: u32 = 64;
 
-/// How long other tasks of the thread may wait for their turn: to give it to them takes some microseconds. No time in the
-/// simulator, where nothing hangs on how long something takes.
+/// How long other tasks of the thread may wait for their turn: yielding takes some microseconds. Zero in the simulator,
+/// whose results must not depend on how long something takes.
 const TURN: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_micros(100) };
 
 async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
@@ -135,7 +136,7 @@ async fn flushed(journal: &Arc<Journal>, ending: Ending) -> Ending {
 }
 
 impl Driver {
-    /// Begins the run, or folds what is recorded of it.
+    /// Begins the run, or folds its records.
     pub(super) fn begin_run(
         &mut self,
         input: BoxValue,
@@ -163,13 +164,13 @@ impl Driver {
         resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)))
     }
 
-    /// Has the run end when its time is up.
+    /// Sets the timer that ends the run when its time is up.
     fn watch_the_time(&mut self) {
         self.timers.want(Timer::Run, self.run.limit(), &self.shared.env.clock);
     }
 
-    /// What the core holds are values of the user's, and their destructors may panic wherever one is let go of: then the
-    /// run fails, and says so.
+    /// The core holds values of the user, whose destructors may panic wherever one is dropped: then the run fails with
+    /// that panic.
     pub(super) async fn go(&mut self) -> Ending {
         self.wake_up();
         loop {
@@ -196,7 +197,7 @@ impl Driver {
                     return Ending::Halted(halt);
                 }
                 self.lag = 0;
-                // Looked at before why: whoever stops it says why first.
+                // Read before the reason: the reason is set before the flag.
                 let is_stopped = journal.is_stopped();
                 if let Some(halt) = journal.halted() {
                     return Ending::Halted(halt);
@@ -224,7 +225,7 @@ impl Driver {
                     tokio::task::yield_now().await;
                     self.turn_began = Instant::now();
                 }
-                // There may be more to carry out, so that nothing is waited for.
+                // There may be more to carry out, so this does not wait.
                 match poll_fn(|waker| Poll::Ready(self.poll_next(waker))).await {
                     Poll::Ready(occurrence) => occurrence,
                     Poll::Pending => continue,
@@ -232,7 +233,7 @@ impl Driver {
             } else if self.lag > 0 {
                 match poll_fn(|waker| Poll::Ready(self.poll_next(waker))).await {
                     Poll::Ready(occurrence) => occurrence,
-                    // All that was pushed is recorded before anything is waited for.
+                    // The loop records everything that was pushed before it waits.
                     Poll::Pending => continue,
                 }
             } else {
@@ -255,7 +256,8 @@ impl Driver {
         }
     }
 
-    /// Whether the next attempt begins before what was pushed is recorded: the only one, at a node that may run again.
+    /// Whether the next attempt begins before the pushed records are appended: only if it is the only one, and its node
+    /// may run again.
     fn lags(&mut self) -> bool {
         let (true, None, [next]) = (self.may_lag(), &self.alone, &self.ready[..]) else { return false };
         let lags = !next.attempt.once_only && self.until_yield > 0 && self.lag < ATTEMPTS_IN_A_COMMIT;
@@ -263,13 +265,13 @@ impl Driver {
         lags
     }
 
-    /// Whether a lone attempt may begin before what was pushed is recorded.
+    /// Whether a lone attempt may begin before the pushed records are appended.
     pub(super) fn may_lag(&self) -> bool {
         let is_simple = self.is_whole && self.still_at.is_none() && !self.leaves && self.spawned.is_empty();
         is_simple && self.shared.journal.as_ref().is_some_and(|journal| journal.may_lag())
     }
 
-    /// What has happened already goes into the same commit.
+    /// Takes occurrences that are already there, so that they go into the same commit.
     async fn take_more(&mut self) {
         for _ in 0..OCCURRENCES_IN_A_COMMIT {
             if self.spawned.is_empty() || self.failed.is_some() {
@@ -310,7 +312,7 @@ impl Driver {
     }
 
     fn take(&mut self, occurrence: Occurrence) -> Result<(), Fault> {
-        // Whatever has happened, the core knows nothing of what the batch has done until then.
+        // Before the occurrence is reported: until here the core does not know which nodes of the batch are done.
         self.take_batch_back();
         match occurrence {
             Occurrence::Ended(task, attempt, finished) => self.ended(task, attempt, finished),
@@ -359,8 +361,8 @@ impl Driver {
         }
     }
 
-    /// An attempt that is alone is polled here; as soon as there are two, each has a task, and they run in parallel
-    /// where the runtime has several threads.
+    /// A single attempt is polled here. As soon as there are two, each has a task, and they run in parallel if the
+    /// runtime has several threads.
     fn begin_ready(&mut self) {
         if self.ready.is_empty() {
             return;
@@ -397,7 +399,7 @@ impl Driver {
     }
 }
 
-/// What has a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.
+/// An attempt with a task of its own is dropped later, and may be in the middle of a poll. It records nothing more.
 impl Drop for Driver {
     fn drop(&mut self) {
         if self.lag > 0

@@ -1,4 +1,4 @@
-//! Attempts that others than the driver poll.
+//! Attempts that are polled by other tasks than the driver's.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ pub(super) struct Spawned {
     pub(super) attempt: Arc<Attempt>,
     #[expect(dead_code, reason = "held, not read")]
     pub(super) beat: Option<Beat>,
-    /// Whether this driver has dropped it. Where it is gone without that, the tokio runtime is being shut down.
+    /// Whether this driver has dropped it. If it is gone without that, the tokio runtime is being shut down.
     pub(super) is_dropped: bool,
 }
 
-/// The same, by the place of their node's task in the core.
+/// Spawned attempts, by the slot of their node's task in the core.
 #[derive(Default)]
 pub(super) struct SpawnedTasks {
     places: Vec<Option<Spawned>>,

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep};
 use crate::clock::Clock;
 use crate::core::TaskId;
 
-/// What is to happen at a time.
+/// The purpose of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Timer {
     /// The delay before another attempt.
@@ -20,7 +20,7 @@ pub(super) enum Timer {
     Limit(TaskId),
     /// The time limit of the run.
     Run,
-    /// A cancelled attempt has had its time to clean up.
+    /// The grace period of a cancelled attempt.
     Grace(TaskId),
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Timers {
     due: BTreeMap<(Instant, u64), Timer>,
     by_timer: HashMap<Timer, (Instant, u64)>,
     count: u64,
-    /// How many of them are no time limits.
+    /// How many of them are not time limits.
     others: usize,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl Timers {
-    /// A time too far off to be told from never is never.
+    /// Sets a timer. A time that is too far off for the clock is never.
     pub(super) fn set(&mut self, timer: Timer, after: Duration) {
         let Some(at) = Instant::now().checked_add(after) else { return };
         self.unset(timer);
@@ -52,7 +52,7 @@ impl Timers {
         self.others += usize::from(!timer.is_limit());
     }
 
-    /// The same by the clock on the wall, and at once where that time has passed; or not at all.
+    /// Sets a timer by wall-clock time, which fires at once if that time has passed. `None` unsets it.
     #[inline]
     pub(super) fn want(&mut self, timer: Timer, at: Option<SystemTime>, clock: &Clock) {
         match at {
@@ -65,7 +65,7 @@ impl Timers {
         self.due.is_empty()
     }
 
-    /// Whether nothing is to happen but that something takes too long.
+    /// Whether all of them are time limits.
     pub(super) fn are_limits(&self) -> bool {
         self.others == 0
     }

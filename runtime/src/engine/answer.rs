@@ -21,28 +21,29 @@ use crate::shared::{Checked, Progress};
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
-/// How long it takes at most until it is looked again whether an answer has its type.
+/// The maximum pause between two checks whether an answer has been read as its type.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How often it is looked meanwhile whether somebody drives the run.
+/// How often it is checked meanwhile that a living engine drives the run.
 const CHECK: Duration = Duration::from_millis(250);
 
 impl Engine {
-    /// Answers a question of a run, in this process or in any other with the same store. `Ok` says that the answer is
+    /// Answers a question of a run, in this process or in any other with the same store. `Ok` means that the answer is
     /// recorded, and that it is a `T` as `ctx.ask::<T>` asks for it: its own `Deserialize` has read it.
     ///
-    /// An answer is first held against the question's JSON Schema, with the exact range of each integer type: what fails
-    /// there is not recorded. If no living engine has the run, its node may ask for another type under this version of the
-    /// program: then the run is resumed, and the answer is held against what it asks now. The type itself is known where the node that asks is in memory. If that is this engine, an
-    /// answer that is no `T` is not recorded either. If another engine executes the run, or if the run waits outside of the
-    /// memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
+    /// An answer is first validated against the question's JSON Schema, with the exact range of each integer type. An
+    /// invalid answer is not recorded. If no living engine has the run, its node may ask for another type under this
+    /// version of the program: then the run is resumed, and the answer is validated against the question as it is asked
+    /// now. The type itself is known only to the engine that has the asking node in memory. If that is this engine, an
+    /// answer that is no `T` is not recorded either. If another engine executes the run, or if the run waits outside of
+    /// the memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
     /// [`EventKind::AnswerAccepted`](crate::EventKind::AnswerAccepted) or
-    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded then. That takes up to 250 ms if another
-    /// engine executes the run, some 10 ms for each further answer while answers follow one another, and as long as the
-    /// node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many answers at
-    /// once wait together.
+    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded then. That takes up to 250 ms if
+    /// another engine executes the run, some 10 ms for each further answer while answers follow one another, and as
+    /// long as the node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many
+    /// answers at once wait together.
     ///
-    /// An answer that nobody has read for 10 s is [`AnswerError::Unread`].
+    /// If an answer is not read within 10 s, this returns [`AnswerError::Unread`].
     ///
     /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
     ///
@@ -50,8 +51,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
-    /// answer. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot resume the
-    /// run, or this engine is shut down.
+    /// answer. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot
+    /// resume the run, or this engine is shut down.
     pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
         let answer = value::check_json(answer.into(), self.0.env.max_value_size).map_err(|error| {
             let message = error.message().to_owned();
@@ -72,13 +73,13 @@ impl Engine {
                         continue;
                     }
                     Ok(Some(answered)) => return answered,
-                    // Its node says whether it is one.
+                    // Its node checks the type when it reads the answer.
                     Ok(None) => {}
                     Err(halt) => {
                         Engine::until_gone(&live).await;
                         match halt {
                             Some(Halt::Store(error)) => return Err(AnswerError::Store(error)),
-                            // The run is on its way out of this process, which is no reason to refuse its answer.
+                            // The run is leaving this process, which is no reason to refuse its answer.
                             _ => continue,
                         }
                     }
@@ -94,9 +95,9 @@ impl Engine {
         }
     }
 
-    /// Has a run continue that no living engine has, and that waits: under this version of the program its node may ask for
-    /// another type. Returns when it has asked, or after as long as an answer may be unread. `false` if the question is that
-    /// of a living engine.
+    /// Resumes a waiting run that no living engine has: under this version of the program its node may ask for another
+    /// type. Returns when the node has asked, or after the time that an answer may be unread. `false` if a living
+    /// engine has the run.
     async fn has_asked_again(&self, run: &str) -> Result<bool, AnswerError> {
         let before = self.header_of(run).await?;
         let is_mine = before.owner.is_some() && before.owner == self.0.owner.get().copied();
@@ -104,7 +105,7 @@ impl Engine {
             return Ok(false);
         }
         let deadline = Instant::now() + READ_WITHIN;
-        // Without a record, this says that it is due.
+        // An append without a record marks the run as due.
         if self.add(&before, before.records, Vec::new()).await? {
             self.adopt(&before).await;
         }
@@ -119,8 +120,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Takes answers a step further: those that are new are recorded, in one append, unless the run is driven here; and what
-    /// has become of the others since is looked for. Gives what the run has asked, with these answers.
+    /// Advances answers: new ones are recorded in one append, unless the run is driven here; for the others, new
+    /// records are searched for their results. Returns the run's questions, with these answers.
     async fn look_after_answers(self, run: String, answers: Vec<Arc<Answer>>, mut asked: Asked) -> Asked {
         let (mut new, unchecked): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.is_new());
         if !new.is_empty() {
@@ -153,7 +154,7 @@ impl Engine {
         asked
     }
 
-    /// Settles answers of which the records by now say whether they are of their types.
+    /// Settles recorded answers whose types have been checked, according to new records.
     async fn look_at_unchecked(
         &self,
         run: &str,
@@ -205,7 +206,7 @@ impl Engine {
         header.ok_or_else(|| AnswerError::UnknownRun { run: run.to_owned() })
     }
 
-    /// Has a run continue here that has an answer, if no other engine does.
+    /// Resumes an answered run here, if no other engine executes it.
     async fn check_is_driven(&self, header: &RunHeader) -> Result<(), AnswerError> {
         self.check_can_continue(header).await?;
         if !header.status.is_over() && !self.is_live_or_elsewhere(header).await? {
@@ -214,12 +215,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether there is, or can be, an engine that drives a run: only such a one knows the type of an answer.
+    /// Checks that an engine drives the run, or can: only such an engine knows the type of an answer.
     async fn check_can_continue(&self, header: &RunHeader) -> Result<(), AnswerError> {
         if let Some(halt) = self.obstacle(header).await? {
             return Err(RunError::from(halt).into());
         }
-        // What is over says by itself that nothing of it can be answered.
+        // For a run that is over, the caller gets a more exact error.
         if self.0.runs.is_closed()
             && !header.status.is_over()
             && !self.is_live_or_elsewhere(header).await?
@@ -260,21 +261,21 @@ impl Engine {
                 asked.check_at = Some(Instant::now() + CHECK);
                 return Ok(());
             }
-            // What the others have recorded is read, and what is still open is answered behind that.
+            // The records of other engines are read, and questions that are still open are answered behind them.
             for (_, id) in taken {
                 asked.questions.set(&id, State::Open);
             }
         }
     }
 
-    /// What a run has asked, from its records.
+    /// The questions of a run, from its records.
     pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
         let mut asked = Asked::default();
         self.read_questions(run, &mut asked).await?;
         Ok(asked.questions)
     }
 
-    /// Takes over what was recorded since, and gives it.
+    /// Reads new records, applies them to the questions, and returns them.
     async fn read_questions(&self, run: RunKey, asked: &mut Asked) -> Result<Vec<Stored>, StoreError> {
         if asked.run != Some(run) {
             asked.read_again(run);
@@ -283,7 +284,7 @@ impl Engine {
         let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
         let is_retried = news.iter().any(is_retry);
         if asked.next > 0 && is_retried {
-            // Records from before it may no longer count.
+            // Records from before the retry may be void.
             asked.read_again(run);
             news = self.0.store.read(run, 0, usize::MAX).await?;
         }
@@ -307,7 +308,7 @@ impl Engine {
             if let Some(live) = self.0.runs.get(run) {
                 live.journal.push_cancel();
                 let Err(halt) = live.journal.flush().await else { return Ok(()) };
-                // The run is on its way out of this process.
+                // The run is leaving this process.
                 Engine::until_gone(&live).await;
                 match halt {
                     Halt::Store(error) => return Err(error),
@@ -331,13 +332,13 @@ impl Engine {
         }
     }
 
-    /// Ends a run that no living engine has and that this program cannot resume: that takes no graph. `false`: another
-    /// engine was faster; look again.
+    /// Ends a run that no living engine has and that this program cannot resume, for which no graph is needed. `false`
+    /// if another engine was faster: the caller has to look again.
     async fn end_cancelled(&self, header: &RunHeader) -> Result<bool, StoreError> {
         let record = |kind| Record { path: header.workflow.clone(), kind };
         let mut records = vec![record(EventKind::CancelRequested), record(EventKind::RunCancelled)];
         if header.owner.is_some() {
-            // Its owner is dead, or only believed to be: then what it still appends is refused.
+            // Its owner is dead, or only believed to be: then its later appends are refused.
             records.insert(0, record(EventKind::RunResumed { owner: self.owner().await?.0 }));
         }
         let append = Append {
@@ -358,8 +359,8 @@ impl Engine {
         Ok(is_done)
     }
 
-    /// A run that is to go on goes on here, where this engine knows its workflow and nobody alive drives it. What keeps
-    /// it from that keeps nobody from having answered: whoever waits for the run is told.
+    /// Resumes a run here, if this engine knows its workflow and no living engine drives it. An obstacle is no error of
+    /// this call, since the answer is recorded: callers that wait for the run get the error.
     async fn adopt(&self, header: &RunHeader) {
         if self.0.runs.is_closed() || runtime::current().is_err() {
             return;
@@ -396,8 +397,8 @@ impl Engine {
         undriven.done();
     }
 
-    /// Adds records to a run that is not driven here, from this number on, and has its driver continue with them. `false`:
-    /// another engine was faster; look again.
+    /// Adds records to a run that is not driven here, from this number on, and has its driver continue with them.
+    /// `false` if another engine was faster: the caller has to look again.
     async fn add(&self, header: &RunHeader, at: u64, records: Vec<Record>) -> Result<bool, StoreError> {
         let append = Append {
             run: header.key,
@@ -410,7 +411,7 @@ impl Engine {
     }
 }
 
-/// Waits until the node of a question has asked it in this process, or until nothing moves any more: the recorded question
+/// Waits until the node of a question has asked it in this process, or until the run is at rest: the recorded question
 /// may be that of an earlier version of the program.
 async fn until_asked(live: &Live, question: &str) -> Result<(), Unfit> {
     let deadline = Instant::now() + READ_WITHIN;
@@ -426,11 +427,11 @@ async fn until_asked(live: &Live, question: &str) -> Result<(), Unfit> {
     Ok(())
 }
 
-/// Answers a question of a run that is driven here. `None` where no attempt holds the question: the answer is recorded
-/// unchecked then.
+/// Answers a question of a run that is driven here. `None` if no attempt holds the question: then the answer is
+/// recorded unchecked.
 ///
 /// # Errors
-/// Where the run leaves this process: why, if that is known already. What its questions are says nothing then.
+/// If the run leaves this process: the reason, if it is known already. The state of its questions is not reliable then.
 async fn answer_live(live: &Live, answer: &Answer) -> Result<Option<Result<(), AnswerError>>, Option<Halt>> {
     let (journal, run) = (&live.journal, live.journal.run_id.as_str());
     let unless_leaving = |error| match journal.halted() {

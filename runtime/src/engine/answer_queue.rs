@@ -1,5 +1,5 @@
-//! Answers to runs that are not driven here, by run: all that wait for one run go into one append, and what its records say
-//! of its questions, and of these answers, is read once for all of them.
+//! Answers to runs that are not driven here, by run: all waiting answers to one run go into one append, and the records
+//! of the run are read once for all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -23,11 +23,12 @@ pub(super) struct AnswerQueue(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Those that are not settled, and that no look at the run is under way for.
+    /// Answers that are not settled, and not part of the look that is under way.
     waiting: Vec<Arc<Answer>>,
-    /// A look for what was waiting before. Shared: if the caller that began it drops its future, the others continue it.
+    /// A look for answers that were waiting before. Shared: if the caller that began it drops its future, others
+    /// continue it.
     in_flight: Option<Shared<BoxFuture<'static, ()>>>,
-    /// What the last append has left.
+    /// The questions of the run, as the last look has left them.
     asked: Asked,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct Answer {
     state: Mutex<State>,
 }
 
-/// How far an answer is.
+/// The progress of an answer.
 #[derive(Default)]
 enum State {
     #[default]
@@ -47,16 +48,16 @@ enum State {
     Settled(Settled),
 }
 
-/// An answer that was recorded before anybody held it against its type.
+/// An answer that was recorded before it was checked against its type.
 #[derive(Clone)]
 pub(super) struct Unchecked {
     /// The full id of the question.
     pub(super) id: String,
-    /// The number of the first record that was not looked at yet.
+    /// The number of the first record that is not examined yet.
     pub(super) next: u64,
-    /// Whether its own record is among those that were.
+    /// Whether its own record has been examined.
     pub(super) is_seen: bool,
-    /// How long it is waited for.
+    /// When the caller stops waiting for it to be read.
     pub(super) until: Instant,
 }
 
@@ -70,26 +71,26 @@ impl Unchecked {
     }
 }
 
-/// What became of an answer.
+/// The result of an answer.
 pub(super) enum Settled {
-    /// It is recorded and has its type, or it is refused.
+    /// It is recorded and has its type, or it was refused.
     Answered(Result<(), AnswerError>),
-    /// The run is driven here by now, and takes its answers itself.
+    /// The run is driven here by now, so it takes its answers itself.
     IsLive,
     /// It does not fit the schema of the question as it is recorded.
     Misfit(AnswerError),
 }
 
-/// What a run has asked, by its records up to a number.
+/// The questions of a run, from its records up to a number.
 #[derive(Default)]
 pub(super) struct Asked {
     pub(super) run: Option<RunKey>,
     pub(super) questions: Questions,
     /// The number of the next record.
     pub(super) next: u64,
-    /// How long to wait before the next look, while answers are only waited for.
+    /// How long to wait before the next look, if there is no new answer.
     pub(super) pause: Duration,
-    /// When it is looked next whether anybody drives the run.
+    /// When to check next that a living engine drives the run.
     pub(super) check_at: Option<Instant>,
 }
 
@@ -102,7 +103,7 @@ impl Answer {
         *self.state() = State::Settled(settled);
     }
 
-    /// It is recorded, and its type is not known here.
+    /// Marks it as recorded and unchecked, since its type is not known here.
     pub(super) fn set_unchecked(&self, unchecked: Unchecked) {
         *self.state() = State::Unchecked(unchecked);
     }
@@ -139,7 +140,7 @@ impl Answer {
 }
 
 impl Asked {
-    /// From its first record.
+    /// Begins again with the first record of the run.
     pub(super) fn read_again(&mut self, run: RunKey) {
         (self.run, self.questions, self.next) = (Some(run), Questions::default(), 0);
     }
@@ -163,7 +164,8 @@ impl AnswerQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until an answer is settled. `look` takes all a step further that it is passed; only one is under way at a time.
+    /// Waits until an answer is settled. `look` advances all answers that it is passed; only one is under way at a
+    /// time.
     pub(super) async fn settle<F>(
         self: Arc<Self>,
         answer: Arc<Answer>,
@@ -201,7 +203,7 @@ impl AnswerQueue {
         let queue = Arc::downgrade(self);
         let in_flight = async move {
             let asked = looking.await;
-            // Nobody waits any more for one that is only known here.
+            // If the queue has the only reference to an answer, no caller waits for it any more.
             answers.retain(|answer| !answer.is_settled() && Arc::strong_count(answer) > 1);
             if let Some(queue) = queue.upgrade() {
                 let mut inner = queue.inner();

@@ -49,7 +49,7 @@ pub struct EngineBuilder {
     error: Option<BuildError>,
 }
 
-/// A node that others call.
+/// A registered node that other nodes call.
 struct CalledNode {
     type_id: TypeId,
     name: &'static str,
@@ -87,7 +87,7 @@ impl EngineBuilder {
         self
     }
 
-    /// Has a test look at the cores of the runs.
+    /// Registers a test's observer of the cores of the runs.
     #[cfg(test)]
     pub(crate) fn observer(mut self, observer: std::sync::Arc<crate::driver::Observer>) -> Self {
         self.env.resources.insert(TypeId::of::<std::sync::Arc<crate::driver::Observer>>(), Box::new(observer));
@@ -112,18 +112,18 @@ impl EngineBuilder {
         self
     }
 
-    /// How many levels of workflows and children may be nested in a run: a node of the workflow that was started is on level
-    /// 1, its child on level 2, and so is a node of a workflow inside it. The default is 100. What would be deeper fails,
-    /// with an error that says so: a node that calls itself for ever ends its run, and not its process. The stack of the
-    /// thread grows as far as children need it.
+    /// How many levels of workflows and children may be nested in a run: a node of the workflow that was started is on
+    /// level 1, its child on level 2, and so is a node of a workflow inside it. The default is 100. A deeper node fails
+    /// with an error that names the limit: endless recursion ends the run, and not the process. The stack of the thread
+    /// grows as far as children need it.
     pub fn max_nesting(mut self, levels: usize) -> Self {
         self.env.max_nesting = levels;
         self
     }
 
-    /// How large a value may be that is recorded: an input, an output, an error, an answer or a value of the state, in bytes
-    /// of its JSON, counted without escapes. The default is 64 MiB. A larger one is refused where it comes in, or fails its
-    /// node, with an error that names the limit. Runs without an engine have no limit.
+    /// How large a value may be that is recorded: an input, an output, an error, an answer or a value of the state, in
+    /// bytes of its JSON, counted without escapes. The default is 64 MiB. A larger one is refused where it comes in, or
+    /// fails its node, with an error that names the limit. Runs without an engine have no limit.
     pub fn max_value_size(mut self, bytes: usize) -> Self {
         self.env.max_value_size = MaxSize(bytes);
         self
@@ -179,12 +179,12 @@ impl EngineBuilder {
     }
 
     /// How many runs that wait for an answer or a timer may stay in memory, from which they resume at once. The default
-    /// is 1000. Above that, the run that has waited longest is unloaded; when it resumes, its nodes start again from the
-    /// top, as after a restart.
+    /// is 1000. Above that, the run that has waited longest is unloaded; when it resumes, its nodes start again from
+    /// the top, as after a restart.
     ///
-    /// A run is not unloaded while an `at_most_once` node of it runs, or while anything but its requests can wake one of
-    /// its nodes: a socket, a channel or a timer of the node's own, as in `join!(ctx.ask(..), work())`. `join_all` of more
-    /// than 30 futures counts as such, and so does a clone of a node's [`Context`](crate::Context).
+    /// A run is not unloaded while an `at_most_once` node of it runs, or while anything but its requests can wake one
+    /// of its nodes: a socket, a channel or a timer of the node's own, as in `join!(ctx.ask(..), work())`. `join_all`
+    /// of more than 30 futures counts as such, and so does a clone of a node's [`Context`](crate::Context).
     pub fn max_resident_waiting(mut self, runs: usize) -> Self {
         self.env.max_resident_waiting = runs;
         self
@@ -197,8 +197,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process. With a
-    /// [`store`](Self::store) that outlives the process, only registered workflows can be started.
+    /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process. With
+    /// a [`store`](Self::store) that outlives the process, only registered workflows can be started.
     pub fn register<W: Workflow>(mut self) -> Self {
         let name = W::NAME;
         let definition = W::definition();
@@ -209,9 +209,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Registers a node, or a workflow, that other nodes call with [`Context::call`]: what a body calls is not known before
-    /// it does. [`build`](Self::build) then reports the resources that it needs and that are missing, and it can be
-    /// [mocked](Self::mock). Without this, a missing resource is an error of the call.
+    /// Registers a node, or a workflow, that other nodes call with [`Context::call`]: what a body calls is not known
+    /// before it does. [`build`](Self::build) then reports the resources that it needs and that are missing, and it can
+    /// be [mocked](Self::mock). Without this, a missing resource is an error of the call.
     pub fn register_node<N: Node>(mut self) -> Self {
         self.called.push(CalledNode {
             type_id: TypeId::of::<N>(),
@@ -222,7 +222,7 @@ impl EngineBuilder {
         self
     }
 
-    /// The same for a workflow that is a value.
+    /// Registers a workflow by its definition.
     #[cfg(test)]
     pub(crate) fn knows(mut self, definition: &Arc<Definition>) -> Self {
         self.workflows.insert(definition.name.clone(), Arc::clone(definition));
@@ -230,8 +230,8 @@ impl EngineBuilder {
     }
 
     /// Replaces a node by a closure in every workflow that this engine runs: for tests. The node's options (retries,
-    /// time limit) still apply. A nested workflow can be mocked too. If the engine has registered workflows, the node must be
-    /// in one of them, or be a [registered node](Self::register_node).
+    /// time limit) still apply. A nested workflow can be mocked too. If the engine has registered workflows, the node
+    /// must be in one of them, or be a [registered node](Self::register_node).
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -250,8 +250,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Builds the engine. It needs no tokio runtime; starting a run does. In one without timers the engine is refused, and
-    /// so is a run of an engine that was built elsewhere.
+    /// Builds the engine. It needs no tokio runtime; starting a run does. In one without timers the engine is refused,
+    /// and so is a run of an engine that was built elsewhere.
     ///
     /// # Errors
     /// [`BuildError`], the first problem of the configuration or of the current runtime.
@@ -284,7 +284,7 @@ impl EngineBuilder {
     }
 }
 
-/// Whether there is all that called nodes need.
+/// Checks that the resources of registered nodes exist.
 fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError> {
     for node in called.iter().filter(|node| env.replacement(node.type_id).is_none()) {
         match node.inside {
@@ -301,7 +301,7 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
     Ok(())
 }
 
-/// Whether every mocked node is in a registered workflow or is a registered node, where there are any.
+/// Checks that every mocked node is in a registered workflow or is a registered node, if there are any.
 fn check_mocks(
     mocks: &[(TypeId, &'static str)],
     workflows: &BTreeMap<String, Arc<Definition>>,

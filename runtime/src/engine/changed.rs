@@ -1,4 +1,4 @@
-//! Runs that were recorded under another graph than that of today.
+//! Runs that were recorded under another graph than the current one.
 
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
@@ -19,10 +19,10 @@ use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Misread, Reread};
 use crate::value::Against;
 
-/// What is held against the program of today.
+/// Which parts of a history are checked against the current program.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Adapt {
-    /// The nodes, by their names. Which of the values count is not known yet.
+    /// The nodes, by their names. It is not known yet which of the values count.
     Names,
     /// Also the values of the records that count.
     NamesAndValues,
@@ -34,8 +34,8 @@ impl Engine {
         Arc::clone(&compile::fingerprint(definition).stored)
     }
 
-    /// Holds what is on record against the graph of today, and gives it the names of today. Whether there was another
-    /// graph last.
+    /// Checks records against the current graph, and translates them to its names. Returns whether the last graph was
+    /// another one.
     pub(super) async fn adapt(
         &self,
         header: &RunHeader,
@@ -131,14 +131,14 @@ fn translate(
     Ok(())
 }
 
-/// The recorded values whose types have changed, and which the types of today cannot read, or would lose some of. The first
+/// The recorded values whose types have changed, and which the current types cannot read without loss. Only the first
 /// of each node.
 fn changed_values<'r>(
     names: &Translation,
     definition: &Arc<Definition>,
     records: impl Iterator<Item = &'r Stored>,
 ) -> Vec<Change> {
-    // Many workflows have no value of another type.
+    // Made only if needed: in many workflows no type has changed.
     let definitions = OnceCell::new();
     let mut changes: BTreeMap<String, String> = BTreeMap::new();
     for Stored { record, .. } in records {
@@ -164,7 +164,7 @@ fn changed_values<'r>(
     changes.into_iter().map(|(node, what)| Change { node, what }).collect()
 }
 
-/// Holds a recorded value against its type. That runs code of the user.
+/// Checks a recorded value against its type. That runs code of the user.
 fn checked(reread: Reread, value: &Json, against: Against) -> Result<(), Misread> {
     caught(|| reread.check(value, against)).unwrap_or_else(|fault| {
         Err(Misread::Unreadable(Unreadable { field: ".".to_owned(), message: fault.to_string() }))
@@ -184,7 +184,7 @@ fn not_compatible(what: &str, type_name: &str, misread: &Misread) -> String {
     format!("its recorded {what} does not fit `{type_name}`, {misread} ({help})")
 }
 
-/// Why an input that was recorded under any graph of a workflow cannot be that of a new run of it.
+/// Checks that an input, recorded under any graph of a workflow, can be the input of a new run of it.
 pub(super) fn check_input(definition: &Definition, input: &Json) -> Result<(), Halt> {
     let door = &definition.door;
     checked(door.input, input, Against::Fields).map_err(|misread| Halt::GraphChanged {
@@ -196,7 +196,7 @@ pub(super) fn check_input(definition: &Definition, input: &Json) -> Result<(), H
     })
 }
 
-/// Whether an input is the one that was recorded, as the type of today writes it.
+/// Whether an input equals the recorded one, after the current type has rewritten the recorded one.
 pub(super) fn is_same_input(definition: &Definition, recorded: &Json, input: &Json) -> bool {
     let reread = definition.door.input;
     recorded == input

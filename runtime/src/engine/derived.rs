@@ -1,4 +1,4 @@
-//! The events of a run: its records, and what follows from them.
+//! The events of a run: its records, and the events derived from them.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::halt::Halt;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};
 
-/// Gives the events of a run from its records, with what follows from them and is not recorded.
+/// Makes the events of a run from its records, with derived events, which are not recorded.
 pub(super) struct Deriver {
-    /// `None` where nothing can be derived: the workflow is not registered here, or its graph has changed.
+    /// `None` if nothing can be derived: the workflow is not registered here, or its graph has changed.
     graph: Option<(Arc<Executable>, Arc<Definition>)>,
     replay: Option<Replay<()>>,
-    /// What was given so far, for a retry, which voids some of it.
+    /// The records so far, for a retry, which voids some of them.
     before: Vec<Stored>,
     seen: u64,
 }
@@ -31,7 +31,7 @@ impl Deriver {
         Deriver { graph, replay: None, before: Vec::new(), seen: 0 }
     }
 
-    /// How many records it has had.
+    /// How many records it has processed.
     pub(super) fn seen(&self) -> u64 {
         self.seen
     }
@@ -51,7 +51,7 @@ impl Deriver {
         events
     }
 
-    /// What follows from a record. From one that does not fit nothing does any more.
+    /// The events derived from a record. After a record that does not fit the graph, none are derived any more.
     fn take(&mut self, stored: &Stored) -> Vec<crate::store::Record> {
         let taken =
             caught(|| self.fold(stored)).map_err(|fault| Halt::broken("history", &fault)).and_then(|taken| taken);

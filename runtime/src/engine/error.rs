@@ -22,8 +22,8 @@ pub enum BuildError {
         /// The type.
         type_name: &'static str,
     },
-    /// Nodes that [`EngineBuilder::register_node`](crate::EngineBuilder::register_node) names need resources that there are
-    /// not.
+    /// Nodes that [`EngineBuilder::register_node`](crate::EngineBuilder::register_node) names need resources that there
+    /// are not.
     #[error(transparent)]
     MissingResources(#[from] MissingResources),
     /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) names a node that is in no registered workflow.
@@ -153,7 +153,7 @@ pub enum StartError {
 /// How many bytes the id of a run may have.
 pub(super) const MAX_ID: usize = 1024;
 
-/// How many bytes an id has that cannot be the id of a run.
+/// The length of an id in bytes, if it is not valid for a run.
 pub(super) fn invalid_length(id: &str) -> Option<usize> {
     Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
 }

@@ -23,12 +23,12 @@ use crate::store::{RunKey, StoreError};
 /// How many records are read at once.
 const PAGE: usize = 256;
 
-/// How often a run that another process drives is looked at.
+/// How often the records of a run of another process are read.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
 
-/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and before that if the
-/// store cannot be read or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`] has been
-/// dropped and it does not execute the run (any more). What is recorded by then is returned first.
+/// The events of a run: past ones, then each as it is recorded. Ends after the last event of the run, and before that
+/// if the store cannot be read or the engine is gone: at [`Engine::shutdown`], or when every clone of the [`Engine`]
+/// has been dropped and it does not execute the run (any more). Events recorded by then are returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
 pub struct Events {
@@ -38,39 +38,40 @@ pub struct Events {
     /// The number of the next record.
     next: u64,
     ready: VecDeque<Event>,
-    /// Gives what follows from records; `None` while it is at work.
+    /// Derives events from records; `None` while it is in use by a look.
     deriver: Option<Deriver>,
     from: From,
-    /// Whether the last one was one that a run ends with. A run that was retried goes on behind it.
+    /// Whether the last event was the end of the run. If the run was retried, more events follow.
     saw_end: bool,
     ended: bool,
 }
 
 enum From {
-    /// Nothing yet: look for the run in this process first.
+    /// Not known yet: look for the run in this process first.
     Unknown,
     Store {
         reading: BoxFuture<'static, Result<Page, StoreError>>,
         then: Then,
     },
-    /// What comes before this record was read, with what follows from it.
+    /// Everything before this record was read, with the events derived from it.
     Live(u64, UnboundedReceiver<Arc<Event>>),
     Sleep(Pin<Box<Sleep>>, Pin<Box<WaitForCancellationFutureOwned>>),
 }
 
-/// What a look into the store gives.
+/// The result of a look into the store.
 struct Page {
     events: Vec<Event>,
     /// How many records the stream has now seen.
     next: u64,
-    /// Whether none follow.
+    /// Whether no records follow.
     is_over: bool,
     deriver: Option<Deriver>,
 }
 
-/// What follows when the store has been read.
+/// How to continue when the store has been read.
 enum Then {
-    /// The records of a run of this process, once those up to this number are read, with what follows from them.
+    /// Switch to the events of a run of this process, once the records up to this number are read, with the derived
+    /// events.
     Live(u64, Option<UnboundedReceiver<Arc<Event>>>),
     /// Look again later.
     Look,
@@ -89,7 +90,7 @@ impl Events {
             saw_end: false,
             ended: false,
         };
-        // What is shown and not recorded is seen from now on, and not only from the first poll on.
+        // Events that are not recorded are received from now on, and not only from the first poll on.
         events.from = events.look();
         events
     }
@@ -118,7 +119,7 @@ impl Events {
             let Some(header) = store.header(&id).await? else {
                 return Ok(Page { events: Vec::new(), next, is_over: true, deriver: None });
             };
-            // What follows from records follows from all before them too.
+            // Derived events depend on all records before them.
             let mut deriver = match known {
                 Some(deriver) if deriver.seen() == next => deriver,
                 _ => {
@@ -163,7 +164,7 @@ impl Stream for Events {
             match std::mem::replace(&mut self.from, From::Unknown) {
                 From::Unknown => self.from = self.look(),
                 From::Sleep(mut sleep, mut closing) => {
-                    // What was recorded until the engine closed is still read.
+                    // Records made until the engine closed are still read.
                     if sleep.as_mut().poll(waker).is_pending() && closing.as_mut().poll(waker).is_pending() {
                         self.from = From::Sleep(sleep, closing);
                         return Poll::Pending;
@@ -184,7 +185,7 @@ impl Stream for Events {
                         (self.next, self.ended, self.deriver) = (next, is_over, deriver);
                         let closing = &self.engine.0.closing;
                         self.from = match then {
-                            // More may be recorded by now than when it began to watch, and was read.
+                            // Records made since it began to watch may have been read already.
                             Then::Live(until, Some(live)) if self.next >= until => From::Live(self.next, live),
                             Then::Look | Then::Live(_, None) if is_end && closing.is_cancelled() => {
                                 self.ended = true;
@@ -214,7 +215,7 @@ impl Stream for Events {
                     Poll::Ready(Some(event)) => {
                         self.from = From::Live(from, live);
                         let is_news = match (event.derived, event.kind.is_recorded()) {
-                            // What follows from a record that was read came with it.
+                            // Events derived from a record that was read came with it.
                             (true, _) => event.seq >= from,
                             (false, true) => event.seq >= self.next,
                             (false, false) => true,

@@ -1,4 +1,4 @@
-//! What the parts of an engine share.
+//! State shared by the parts of an engine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,9 +18,10 @@ use crate::table::Definition;
 
 /// Runs workflows: provides their resources and limits, records them, and finds them by id.
 ///
-/// Cheap to clone. Dropping every clone of an engine does not stop the runs that it is executing; they stop with the tokio
-/// runtime. From then on it resumes no other runs once those are over: runs that wait outside of the memory are released,
-/// so another engine can resume them. A [`Run`](crate::Run) or [`Events`](crate::Events) does not count as a clone.
+/// Cheap to clone. Dropping every clone of an engine does not stop the runs that it is executing; they stop with the
+/// tokio runtime. From then on it resumes no other runs once those are over: runs that wait outside of the memory are
+/// released, so another engine can resume them. A [`Run`](crate::Run) or [`Events`](crate::Events) does not count as a
+/// clone.
 #[derive(Clone)]
 pub struct Engine(pub(super) Arc<Inner>, #[expect(dead_code, reason = "only its `Drop` counts")] Option<Arc<Held>>);
 
@@ -30,30 +31,30 @@ pub(crate) struct Inner {
     /// Workflows of which runs were started here, whether they are registered or not.
     pub(super) started: Mutex<BTreeMap<String, Arc<Definition>>>,
     pub(super) store: Arc<dyn Store>,
-    /// As which the store knows this engine, once it has something to drive.
+    /// The identity of this engine in the store, once it has joined it.
     pub(super) owner: OnceCell<Owner>,
     pub(super) runs: Runs,
-    /// Answers to runs that are driven elsewhere, or nowhere.
+    /// Answers to runs that are not driven here.
     pub(super) answers: AnswerQueues,
-    /// Whether somebody looks after runs that wait outside of the memory.
+    /// Whether a task looks after runs that wait outside of the memory.
     pub(super) is_kept: AtomicBool,
     /// Whether runs of processes that have died are taken over.
     pub(super) recovers: AtomicBool,
-    /// Whether a claim has failed, and may have been carried out all the same: then runs are this engine's, and nobody
-    /// knows which.
+    /// Whether a claim has failed, and may have been carried out all the same: then this engine owns runs that it does
+    /// not know of.
     pub(super) lost_claim: AtomicBool,
-    /// Runs that were under way here, or were to be, and are not, and why: the store has failed, the runtime is gone, or this
-    /// program cannot resume them. They are not claimed before [`Engine::recover`].
+    /// Runs that had to stop here or could not be resumed, and why: the store has failed, the runtime is gone, or this
+    /// program cannot resume them. They are not claimed before the next [`Engine::recover`].
     pub(super) halted: Mutex<BTreeMap<RunKey, Halt>>,
-    /// Whether the engine was shut down, or the program has dropped it: streams of events do not wait for other engines any
-    /// more.
+    /// Whether the engine was shut down, or the program has dropped it: streams of events do not wait for other engines
+    /// any more.
     pub(super) closing: CancellationToken,
     /// Whether it has left its store.
     pub(super) has_left: AtomicBool,
 }
 
-/// Alive while the program has the engine itself. Handles to runs and the runs that are executed here share only what is
-/// behind it, so that they do not keep an engine that the program has dropped.
+/// Alive while the program holds a clone of the engine. Handles to runs, and the runs that are executed here, share
+/// only the inner state, so that they do not keep an engine alive that the program has dropped.
 struct Held(Arc<Inner>);
 
 impl Drop for Held {
@@ -94,7 +95,7 @@ impl Engine {
         Engine(inner, Some(held))
     }
 
-    /// The same engine, for what must not keep it: handles to runs, and the runs themselves.
+    /// The same engine, for handles to runs and the runs themselves, which must not keep it alive.
     pub(super) fn not_held(&self) -> Self {
         Engine::behind(Arc::clone(&self.0))
     }
@@ -113,13 +114,13 @@ impl Engine {
         self.0.halted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A workflow that this engine has met.
+    /// A workflow that is registered, or of which a run was started here.
     pub(super) fn definition_of(&self, name: &str) -> Option<Arc<Definition>> {
         let started = || self.0.started.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         self.0.workflows.get(name).cloned().or_else(started)
     }
 
-    /// As which the store knows this engine.
+    /// The identity of this engine in the store.
     pub(super) async fn owner(&self) -> Result<Owner, StoreError> {
         let join = || self.0.store.join(self.workflows().map(str::to_owned).collect());
         self.0.owner.get_or_try_init(join).await.copied()

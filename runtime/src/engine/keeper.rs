@@ -1,4 +1,4 @@
-//! Looking after runs that wait outside of the memory, and after those of processes that have died.
+//! Resumes runs that wait outside of the memory, and takes over runs of processes that have died.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -11,15 +11,15 @@ use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{Claim, Claimed, StoreError};
 
-/// How often the store is asked for what others have done.
+/// How often the store is polled for changes by other processes.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// The same where others have just done something: who answers one question often answers the next. The pauses double from
-/// then on.
+/// The pause after a change by another process: one answer is often followed by the next. The pauses double from then
+/// on.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 impl Engine {
-    /// Has somebody look, from here on. Ends with the engine, or with the tokio runtime.
+    /// Spawns a task that looks after runs. It ends with the engine, or with the tokio runtime.
     pub(crate) fn keep(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         if self.0.is_kept.swap(true, Ordering::AcqRel) {
@@ -31,7 +31,7 @@ impl Engine {
             let (mut pause, mut most) = (LOOK, LOOK);
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
-                    tracing::warn!("the tokio runtime has no timers, so nobody looks after runs that wait");
+                    tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
                     return;
                 };
                 sleep.await;
@@ -43,7 +43,7 @@ impl Engine {
         });
     }
 
-    /// Goes on with what can go on.
+    /// Resumes the runs that are due.
     async fn look(&self) -> Looked {
         let claimed = match self.claim_due().await {
             Ok(claimed) => claimed,
@@ -88,15 +88,15 @@ impl Engine {
     }
 }
 
-/// What a look has come to.
+/// The result of a look.
 struct Looked {
-    /// How long nothing of the runs themselves is to be expected.
+    /// How long no run of this engine becomes due by itself.
     pause: Duration,
     /// Whether another engine had recorded something for a run that is driven here.
     was_nudged: bool,
 }
 
-/// Somebody looks as long as this lives.
+/// Alive while the task looks after runs.
 struct Kept(Weak<Inner>);
 
 impl Drop for Kept {

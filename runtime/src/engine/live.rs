@@ -17,7 +17,7 @@ use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
 
 impl Engine {
-    /// Makes all that a run needs to be driven here. Nothing of it runs, and nothing is recorded.
+    /// Prepares a run to be driven here. Nothing of it runs, and nothing is recorded.
     ///
     /// # Errors
     /// Why this program cannot resume it.
@@ -32,7 +32,7 @@ impl Engine {
         let is_new = start.history.is_empty();
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
-            // It could not be resumed here, so it stays in memory whatever it waits for.
+            // It could not be resumed here, so it stays in memory while it waits.
             shared.pulse.once_only(true);
         }
         if let Some((before, graph)) = start.new_graph {
@@ -75,15 +75,15 @@ impl Engine {
         if self.0.store.is_shared() {
             self.keep();
         }
-        // Where the runtime is shut down, whatever the task has come to, this is dropped.
+        // If the runtime is shut down, this is dropped at any point of the task.
         let guard = Dropped { journal: Some(journal), engine: self.not_held() };
         Ok((Arc::clone(&live), Driven { live, drive, guard }))
     }
 }
 
-/// While a run is being recorded or claimed for this engine, until it is driven. If the caller drops its future in between,
-/// the store may or may not have carried that out: then the engine looks which of its runs it does not drive, and resumes
-/// them.
+/// While a run is being recorded or claimed for this engine, until it is driven. If the caller drops its future in
+/// between, the store may or may not have carried that out: then the engine looks which of its runs it does not drive,
+/// and resumes them.
 pub(super) struct Undriven<'e> {
     engine: &'e Engine,
     is_driven: bool,
@@ -94,7 +94,7 @@ impl<'e> Undriven<'e> {
         Undriven { engine, is_driven: false }
     }
 
-    /// The caller knows what became of the run.
+    /// The store has returned its result, by which the caller drives the run or drops it.
     pub(super) fn done(mut self) {
         self.is_driven = true;
     }
@@ -131,7 +131,7 @@ enum Drive {
     Resumed(Prepared),
 }
 
-/// A run in the table, with what drives it.
+/// A run in the table, with its driver.
 pub(super) struct Driven {
     live: Arc<Live>,
     drive: Drive,
@@ -149,7 +149,7 @@ impl Driven {
     }
 }
 
-/// What a run begins or goes on with.
+/// The state with which a run begins or resumes.
 pub(crate) struct Beginning {
     pub(crate) input: BoxValue,
     pub(crate) recorded: Arc<Json>,
@@ -157,7 +157,7 @@ pub(crate) struct Beginning {
     /// How long it may take.
     pub(crate) limit: Option<TimeLimit>,
     pub(crate) history: Vec<Stored>,
-    /// The hash of the graph before, and the graph, where its records were made under another.
+    /// The hash of the old graph, and the new graph, if its records were made under another one.
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
 }
 
@@ -192,7 +192,7 @@ impl Drop for Dropped {
 impl Engine {
     /// A run is no longer driven here, and has not ended.
     fn halt(&self, journal: &Journal, halt: Halt) {
-        // Whatever stopped its journal did so first.
+        // If its journal has stopped already, the reason of that comes first.
         let halt = journal.halted().unwrap_or(halt);
         match &halt {
             Halt::Parked | Halt::Fenced => {}
@@ -217,7 +217,7 @@ impl Engine {
     pub(super) async fn until_gone(live: &Live) {
         let mut progress = live.journal.progress();
         let is_gone = |now: &Progress| matches!(now, Progress::Over | Progress::Halted);
-        // An error says that the run is gone altogether.
+        // An error means that the sender is gone, and so the run is too.
         let _ = progress.wait_for(is_gone).await;
     }
 }

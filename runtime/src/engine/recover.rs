@@ -21,7 +21,8 @@ use crate::table::Definition;
 /// How many runs are read at once.
 const AT_ONCE: usize = 32;
 
-/// Of how many suspended runs of a workflow the records are read by [`Engine::recover`], if their graph has not changed.
+/// Of how many suspended runs of a workflow the records are read by [`Engine::recover`], if their graph has not
+/// changed.
 const CHECKED: usize = 64;
 
 /// How many runs are claimed at once.
@@ -42,9 +43,9 @@ pub struct Recovery {
 impl Engine {
     /// Resumes every unfinished run of a registered workflow that no live process owns, and from now on takes over runs
     /// whose process dies. Runs that wait for an answer or a timer are resumed when it comes, and use no memory until
-    /// then. Those that this program could not resume are reported now: all with a changed graph or without a resource, and
-    /// those with an unreadable record among the newest 64 of each workflow. For the others the calls that concern them
-    /// report it. A timer that was due while no process ran fires at once.
+    /// then. Those that this program could not resume are reported now: all with a changed graph or without a resource,
+    /// and those with an unreadable record among the newest 64 of each workflow. For the others the calls that concern
+    /// them report it. A timer that was due while no process ran fires at once.
     ///
     /// Recorded results are not executed again. A node that was running starts again from the top, with its recorded
     /// answers, steps and children returned to it; an `at_most_once` node ends with
@@ -52,7 +53,8 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read or written. The error of a single run is in [`Recovery::failed`]: for all of them
-    /// [`RunError::NoTimers`] in a tokio runtime without timers, and [`RunError::NoRuntime`] outside of a tokio runtime.
+    /// [`RunError::NoTimers`] in a tokio runtime without timers, and [`RunError::NoRuntime`] outside of a tokio
+    /// runtime.
     ///
     /// # Cancel safety
     /// If the future is dropped, the runs that it has claimed by then are resumed all the same.
@@ -64,7 +66,7 @@ impl Engine {
         let undriven = Undriven::by(self);
         self.halted().clear();
         self.0.recovers.store(true, Ordering::Release);
-        // One that goes on and is stopped at once, by whatever, could be claimed for ever.
+        // Without this, a run that is resumed and stops at once could be claimed for ever.
         let mut seen = Vec::new();
         loop {
             let mut claim = self.claim(None).await?;
@@ -105,7 +107,7 @@ impl Engine {
         Ok(recovery)
     }
 
-    /// What [`recover`](Self::recover) gives where no run can be driven. Changes nothing.
+    /// The result of [`recover`](Self::recover) if no run can be driven. Changes nothing.
     async fn refuse_all(&self, unfit: Unfit) -> Result<Recovery, StoreError> {
         let unfinished = vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping];
         let mut recovery = Recovery::default();
@@ -119,7 +121,7 @@ impl Engine {
         Ok(recovery)
     }
 
-    /// What this engine may take over: one run, or all but those that it executes or has had to stop.
+    /// The runs that this engine may take over: one run, or all except those that it executes or has had to stop.
     pub(super) async fn claim(&self, only: Option<&RunHeader>) -> Result<Claim, StoreError> {
         let mut except = self.0.runs.keys();
         if only.is_none() {
@@ -140,7 +142,7 @@ impl Engine {
         })
     }
 
-    /// Goes on with a run that this engine has claimed; the run as it is here, where somebody else was faster.
+    /// Resumes a run that this engine has claimed. If another task has resumed it here already, returns that run.
     pub(super) async fn resume(&self, header: RunHeader) -> Result<Arc<Live>, Halt> {
         let definition = self.0.workflows.get(&header.workflow).cloned();
         let definition = definition.ok_or_else(|| Halt::NotRegistered { workflow: header.workflow.clone() })?;
@@ -160,7 +162,7 @@ impl Engine {
         }
     }
 
-    /// Takes over a run that exists and that nobody alive drives. `None` where somebody does, or where it waits.
+    /// Takes over a run that exists and that no living engine drives. `None` if one does, or if the run waits.
     pub(super) async fn take_up(
         &self,
         reservation: Reservation,
@@ -198,7 +200,7 @@ impl Engine {
                 gone_on => gone_on.map(Some),
             },
             None => {
-                // It waits. One that the store had stopped here is resumed like any other when it is due.
+                // It waits. A run that an error of the store had stopped here is resumed like any other when it is due.
                 self.halted().remove(&header.key);
                 self.keep();
                 Ok(None)
@@ -206,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Reads a run that this engine has claimed, and drives it from where it stood.
+    /// Reads a run that this engine has claimed, and resumes it from its last record.
     async fn go_on(
         &self,
         reservation: Reservation,
@@ -237,8 +239,8 @@ impl Engine {
             _ => None,
         });
         if is_over || taken_over.is_some_and(|by| by != owner.0) {
-            // It has ended since it was claimed, or another engine has claimed it: that record would be read as a part of
-            // the history, and fence nobody.
+            // It has ended since it was claimed, or another engine has claimed it: the record of that claim would be
+            // read as a part of the history, and would not fence this engine.
             return Err(Halt::Fenced);
         }
         let header = RunHeader { records: history.len() as u64, status: RunStatus::Running, ..header.clone() };
@@ -247,8 +249,8 @@ impl Engine {
         self.launch(reservation, ready)
     }
 
-    /// Suspended runs of registered workflows that no living engine has, and that this program could not resume if what they
-    /// wait for came.
+    /// Reports suspended runs of registered workflows that no living engine has, and that this program could not resume
+    /// when they are due.
     async fn check_suspended(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
         for (name, definition) in &self.0.workflows {
             let suspended = RunQuery {
@@ -263,7 +265,8 @@ impl Engine {
             }
             let changed = RunQuery { not_graph: Some(self.graph_of(definition).0), ..suspended.clone() };
             self.check_all(changed, recovery).await?;
-            // However many wait, starting takes the same time: the others are checked when a call asks for them.
+            // A limited number, so that starting takes the same time however many wait. The others are checked when a
+            // call concerns them.
             let newest = self.0.store.list(RunQuery { limit: CHECKED, ..suspended }).await?;
             self.check_each(newest, recovery).await?;
         }
@@ -297,7 +300,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Leaves a run that cannot continue here to others.
+    /// Releases a run that cannot continue here, so that another engine can take it over.
     pub(super) async fn release(&self, id: &str) {
         if let Err(error) = self.disown(id).await {
             tracing::warn!(run = id, %error, "a run that cannot be resumed here could not be released");
@@ -312,7 +315,7 @@ impl Engine {
 
     async fn disown(&self, id: &str) -> Result<(), StoreError> {
         let me = self.owner().await?;
-        // Others may add something meanwhile, and then it is tried again.
+        // If another engine adds a record meanwhile, it is tried again.
         while let Some(now) = self.0.store.header(id).await?.filter(|now| now.owner == Some(me)) {
             let append = Append {
                 run: now.key,

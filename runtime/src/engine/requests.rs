@@ -1,4 +1,4 @@
-//! What a retry voids of the requests of a node that runs again.
+//! Which records of a node's requests a retry voids, if the node runs again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,8 +7,9 @@ use crate::fault::Fault;
 use crate::shared::below;
 use crate::store::Stored;
 
-/// What had failed for good among these requests of a node is tried again, and what was stopped in there was not. Only the
-/// records before `until` count: what came later has not happened, and an attempt that failed only then was cut short.
+/// Voids the records by which requests of a node have failed for good, and those that only stopped something inside
+/// them. Only the records before `until` count: later ones have not happened for the fork, and an attempt that failed
+/// only then counts as interrupted.
 pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
     let mut graphs: BTreeMap<&str, Vec<&Stored>> = BTreeMap::new();
     let mut others: Vec<&Stored> = Vec::new();
@@ -26,8 +27,8 @@ pub(super) fn retry_requests(requests: &[&Stored], until: u64, voids: &mut BTree
     }
 }
 
-/// The first record of the outermost child workflow that a path is inside of. Its graph is a type that only its caller
-/// knows, so what comes behind a node in there is not known here.
+/// The first record of the outermost child workflow around a path. Its graph is a type that only its caller knows, so
+/// the nodes behind a node of it are not known here.
 pub(super) fn child_workflow_around(history: &[Stored], path: &str) -> Option<usize> {
     // A node of the run's own graphs has no hash of an input.
     let is_child = |kind: &EventKind| matches!(kind, EventKind::NodeStarted { inside: Some(_), input: Some(_), .. });
@@ -39,7 +40,7 @@ fn is_entered(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeStarted { inside: Some(_), .. })
 }
 
-/// Steps, and children without a graph inside.
+/// Voids the failures of steps, and of children without a graph inside.
 fn retry_failed(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
     let mut failed: BTreeSet<&str> = BTreeSet::new();
     for stored in requests {
@@ -60,14 +61,14 @@ fn retry_failed(requests: &[&Stored], voids: &mut BTreeSet<u64>) {
     voids.extend(requests.iter().filter(|stored| is_attempt(stored)).map(|stored| stored.seq));
 }
 
-/// What was cut short and may run at most once stays so.
+/// Whether a failure may be retried: not that of an interrupted node that may run at most once.
 fn may_be_retried(fault: Option<&Fault>) -> bool {
     !fault.is_some_and(Fault::is_cut_short)
 }
 
-/// A child workflow that had failed for good, or was about to, starts anew, with all that is in it: its graph is not known
-/// here, and so neither is what of it led to its end. One that was under way continues from there, and its nodes continue
-/// in the attempts that were under way, for which what had failed of their requests is tried again too.
+/// A child workflow that had failed for good, or was about to, starts from its beginning: its graph is not known here,
+/// and so neither are the records that led to its end. One that was under way continues from there: its nodes continue
+/// the attempts that were under way, and their failed requests are retried too.
 fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut BTreeSet<u64>) {
     let stopping = |at: &&Stored| at.record.path == path && at.record.kind == EventKind::RunCancelling;
     let stopped = records.iter().position(stopping).unwrap_or(records.len());
@@ -97,7 +98,7 @@ fn retry_graph(path: &str, records: &[&Stored], until: u64, voids: &mut BTreeSet
     }
 }
 
-/// Whether a node has failed for good, and nothing has come of that yet.
+/// Whether a node has failed for good, and the failure has had no effect yet.
 fn is_failing(records: &[&Stored]) -> bool {
     let leaves = leaves(records);
     let is_node = |path: &str| !leaves.keys().any(|leaf| below(path, leaf));
@@ -114,7 +115,7 @@ fn is_failing(records: &[&Stored]) -> bool {
     })
 }
 
-/// Whether a node may stand in the graph inside another, by their paths: below it, or beside it as an item of `[..]`.
+/// Whether a node may be in the graph inside another, by their paths: below it, or beside it as an item of `[..]`.
 fn is_around(around: &str, node: &str) -> bool {
     let Some((before, name)) = node.rsplit_once('/') else { return false };
     let Some(item) = name.rfind('[') else { return before == around };
@@ -140,7 +141,7 @@ fn is_start(stored: &Stored) -> bool {
     matches!(stored.record.kind, EventKind::NodeStarted { .. })
 }
 
-/// Whether a node, a child or a step is done with this, in whatever way.
+/// Whether this record ends a node, a child or a step in any way.
 pub(super) fn is_end(kind: &EventKind) -> bool {
     matches!(
         kind,

@@ -1,5 +1,5 @@
-//! Why a run cannot continue here: the one place that knows. Every call that concerns a run asks it, so that all of them
-//! give the same reason.
+//! Why a run cannot continue here. Every call that concerns a run uses these checks, so that all of them return the
+//! same reason.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::halt::Halt;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
 use crate::table::Definition;
 
-/// What is recorded of a run, in the terms of the graph of this program and by its clock.
+/// The records of a run, translated to the graph of this program and to its clock.
 #[derive(Clone)]
 pub(super) struct Past {
     input: Arc<Json>,
     state: Map<String, Json>,
     limit: Option<TimeLimit>,
     history: Vec<Stored>,
-    /// The hash of the graph before, and the graph, if the last records were made under another.
+    /// The hash of the old graph, and the new graph, if the last records were made under another one.
     new_graph: Option<(u64, Arc<(u64, Json)>)>,
 }
 
 impl Engine {
-    /// Why a run does not continue: no living engine has it, and this program cannot resume it. `None` if it continues or has
-    /// ended, and if another living engine knows its workflow, which this one does not. Changes nothing.
+    /// The reason if no living engine has a run and this program cannot resume it. `None` if the run continues or has
+    /// ended, or if this engine does not know its workflow but another living engine does. Changes nothing.
     pub(super) async fn obstacle(&self, header: &RunHeader) -> Result<Option<Halt>, StoreError> {
         if header.status.is_over() || self.is_live_or_elsewhere(header).await? {
             return Ok(None);
         }
-        // What came to light only when the run was executed.
+        // A reason that was found only when the run was executed.
         if let Some(halt) = self.halted().get(&header.key).filter(|halt| halt.is_of_program()) {
             return Ok(Some(halt.clone()));
         }
@@ -58,7 +58,7 @@ impl Engine {
         };
         match checked {
             Ok(()) => Ok(None),
-            // A store that fails says nothing about the run.
+            // An error of the store is not a property of the run.
             Err(Halt::Store(error)) if !is_damage(&error) => Err(error),
             Err(halt) => Ok(Some(halt)),
         }
@@ -71,7 +71,8 @@ impl Engine {
         }
         let is_of_another = header.owner.is_some() && header.owner != self.0.owner.get().copied();
         let mut halted = self.halted();
-        // Elsewhere it was resumed since: it waits by now, or its process has died. It is resumed like any other when it is due.
+        // Another process has resumed it since: it waits by now, or that process has died. It is resumed like any other
+        // when it is due.
         let waits = header.owner.is_none() && header.status.is_suspended();
         if (is_of_another || waits) && matches!(halted.get(&header.key), Some(Halt::Store(_))) {
             halted.remove(&header.key);
@@ -92,8 +93,8 @@ impl Engine {
         }
     }
 
-    /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if it were
-    /// resumed. No node runs.
+    /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if
+    /// it were resumed. No node runs.
     async fn check(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
         let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
         let past = self.past(header, definition, history).await?;
@@ -101,12 +102,12 @@ impl Engine {
     }
 
     pub(super) fn check_past(&self, header: &RunHeader, definition: &Arc<Definition>, past: Past) -> Result<(), Halt> {
-        // Nobody ever sees what this one records.
+        // The journal of this one is discarded with it.
         self.make_ready(header, definition, past.begin(definition)?, Owner(0))?.discard();
         Ok(())
     }
 
-    /// What is recorded of a run, in the terms of the graph of this program and by its clock.
+    /// The records of a run, translated to the graph of this program and to its clock.
     pub(super) async fn past(
         &self,
         header: &RunHeader,
@@ -147,7 +148,7 @@ impl Past {
     }
 }
 
-/// Whether a store cannot read this run, whatever is tried.
+/// Whether the store can never read this run.
 fn is_damage(error: &StoreError) -> bool {
     matches!(error, StoreError::Corrupt { .. } | StoreError::BadRecord { .. })
 }

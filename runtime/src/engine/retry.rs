@@ -48,8 +48,8 @@ pub enum RetryError {
         /// The path.
         path: String,
     },
-    /// A path is inside a child workflow. Only the node that calls it knows its graph, and so what would have to run again
-    /// with this.
+    /// A path is inside a child workflow. Only the node that calls it knows its graph, and so which nodes would have to
+    /// run again with this one.
     #[error(
         "`{path}` of run `{run}` is inside the child workflow `{child}`, whose graph only its caller knows; \
          name `{child}` to run all of it again"
@@ -147,8 +147,8 @@ impl Engine {
     }
 
     /// A new run of the same workflow that starts with the events of an old one and continues from there.
-    /// [`Fork::before`] says how many of them; without it, all that came before the old run ended. A child workflow that
-    /// had not failed by then continues. The old run never changes.
+    /// [`Fork::before`] says how many of them; without it, all that came before the old run ended. A child workflow
+    /// that had not failed by then continues. The old run never changes.
     /// [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
     /// [`RunFilter::forked_from`](crate::RunFilter::forked_from) link the two.
     ///
@@ -180,8 +180,8 @@ impl Retry {
     /// Runs this node again as if it had never started, and all nodes after it. Paths are those of events,
     /// `checkout/draft#2`.
     ///
-    /// A child workflow ([`Context::call`](crate::Context::call)) can be named, and so can its caller, but nothing inside
-    /// it: the retry is then a [`RetryError::InsideChildWorkflow`].
+    /// A child workflow ([`Context::call`](crate::Context::call)) can be named, and so can its caller, but nothing
+    /// inside it: the retry is then a [`RetryError::InsideChildWorkflow`].
     pub fn from_node(mut self, path: impl Into<String>) -> Self {
         self.from_nodes.push(path.into());
         self
@@ -252,7 +252,7 @@ impl Retry {
             Record { path: header.workflow.clone(), kind: EventKind::RunRetried { voids, from_nodes, rerun } };
         let now = engine.0.env.clock.now();
         history.push(Stored { seq: header.records, time: now, record: retried.clone() });
-        // All that can be refused is refused before the retry is recorded.
+        // Every check comes before the retry is recorded.
         let again =
             RunHeader { records: header.records + 1, status: RunStatus::Running, owner: Some(owner), ..header.clone() };
         let past = engine.past(&again, &definition, history).await.map_err(RunError::from)?;
@@ -271,7 +271,7 @@ impl Retry {
         };
         let undriven = Undriven::by(&engine);
         let appended = engine.0.store.append(append).await;
-        // What follows does not wait before the run is driven.
+        // From here the run is driven without another `.await`.
         undriven.done();
         if appended != Ok(Appended::Done) {
             ready.discard();
@@ -295,8 +295,8 @@ impl Engine {
     }
 }
 
-/// The records up to the end that a fork is not to have: the one before the first retry that it does not copy. What that
-/// retry voided counts again without it.
+/// The records up to the end of the run that the fork undoes, which comes before the first retry that is not copied.
+/// The records that this retry voided count again without it.
 fn up_to_the_end(history: &[Stored], at: u64) -> &[Stored] {
     let is_retry = |stored: &Stored| stored.seq >= at && matches!(stored.record.kind, EventKind::RunRetried { .. });
     &history[..history.iter().position(is_retry).unwrap_or(history.len())]
@@ -326,8 +326,8 @@ fn not_registered(header: &RunHeader) -> RunError {
 }
 
 impl Fork {
-    /// The first event that the new run does not start with: `event.seq` of what is to happen differently. How the old
-    /// run ended is never copied.
+    /// The first event that the new run does not start with: `event.seq` of the event that is to happen differently.
+    /// The end of the old run is never copied.
     pub fn before(mut self, seq: u64) -> Self {
         self.before = Some(seq);
         self
@@ -360,9 +360,9 @@ impl Fork {
         let now_under = engine.graph_of(&definition);
         let recorded_under = if at == 1 { now_under.0 } else { graph_before(&history, at).unwrap_or(old.graph) };
         let header = RunHeader { graph: recorded_under, ..old.clone() };
-        // What the old run has ended with, or was about to, is what is to happen otherwise.
+        // The records that led to the end of the old run, or would have, are voided, so that it can end otherwise.
         let voids = match up_to_the_end(&history, at) {
-            // Nothing is copied but the input, which every graph of this name can begin with.
+            // Only the input is copied, with which every graph of this name can begin.
             _ if at == 1 => Vec::new(),
             records => {
                 let voids = engine.voids(&header, &definition, records.to_vec(), at, (&[], &[])).await;
@@ -371,15 +371,16 @@ impl Fork {
         };
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
-        // Also without any: time limits begin anew.
+        // Recorded also without voids, since time limits begin anew.
         let kind = EventKind::RunRetried { voids, from_nodes: Vec::new(), rerun: Vec::new() };
         let forked = Record { path: old.workflow.clone(), kind };
         let now = engine.0.env.clock.now();
-        // All records of the new run have the time of the fork, which does not show that the clock was set back before it.
+        // All records of the new run have the time of the fork, which does not show that the clock was set back before
+        // it.
         by_the_clock_of(now, &mut history);
         history.push(Stored { seq: at, time: now, record: forked });
         let records = history.iter().map(|stored| stored.record.clone()).collect();
-        // All that can be refused is refused before the new run is there.
+        // Every check comes before the new run is created.
         let past = engine.past(&header, &definition, history).await.map_err(RunError::from)?;
         if at == 1 {
             check_input(&definition, past.input()).map_err(RunError::from)?;
@@ -406,7 +407,7 @@ impl Fork {
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.store.create(new).await;
-        // What follows does not wait before the run is driven.
+        // From here the run is driven without another `.await`.
         undriven.done();
         let header = match created? {
             Created::New(header) => header,

@@ -101,8 +101,8 @@ impl<T> Run<T> {
 
     /// The events of the run from number `seq` on, past and future.
     ///
-    /// After a lost connection, continue from the number of the last event that was seen, not from the one behind it: several
-    /// events can have one number ([`Event::seq`](crate::Event::seq)). Those that were seen come again.
+    /// After a lost connection, continue from the number of the last event that was seen, not from the one behind it:
+    /// several events can have one number ([`Event::seq`](crate::Event::seq)). Those that were seen come again.
     pub fn events_from(&self, seq: u64) -> Events {
         Events::new(&self.engine, &self.id, self.key, seq)
     }
@@ -139,7 +139,7 @@ impl<T> Run<T> {
         self.engine.answer(&self.id, question, answer).await
     }
 
-    /// The run in this process, if it is driven here now, whichever handle or retry that is of.
+    /// The run in this process, if it is driven here now, even if another handle or a retry has started it.
     fn live(&self) -> Option<Arc<Live>> {
         self.engine.0.runs.get(&self.id)
     }
@@ -158,10 +158,10 @@ impl<T: Payload> Run<T> {
     /// A handle follows its run: through retries, and to other processes.
     ///
     /// # Errors
-    /// [`RunError`] if the run stopped in this process before it ended, or if no living process has it and this one cannot
-    /// resume it (it is not lost), and [`RunError::OutputMismatch`] if the recorded output is not a `T`.
-    /// [`RunError::ShutDown`] if this engine was shut down, or if every clone of it was dropped and no living engine, not this
-    /// one either, executes the run.
+    /// [`RunError`] if the run stopped in this process before it ended, or if no living process has it and this one
+    /// cannot resume it (it is not lost), and [`RunError::OutputMismatch`] if the recorded output is not a `T`.
+    /// [`RunError::ShutDown`] if this engine was shut down, or if every clone of it was dropped and no living engine,
+    /// not this one either, executes the run.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
         // How many records the run had when it was found that this program can resume it.
         let mut checked = None;
@@ -191,7 +191,7 @@ impl<T: Payload> Run<T> {
         }
     }
 
-    /// `None` where it has left this process meanwhile.
+    /// `None` if it has left this process meanwhile.
     async fn outcome_of_live(&self, live: &Live) -> Result<Option<Outcome<T>>, RunError> {
         let mut progress = live.journal.progress();
         let now = progress.wait_for(|now| !matches!(now, Progress::Running)).await.map(|now| now.clone());
@@ -203,8 +203,8 @@ impl<T: Payload> Run<T> {
                     return Ok(None);
                 }
                 let open = live.journal.desk.open_questions();
-                // They may all have been answered in this moment, or their nodes have ended: then something moves, and
-                // its driver says so.
+                // All of them may just have been answered, or their nodes have ended: then the run moves, and its
+                // driver reports that.
                 if open.is_empty() {
                     let _gone = progress.changed().await;
                     return Ok(None);
@@ -224,11 +224,11 @@ impl<T: Payload> Run<T> {
         }
     }
 
-    /// `None` where the run continues, and has not ended.
+    /// `None` if the run continues, and has not ended.
     async fn outcome_of_record(&self, checked: &mut Option<u64>) -> Result<Option<Outcome<T>>, RunError> {
         let (engine, store) = (&self.engine, &self.engine.0.store);
         let Some(header) = store.header(&self.id).await? else {
-            // The store has forgotten it since.
+            // The store has deleted it since.
             return match self.own_end().as_deref() {
                 Some(Some(End::Failed(failure))) => Ok(Some(Outcome::Failed(failure.clone()))),
                 Some(Some(End::Cancelled)) => Ok(Some(Outcome::Cancelled)),

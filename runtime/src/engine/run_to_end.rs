@@ -49,18 +49,18 @@ impl Engine {
 }
 
 impl<T: Payload> Start<T> {
-    /// Starts the run and waits for its output, as awaiting this and [`Run::result`] do, and drives the run in the task of
-    /// the caller: a short run is spared the cost of a task and of waking the caller. It is a run like any other, which is
-    /// recorded and listed, and which can be answered and cancelled from elsewhere.
+    /// Starts the run and waits for its output, as awaiting this and [`Run::result`] do, and drives the run in the task
+    /// of the caller: a short run is spared the cost of a task and of waking the caller. It is a run like any other,
+    /// which is recorded and listed, and which can be answered and cancelled from elsewhere.
     ///
-    /// The run moves while this future is polled. From the moment that it waits for an answer, or the engine is shut down,
-    /// or this future is dropped, it is driven in a task of its own: it continues.
+    /// The run moves while this future is polled. From the moment that it waits for an answer, or the engine is shut
+    /// down, or this future is dropped, it is driven in a task of its own: it continues.
     ///
     /// If a run with the [id](Self::id) exists, waits for that one.
     ///
     /// # Cancel safety
-    /// Dropping the future does not stop a run that is recorded, and one that is not recorded yet may be or not; `get_run`
-    /// finds it by its id, and [`Run::cancel`] stops it.
+    /// Dropping the future does not stop a run that is recorded, and one that is not recorded yet may be or not;
+    /// `get_run` finds it by its id, and [`Run::cancel`] stops it.
     ///
     /// # Errors
     /// [`RunToEndError::Start`] with the errors of starting a run, and [`RunToEndError::Run`] with those of
@@ -107,7 +107,7 @@ impl InCaller<'_> {
         }
         drop(driven);
         let waits = matches!(*journal.progress().borrow(), Progress::Waiting) && journal.desk.has_open_questions();
-        // Where it is to stop, nobody may depend on when the caller polls again.
+        // A run that has to stop must not depend on when its caller polls again.
         if waits || journal.is_stopped() { Poll::Ready(()) } else { Poll::Pending }
     }
 }
@@ -124,12 +124,12 @@ impl Live {
         let mut driven = match self.in_caller.try_lock() {
             Ok(driven) => driven,
             Err(TryLockError::Poisoned(driven)) => driven.into_inner(),
-            // The caller looks whether the run is to stop when it has polled it.
+            // The caller is polling the run, and checks after that whether it has to stop.
             Err(TryLockError::WouldBlock) => return,
         };
         let taken = driven.take();
         drop(driven);
-        // What has panicked in the middle of a poll is not polled again.
+        // A future that has panicked in the middle of a poll must not be polled again.
         if let Some((runtime, run)) = taken
             && !std::thread::panicking()
         {

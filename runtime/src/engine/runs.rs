@@ -20,14 +20,14 @@ pub(crate) struct Live {
     pub(crate) input: Arc<Json>,
     /// How it ended, once it has.
     pub(crate) end: Mutex<Option<End>>,
-    /// What drives it, while that is done in the task of its caller, and the runtime to drive it in otherwise. Locked while
-    /// it is polled.
+    /// Its driver, while that is polled in the task of its caller, and the runtime to spawn it in otherwise. Locked
+    /// while it is polled.
     pub(super) in_caller: Mutex<Option<(Handle, BoxFuture<'static, ()>)>>,
 }
 
 /// How a run ended in this process.
 pub(crate) enum End {
-    /// With this output, as it left the last node, until someone takes it.
+    /// With this output, as the last node has returned it, until it is taken.
     Completed(Option<BoxValue>),
     Failed(Failure),
     Cancelled,
@@ -40,14 +40,14 @@ pub(crate) struct Runs(Arc<Mutex<Table>>);
 #[derive(Default)]
 struct Table {
     slots: HashMap<String, Slot>,
-    /// Whether the engine is shut down: nothing begins any more.
+    /// Whether the engine is shut down: no run begins any more.
     closed: bool,
     /// Whether the program has dropped the engine: it is closed with the last run.
     abandoned: bool,
 }
 
 impl Table {
-    /// Closes an engine that the program has dropped, once it executes nothing. Whether it did now.
+    /// Closes an engine that the program has dropped, once it executes no run. Returns whether it was closed now.
     fn close_if_unused(&mut self) -> bool {
         let closes = self.abandoned && !self.closed && self.slots.is_empty();
         self.closed |= closes;
@@ -56,21 +56,21 @@ impl Table {
 }
 
 enum Slot {
-    /// Somebody is about to start it, or to go on with it.
+    /// A call is about to start or resume it.
     Reserved(CancellationToken),
     Live(Arc<Live>),
 }
 
-/// What there is under an id.
+/// The entry of an id.
 pub(crate) enum Found {
     Live(Arc<Live>),
     /// Wait for this to be over, which it may be already, and look again.
     Reserved(CancellationToken),
-    /// It was free, and is now the caller's.
+    /// The id was free, and is now reserved for the caller.
     Free(Reservation),
 }
 
-/// An id under which nobody else starts a run meanwhile.
+/// A reservation of an id, under which no other call starts a run meanwhile.
 pub(crate) struct Reservation {
     runs: Runs,
     id: String,
@@ -117,7 +117,7 @@ impl Runs {
         self.lock().slots.values().filter_map(live).collect()
     }
 
-    /// Has nothing begin from here on. Gives what is under way.
+    /// Closes the table: no run begins from here on. Returns the runs that are under way.
     pub(crate) fn close(&self) -> Vec<Arc<Live>> {
         let mut runs = self.lock();
         runs.closed = true;
@@ -128,7 +128,7 @@ impl Runs {
         runs.slots.values().filter_map(live).collect()
     }
 
-    /// Whether it was closed by the program, and not because that has dropped it.
+    /// Whether it was closed by a shutdown, and not because the program has dropped the engine.
     pub(crate) fn is_shut_down(&self) -> bool {
         let runs = self.lock();
         runs.closed && !runs.abandoned
@@ -160,14 +160,15 @@ impl Runs {
         Ok(())
     }
 
-    /// Whether the engine is closed now: the program has dropped it, and this was its last run.
+    /// Removes a run. Returns whether this closes the engine: the program has dropped it, and this was its last run.
     pub(super) fn remove(&self, id: &str) -> bool {
         let mut runs = self.lock();
         runs.slots.remove(id);
         runs.close_if_unused()
     }
 
-    /// The program has dropped the engine, unless it was shut down before. Whether it is closed now, since nothing is under way.
+    /// The program has dropped the engine. Returns whether this closes it: it was not shut down before, and no run is
+    /// under way.
     pub(super) fn abandon(&self) -> bool {
         let mut runs = self.lock();
         runs.abandoned = !runs.closed;

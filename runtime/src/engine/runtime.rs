@@ -29,7 +29,7 @@ pub(super) fn sleep(duration: Duration) -> Result<Sleep, Unfit> {
     current().map(|_| tokio::time::sleep(duration))
 }
 
-/// Tokio says so only by a panic, and where that ends the process the question is not asked.
+/// Tokio reports missing timers only by a panic. If a panic ends the process, timers are assumed.
 fn has_timers() -> bool {
     !cfg!(panic = "unwind") || caught(|| drop(tokio::time::sleep(Duration::ZERO))).is_ok()
 }

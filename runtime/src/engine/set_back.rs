@@ -1,8 +1,8 @@
 //! Clocks that were set back.
 //!
-//! A delay is recorded as the time at which it ends. After the clock was set back by an hour, that time is an hour too far
-//! off, and a delay of 2 s would last an hour. Times that are earlier than that of a record before them give it away. What
-//! was set before counts from the earliest time that was read since:
+//! A delay is recorded as the time at which it ends. After the clock was set back by an hour, that time is an hour too
+//! far off, and a delay of 2 s would last an hour. The change is detected by a time that is earlier than that of a
+//! record before it. A delay set before the change counts from the earliest time that was read since:
 //!
 //! ```text
 //!             timer set              resumed       resumed       now
@@ -10,15 +10,15 @@
 //!   read as   11:00:00 .. 11:00:02   11:00:00      11:00:01      11:00:01
 //! ```
 //!
-//! So the rest of a delay is never longer than the delay, and every time that the run is resumed less of it is left. A clock
-//! that was set forward and back again has changed nothing.
+//! So the rest of a delay is never longer than the delay, and every time that the run is resumed less of it is left. A
+//! clock that was set forward and back again has changed nothing.
 
 use std::time::SystemTime;
 
 use crate::event::{AfterFailure, EventKind};
 use crate::store::Stored;
 
-/// Gives the records of a run the times that they have by a clock that shows `now`.
+/// Sets the times in the records of a run to those by a clock that shows `now`.
 pub(super) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
     let mut earliest = now;
     for stored in history.iter_mut().rev() {
@@ -34,7 +34,7 @@ pub(super) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
     }
 }
 
-/// The time in a record that says when a delay ends.
+/// The time in a record at which a delay ends.
 fn end_of_delay(kind: &mut EventKind) -> Option<&mut SystemTime> {
     match kind {
         EventKind::TimerSet { until } => Some(until),

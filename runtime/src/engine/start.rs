@@ -55,8 +55,8 @@ impl Engine {
     /// [`StartError::NotRegistered`].
     ///
     /// # Cancel safety
-    /// If the future is dropped before it returns, the run may or may not have been recorded. A recorded run is executed:
-    /// [`get_run`](Self::get_run) finds it by its id.
+    /// If the future is dropped before it returns, the run may or may not have been recorded. A recorded run is
+    /// executed: [`get_run`](Self::get_run) finds it by its id.
     pub fn start<W: Workflow>(&self, input: W::Input) -> Start<W::Output> {
         let definition = W::definition();
         if self.could_be_resumed(definition) {
@@ -68,8 +68,8 @@ impl Engine {
 
     /// A new run of a workflow in expression position, in an engine without a [`store`](crate::EngineBuilder::store).
     ///
-    /// Awaiting it returns [`StartError::FlowInStore`] with a store that outlives the process: a flow has no name by which it
-    /// can be registered, so its run could not be resumed.
+    /// Awaiting it returns [`StartError::FlowInStore`] with a store that outlives the process: a flow has no name by
+    /// which it can be registered, so its run could not be resumed.
     pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         if self.could_be_resumed(flow.definition()) {
             Start::new(self, flow.definition(), Ok(Box::new(input)))
@@ -117,8 +117,8 @@ impl Engine {
 }
 
 impl Start<Json> {
-    /// Sets the initial value of a key that the workflow names in `#[given(..)]`, from JSON. The value is validated against
-    /// the type of the key.
+    /// Sets the initial value of a key that the workflow names in `#[given(..)]`, from JSON. The value is validated
+    /// against the type of the key.
     ///
     /// ```
     /// use graphweft::prelude::*;
@@ -143,7 +143,8 @@ impl Start<Json> {
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
-    /// Awaiting it returns [`StartError::InvalidState`] if the workflow is not given this key, or with the invalid field.
+    /// Awaiting it returns [`StartError::InvalidState`] if the workflow is not given this key, or with the invalid
+    /// field.
     pub fn state_json(mut self, key: &str, value: Json) -> Self {
         let Ok((definition, _)) = &self.what else { return self };
         let given = definition.given.iter().find(|given| given.fact.name == key);
@@ -178,16 +179,16 @@ impl<T> Start<T> {
         Start { engine: engine.clone(), id: None, state: Map::new(), what: Err(error), gives: PhantomData }
     }
 
-    /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same workflow and the same input
-    /// exists, that run is returned, whether it runs, waits or has ended; if its process has died it is resumed here.
-    /// With another workflow or input, starting fails.
+    /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same
+    /// workflow and the same input exists, that run is returned, whether it runs, waits or has ended; if its process
+    /// has died it is resumed here. With another workflow or input, starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Sets the initial value of a state key. Those that the workflow names in `#[given(..)]` have to be set, unless they have
-    /// a [zero](crate::state::Zero): without one of them, awaiting this returns [`StartError::MissingState`].
+    /// Sets the initial value of a state key. Those that the workflow names in `#[given(..)]` have to be set, unless
+    /// they have a [zero](crate::state::Zero): without one of them, awaiting this returns [`StartError::MissingState`].
     pub fn state<S: Serialize, R>(mut self, key: StateKey<S, R>, value: S) -> Self {
         match value::encode(&value, self.engine.0.env.max_value_size) {
             Ok(value) => {
@@ -214,7 +215,7 @@ impl<T> Start<T> {
         }
     }
 
-    /// Checks all that can be refused, and adds the run to the store.
+    /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
         let Start { engine, id, state, what, .. } = self;
         let (definition, input) = what?;
@@ -262,7 +263,7 @@ impl<T> Start<T> {
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.store.create(new).await;
-        // What follows does not wait before the run is driven.
+        // From here the run is driven without another `.await`.
         undriven.done();
         match created? {
             Created::New(header) => {
@@ -303,7 +304,7 @@ pub(super) enum Prepared<T> {
     Existing(Run<T>),
 }
 
-/// The run that has the id already, if it is the one that was to be started.
+/// Checks that the existing run with this id is the one that was to be started.
 fn same_run(
     id: &str,
     existing: &str,

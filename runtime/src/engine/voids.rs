@@ -1,4 +1,4 @@
-//! Which records of a run do not count any more when it is retried or forked.
+//! Which records of a run are voided when it is retried or forked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -19,24 +19,24 @@ use crate::shared::below;
 use crate::store::{RunHeader, Stored};
 use crate::table::{Definition, Executable};
 
-/// One record that counts, in the terms of the graph.
+/// A record that is not void, with its place in the graph.
 struct Fact {
     stored: Stored,
-    /// The node that it is of, or that had asked for what it is of.
+    /// The node of the record, or the node that made the request of the record.
     task: Option<TaskId>,
     is_request: bool,
     stopping: Option<StopReason>,
-    /// Of a node whose graph is under way: the attempt.
+    /// The attempt of a node whose graph is under way.
     inside: Option<u32>,
-    /// Whether its node waited for its next attempt: then its own body asks for nothing and drops nothing.
+    /// Whether its node waited for its next attempt: then its own body makes and drops no requests.
     between_attempts: bool,
 }
 
-/// What is known of a node in the whole history.
+/// The state of a node after the whole history.
 struct Node {
     place: Place,
     is_leaf: bool,
-    /// The node around it, and the attempt of that.
+    /// The node around it, and the attempt of that node.
     parent: Option<(TaskId, u32)>,
     attempts: u32,
     /// Whether the last of them has failed, and another was to follow.
@@ -57,12 +57,12 @@ enum End {
 }
 
 impl Engine {
-    /// The records that do not count any more when a run is retried: those that led to its end, and those of what is to run
-    /// again. Computed once, from the history alone, and recorded. Only those before `until` are to be there: a fork copies
-    /// no others.
+    /// The records that are voided when a run is retried: those that led to its end, and those of nodes that are to run
+    /// again. Computed once, from the history alone, and recorded. Only records before `until` are voided: a fork
+    /// copies no others.
     ///
     /// # Errors
-    /// Where the records do not fit the graph as it is now.
+    /// If the records do not fit the current graph.
     pub(super) async fn voids(
         &self,
         header: &RunHeader,
@@ -82,10 +82,10 @@ impl Engine {
         Ok(ranges(&voided))
     }
 
-    /// The path of the child workflow that something is inside of, as it was recorded.
+    /// The path of the child workflow around a recorded path, as it was recorded.
     ///
     /// # Errors
-    /// Where the records do not fit the graph as it is now.
+    /// If the records do not fit the current graph.
     pub(super) async fn child_workflow_around(
         &self,
         header: &RunHeader,
@@ -100,7 +100,7 @@ impl Engine {
     }
 }
 
-/// The path of something that is named as it was recorded, and may be called otherwise now.
+/// The current form of a recorded path, whose nodes may have been renamed.
 fn path_now(recorded: &[Stored], history: &[Stored], path: &str) -> String {
     let at = recorded.iter().position(|stored| stored.record.path == path);
     at.map_or(path, |at| &history[at].record.path).to_owned()
@@ -124,7 +124,7 @@ fn voids_of(
         past.void_node(path, false, &mut voids);
     }
     if is_asked {
-        // What is left of what stood behind them has nothing any more that leads to it.
+        // Remaining records of nodes behind them no longer follow from any other record.
         past.void_what_does_not_fit(executable, definition, &mut voids)?;
     }
     voids.retain(|number| *number < until);
@@ -136,7 +136,7 @@ struct Past {
     first: Option<Stored>,
     facts: Vec<Fact>,
     nodes: BTreeMap<TaskId, Node>,
-    /// The records before this number are those that are to be continued.
+    /// The run is to continue from the records before this number.
     until: u64,
 }
 
@@ -172,7 +172,7 @@ impl Past {
         Ok(past)
     }
 
-    /// Takes note of a record of a node. `None` if its task is not there.
+    /// Adds a record of a node. `None` if its task does not exist.
     fn see(&mut self, run: &Run<()>, task: TaskId, stored: &Stored, stopping: Option<StopReason>) -> Option<()> {
         let place = run.place_of(task)?;
         let (is_leaf, parent) = (run.is_leaf(task), run.parent_of(task));
@@ -208,8 +208,8 @@ impl Past {
         })
     }
 
-    /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and waits
-    /// for its turn like any other; what it had asked its context for stays.
+    /// The records that led to the end of the run. A leaf that failed, or was stopped, has all its attempts again and
+    /// waits for its turn like any other; the records of its requests stay.
     fn led_to_the_end(&self) -> BTreeSet<u64> {
         let mut voids = BTreeSet::new();
         let mut again = BTreeSet::new();
@@ -240,7 +240,8 @@ impl Past {
                 EventKind::ItemCancelled { .. } if !fact.is_request => {
                     fact.task.zip(fact.inside).is_some_and(|attempt| self.leads_to_the_end(Some(attempt)))
                 }
-                // It was cancelled then, and now it still waits.
+                // The request was withdrawn by the cancellation of its node, which now waits for its next attempt
+                // again.
                 EventKind::RequestWithdrawn if fact.is_request && fact.between_attempts => {
                     let node = fact.task.and_then(|task| self.nodes.get(&task));
                     node.is_some_and(|node| self.leads_to_the_end(node.parent))
@@ -256,8 +257,8 @@ impl Past {
         voids
     }
 
-    /// Answers that were recorded unchecked, and had not been accepted when the run ended: who gave them was told that the
-    /// question was withdrawn.
+    /// Answers that were recorded unchecked, and had not been accepted when the run ended: their callers got the error
+    /// that the question was withdrawn.
     fn answers_refused(&self) -> Vec<u64> {
         let mut unchecked: Vec<&Stored> = Vec::new();
         let mut refused = Vec::new();
@@ -274,7 +275,8 @@ impl Past {
         refused
     }
 
-    /// These leaves have all their attempts again, and wait for their turn; what had failed of their requests is tried again.
+    /// Voids the attempts of leaves: they have all their attempts again and wait for their turn. Failed requests are
+    /// retried.
     fn void_attempts(&self, leaves: &BTreeSet<TaskId>, voids: &mut BTreeSet<u64>) {
         let of_them = |fact: &&Fact| fact.task.is_some_and(|task| leaves.contains(&task));
         let (requests, own): (Vec<&Fact>, Vec<&Fact>) = self.facts.iter().filter(of_them).partition(|at| at.is_request);
@@ -287,12 +289,12 @@ impl Past {
         retry_requests(&requests, self.until, voids);
     }
 
-    /// A node is to run again, and all behind it: `anew`, as if it had never started; otherwise what it had asked for is
-    /// given back to it. Of a request, the node that asked for it runs again.
+    /// Voids a node that is to run again, and all nodes behind it. `anew`: as if it had never started; otherwise the
+    /// recorded results of its requests are returned to it. For a request, the node that made it runs again.
     fn void_node(&self, path: &str, anew: bool, voids: &mut BTreeSet<u64>) {
         let at_path = |fact: &&Fact| fact.stored.record.path == path;
-        // A node may have run in an earlier attempt at the graph around it too, which does not count any more. If only there,
-        // the retry comes to it anyway.
+        // A node may also have run in an earlier attempt at the graph around it, which is void. If it ran only there,
+        // the retry reaches it anyway.
         let Some(fact) = self.facts.iter().rfind(|fact| fact.task.is_some() && at_path(fact)) else { return };
         let Some(task) = fact.task.filter(|task| self.is_current(*task)) else { return };
         for at in &self.facts {
@@ -308,7 +310,7 @@ impl Past {
         self.reopen_around(task, voids);
     }
 
-    /// Whether this does not count any more, of a node of which something is named for a retry.
+    /// Whether a record is void, of a node that a retry names, or of which it names a request.
     fn is_done_again(&self, named: &Fact, at: &Fact, anew: bool) -> bool {
         let (path, record) = (&named.stored.record.path, &at.stored.record.path);
         match (named.is_request, at.is_request) {
@@ -318,7 +320,7 @@ impl Past {
             }
             (false, true) => anew,
             (true, false) => true,
-            // With a graph inside that is not to run anew it is only not done: what happened in there stays.
+            // A node with a graph inside that is not to run anew only loses its end: the records of that graph stay.
             (false, false) => {
                 let is_leaf = at.task.and_then(|task| self.nodes.get(&task)).is_none_or(|node| node.is_leaf);
                 anew || is_leaf || is_end(&at.stored.record.kind)
@@ -326,7 +328,7 @@ impl Past {
         }
     }
 
-    /// The nodes around it are not done either, and what is behind them runs again.
+    /// Voids the ends of the nodes around it too, and the nodes behind those run again.
     fn reopen_around(&self, task: TaskId, voids: &mut BTreeSet<u64>) {
         let Some((around, _)) = self.nodes.get(&task).and_then(|node| node.parent) else { return };
         for at in &self.facts {
@@ -339,14 +341,14 @@ impl Past {
         self.reopen_around(around, voids);
     }
 
-    /// Whether the graphs around a node are not to begin anew, nor have since.
+    /// Whether the node belongs to the last attempt of each graph around it, and none of these is to begin anew.
     fn is_current(&self, task: TaskId) -> bool {
         let Some((around, attempt)) = self.nodes.get(&task).and_then(|node| node.parent) else { return true };
         let is_last = |node: &Node| node.attempts == attempt && !node.backs_off;
         self.nodes.get(&around).is_some_and(is_last) && self.is_current(around)
     }
 
-    /// Whether a node stands in the graph inside another.
+    /// Whether a node is in the graph inside another, at any depth.
     fn is_inside(&self, task: TaskId, around: TaskId) -> bool {
         let parent = self.nodes.get(&task).and_then(|node| node.parent);
         parent.is_some_and(|(parent, _)| parent == around || self.is_inside(parent, around))
@@ -399,7 +401,7 @@ impl Past {
                 }
             }
         }
-        // What they were stopped for has not happened. Begun before, they would all be under way at once.
+        // The reason why they were stopped is void. If they counted as begun, they would all be under way at once.
         self.void_attempts(&stopped, voids);
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Whether a node still means what was recorded of it.
+//! Checks that the records of a node still have the same meaning.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use super::{GraphPrint, KindPrint, NodePrint, SourcePrint, WayKind, WayPrint};
 
-/// What a run has recorded of a node. Its outputs are held against its type by whoever has the types.
+/// What a run has recorded of a node. Its outputs are checked against its type by the caller, who has the types.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) labels: BTreeSet<String>,
@@ -20,7 +20,7 @@ pub(super) struct Pair<'b> {
 }
 
 impl Pair<'_> {
-    /// For each old node, which one it is now.
+    /// For each old node, its counterpart now.
     pub(super) fn counterparts(&self) -> Vec<Option<usize>> {
         let mut now = by_name(self.was, self.is);
         let eaches: Vec<usize> = (0..now.len()).filter(|at| now[*at].is_none()).collect();
@@ -80,10 +80,10 @@ impl Pair<'_> {
     }
 }
 
-/// The counterparts that names tell: the same one, or a former one.
+/// The counterparts by name: the same name, or a former one.
 ///
 /// A claim to a former name counts only where it is new: a node that had the name already when the run was recorded is
-/// that node. Where a name has gone to another node, as in a swap, the claim wins over the same name.
+/// that node. If a name has gone to another node, as in a swap, the claim wins over the same name.
 fn by_name(was: &GraphPrint, is: &GraphPrint) -> Vec<Option<usize>> {
     let position = |graph: &GraphPrint, name: &str| graph.nodes.iter().position(|node| node.name == name);
     let is_new_claim = |now: &NodePrint, name: &String| {
@@ -108,7 +108,7 @@ fn by_name(was: &GraphPrint, is: &GraphPrint) -> Vec<Option<usize>> {
     now
 }
 
-/// Whether two `[..]` begin with the same node: their names are their texts, which change with all that stands in them.
+/// Whether two `[..]` begin with the same node: their names are their texts, which change with their contents.
 fn begin_alike(was: &GraphPrint, is: &GraphPrint) -> bool {
     let first = |graph: &GraphPrint| -> BTreeSet<usize> {
         let targets = graph.start.iter().flat_map(|route| &route.to);
@@ -131,7 +131,7 @@ fn alternatives(label: &str) -> impl Iterator<Item = String> {
 
 type Today<'f> = &'f dyn Fn(&str) -> Option<String>;
 
-/// The ways in, so that two lists of them are equal where they mean the same; a source that is gone is `None`.
+/// The ways in, in a form in which two lists are equal if they have the same meaning; a source that is gone is `None`.
 #[expect(clippy::type_complexity, reason = "for nothing but being compared")]
 fn ways_by(ways: &[WayPrint], today: Today<'_>) -> Vec<(WayKind, Vec<Vec<(Option<String>, BTreeSet<String>)>>)> {
     let source = |source: &SourcePrint| {

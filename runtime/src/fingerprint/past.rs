@@ -1,4 +1,4 @@
-//! What a run has recorded, held against the graph of today.
+//! The records of a run, compared with the current graph.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,10 +11,10 @@ use super::path::Found;
 use super::{Body, Fingerprint, KindPrint};
 use crate::field::Unreadable;
 
-/// What has happened in a run, in the terms of the graph that it was recorded under.
+/// What has happened in a run, by the names of the graph under which it was recorded.
 pub(crate) struct Past {
     body: Body,
-    /// By graph and node. Where one graph runs as several nodes, what happened in it is taken together.
+    /// By graph and node. If one graph runs as several nodes, their records are combined.
     seen: BTreeMap<(usize, usize), Seen>,
     unknown: BTreeSet<String>,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Past {
 pub(crate) struct Change {
     /// By its path as it was recorded, without turns and items: `checkout/delivery/pack`.
     pub(crate) node: String,
-    /// What is different now.
+    /// The difference.
     pub(crate) what: String,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// The recorded paths in the names of today.
+/// Translates recorded paths to the current names.
 #[derive(Debug)]
 pub(crate) struct Translation {
     old: Body,
@@ -44,28 +44,28 @@ pub(crate) struct Translation {
     today: BTreeMap<(usize, usize), BTreeMap<usize, Today>>,
 }
 
-/// A node of today: its name, where it stands in its graph, and the graph inside.
+/// A current node: its name, its number in its graph, and the graph inside.
 #[derive(Debug)]
 struct Today {
     name: String,
     at: usize,
     inside: Option<usize>,
-    /// Whether it gives another type than it did.
+    /// Whether its output has another type than it had.
     has_other_output: bool,
 }
 
-/// A node of today that gives another type than it did when an output of it was recorded.
+/// A current node whose output has another type than when an output of it was recorded.
 pub(crate) struct Retyped {
     /// By its path as it was recorded, without turns and items.
     pub(crate) node: String,
-    /// The number of its graph in the fingerprint of today.
+    /// The number of its graph in the current fingerprint.
     pub(crate) graph: usize,
     /// The number of the node in that graph.
     pub(crate) at: usize,
 }
 
 impl Past {
-    /// Nothing yet, under the graph whose fingerprint had that body.
+    /// An empty past, under the graph whose fingerprint has this body.
     pub(crate) fn read(body: &Json) -> Result<Past, Unreadable> {
         let body: Body = serde_path_to_error::deserialize(body)?;
         let count = body.graphs.len();
@@ -83,26 +83,26 @@ impl Past {
         Ok(Past { body, seen: BTreeMap::new(), unknown: BTreeSet::new() })
     }
 
-    /// An attempt of that node began, or something in it was recorded.
+    /// An attempt of that node began, or a record inside it was made.
     pub(crate) fn started(&mut self, path: &str) {
         self.see(path, |_| {});
     }
 
-    /// The node gave an output, which went by that label.
+    /// The node completed, and its output took the arm with that label.
     pub(crate) fn completed(&mut self, path: &str, label: Option<&str>) {
         self.see(path, |seen| {
             seen.labels.extend(label.map(str::to_owned));
         });
     }
 
-    /// The node failed, and its error went by that label.
+    /// The node failed, and its error took the arm with that label.
     pub(crate) fn error_routed(&mut self, path: &str, label: &str) {
         self.see(path, |seen| {
             seen.labels.insert(label.to_owned());
         });
     }
 
-    /// A path that the graph does not have is a problem only where it is neither the run itself nor within a node.
+    /// A path that the graph does not have is a problem only if it is neither the run itself nor within a node.
     fn see(&mut self, path: &str, what: impl FnOnce(&mut Seen)) {
         if path == self.body.graphs[0].name {
             return;
@@ -119,8 +119,9 @@ impl Past {
         }
     }
 
-    /// How to read the recorded paths under the graph of today, and which nodes no longer mean the same there. What has not
-    /// run yet may be different in any way. The recorded values are for the caller to check, who has the types of today.
+    /// How to read the recorded paths under the current graph, and which nodes no longer have the same meaning there.
+    /// Nodes that have not run yet may differ in any way. The caller, who has the current types, checks the recorded
+    /// values.
     pub(crate) fn under(self, now: &Fingerprint) -> (Translation, Vec<Change>) {
         let (old, new) = (&self.body.graphs, &now.graphs.graphs);
         let gone = "the record names it, but the graph that the run was recorded under has no such node";
@@ -161,7 +162,7 @@ impl Past {
 }
 
 impl Translation {
-    /// A recorded path in the names of today. Turns, items, and what stands below a node stay as they are.
+    /// A recorded path with the current names. Turns, items, and everything below a node stay as they are.
     pub(crate) fn path<'p>(&self, recorded: &'p str) -> Cow<'p, str> {
         let Some(Found { steps, .. }) = self.old.find(recorded) else { return Cow::Borrowed(recorded) };
         let mut text = String::new();
@@ -182,7 +183,7 @@ impl Translation {
 }
 
 impl Translation {
-    /// The node with this recorded path, if it gives another type now.
+    /// The node with this recorded path, if its output has another type now.
     pub(crate) fn retyped(&self, recorded: &str) -> Option<Retyped> {
         let Found { steps, is_whole: true } = self.old.find(recorded)? else { return None };
         let (last, around) = steps.split_last()?;
@@ -206,8 +207,8 @@ impl Translation {
 struct Visit {
     was: usize,
     is: usize,
-    /// Whether what was recorded in the graph belongs to this visit of it.
+    /// Whether the records of the graph belong to this visit of it.
     has_run: bool,
-    /// What stands before the names of its nodes.
+    /// The path before the names of its nodes.
     path: String,
 }

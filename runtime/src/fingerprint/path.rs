@@ -1,4 +1,4 @@
-//! Which node a recorded path leads to.
+//! Finds the node of a recorded path.
 
 use std::ops::Range;
 
@@ -8,19 +8,19 @@ use super::{Body, KindPrint};
 pub(super) struct Step {
     pub(super) graph: usize,
     pub(super) node: usize,
-    /// Where its name stands in the path. That of `[..]` does not stand in the paths of the nodes inside.
+    /// The position of its name in the path. The name of `[..]` is not in the paths of the nodes inside.
     pub(super) name: Option<Range<usize>>,
 }
 
 pub(super) struct Found {
     pub(super) steps: Vec<Step>,
-    /// Whether the path ends with the last step, and not with something that the node itself has started.
+    /// Whether the path ends with the last step, and not with a request of the node.
     pub(super) is_whole: bool,
 }
 
 impl Body {
-    /// The nodes that a path leads through. Names are held against the path rather than cut out of it: the name of a
-    /// `[..]` is its text, in which any letter may stand.
+    /// The nodes along a path. Names are matched against the path and not cut out of it: the name of a `[..]` is its
+    /// text, which may contain any letter.
     pub(super) fn find(&self, path: &str) -> Option<Found> {
         let mut at = self.graphs[0].name.len();
         if !path.starts_with(&self.graphs[0].name) {

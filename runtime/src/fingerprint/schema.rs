@@ -1,5 +1,5 @@
-//! The hash of a JSON Schema, of what it says about values: not of its titles, its texts, the names of its types, or the
-//! order in which they were written.
+//! The hash of a JSON Schema, only of its constraints on values: not of its titles, its texts, the names of its types,
+//! or the order in which they were written.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{canonical, fnv1a};
 
-/// Says nothing about which values fit.
+/// Keywords that do not constrain values.
 const ANNOTATIONS: [&str; 11] = [
     "$schema",
     "$id",
@@ -37,7 +37,7 @@ pub(crate) fn hash(schema: &Schema) -> String {
 /// The objects of definitions around a place, the innermost last.
 type Around<'s> = Vec<&'s Map<String, Json>>;
 
-/// The types that a schema names, each with where it stands, by the order in which they are met.
+/// The types that a schema names, each with the definitions around it, by the order in which they are met.
 #[derive(Default)]
 struct Types<'s> {
     found: Vec<(&'s Json, Around<'s>)>,
@@ -94,8 +94,8 @@ impl<'s> Types<'s> {
     }
 }
 
-/// An enum without doc comments is a list of values, one with them a choice of schemas with a value each, and in between
-/// it is both: here it is always the choice.
+/// Normalizes an enum. Without doc comments it is a list of values, with them a choice of schemas with a value each,
+/// and if only some variants have one it is both: here it is always the choice.
 fn one_of_each(mut schema: Map<String, Json>) -> Json {
     if let Some(Json::Array(values)) = schema.remove("enum") {
         let ty = schema.remove("type");

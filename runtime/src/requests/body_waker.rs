@@ -1,4 +1,4 @@
-//! What the body of an attempt is woken by.
+//! The waker of an attempt's body.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Wake, Waker};
@@ -7,10 +7,10 @@ use futures::task::AtomicWaker;
 
 use crate::shared::{Desk, Shared, WaitingAttempts};
 
-/// What the body of an attempt is woken by, and whether it waits.
+/// The waker of an attempt's body, which also tracks whether the body waits.
 ///
-/// A body waits if it has returned `Pending`, holds an open request, and everything that it has asked for is recorded. From
-/// when it is woken it does not.
+/// A body waits if it has returned `Pending`, holds an open request, and all its requests are recorded. As soon as it
+/// is woken it does not wait any more.
 pub(crate) struct BodyWaker {
     pub(super) run: Arc<Shared>,
     /// Wakes the task that polls the body.
@@ -26,7 +26,7 @@ struct Activity {
     is_over: bool,
 }
 
-/// The body's waker as futures hold it.
+/// The body's waker, as held by futures.
 pub(super) struct LentWaker(Arc<BodyWaker>);
 
 impl Wake for LentWaker {
@@ -39,15 +39,15 @@ impl Wake for LentWaker {
     }
 }
 
-/// The last of them is gone, on whatever thread: from here on only requests can wake the body.
+/// The last future that held it is gone, on any thread: from here on only requests can wake the body.
 impl Drop for LentWaker {
     fn drop(&mut self) {
         self.0.look_again();
     }
 }
 
-/// The waker that the body is polled with. Nothing of it is kept between polls while futures hold it, so that it is known
-/// when the last of them drops it.
+/// The waker with which the body is polled. While futures hold it, only a weak reference is kept between polls, so that
+/// the drop of the last future's waker is noticed.
 pub(super) enum OwnWaker {
     Kept(Arc<LentWaker>, Waker),
     Lent(Weak<LentWaker>),
@@ -137,24 +137,24 @@ impl BodyWaker {
         self.task.wake();
     }
 
-    /// Has the task that polls the body look at its requests, since something has changed outside of a poll of the body.
-    /// Until it has looked, the body does not count as waiting.
+    /// Has the task that polls the body look at its requests again, since they have changed outside of a poll of the
+    /// body. Until it has, the body does not count as waiting.
     pub(super) fn look_again(&self) {
         self.end_waiting();
         self.task.wake();
     }
 
-    /// Whether the body is to be polled.
+    /// Whether the body was woken, and has to be polled.
     pub(crate) fn take_woken(&self) -> bool {
         std::mem::take(&mut self.activity().is_woken)
     }
 
-    /// It has to be polled still.
+    /// Marks it as woken again: it has still to be polled.
     pub(crate) fn keep_woken(&self) {
         self.activity().is_woken = true;
     }
 
-    /// The body waits from here on, unless it was woken. Whether it does.
+    /// Begins to wait, unless the body was woken. Returns whether it waits.
     pub(crate) fn begin_waiting(&self) -> bool {
         let mut activity = self.activity();
         if activity.is_woken {

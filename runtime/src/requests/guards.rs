@@ -1,4 +1,4 @@
-//! What is counted while it lives: clones of a context, and steps.
+//! Guards that are counted while they live: clones of a context, and steps.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -15,12 +15,13 @@ use crate::fault::Fault;
 use crate::shared::{Desk, Fits, Item, Receiver};
 use crate::store::Record;
 
-/// A request that the body holds, or a task that has its context. Dropped without [`take`](Held::take), it is withdrawn.
+/// A request that is held by the body, or by a task that has its context. Dropped without [`take`](Held::take), it is
+/// withdrawn.
 pub(crate) struct Held {
     asker: Arc<dyn Asker>,
     path: Arc<str>,
     task: Option<RequestTask>,
-    /// Whether its result was recorded when it was asked for.
+    /// Whether its result was already recorded when the request was made.
     is_settled: bool,
     is_taken: bool,
 }
@@ -38,10 +39,10 @@ impl Held {
         Held::new(asker, path, fits)
     }
 
-    /// Holds a request. Returns what is recorded of it.
+    /// Holds a request. Returns its recorded state.
     ///
     /// # Errors
-    /// If the body holds one with the same identity, or has had its result, or has ended.
+    /// If the body holds one with the same identity, or has taken the result of one, or has ended.
     pub(crate) fn new(
         asker: &Arc<impl Asker + 'static>,
         path: String,
@@ -61,7 +62,7 @@ impl Held {
             let message = format!("duplicate request `{path}` in one node; give each call a unique `.key(..)`");
             return Err(Fault::Context { message });
         };
-        // What is dropped and asked for again in one poll was not dropped.
+        // A request that is dropped and made again in one poll counts as never dropped.
         let is_other = |record: &Record| *record.path != *path || record.kind != EventKind::RequestWithdrawn;
         withdrawals.retain(is_other);
         batch.retain(is_other);
@@ -69,7 +70,7 @@ impl Held {
             repeated.swap_remove(at);
             *withdrawn_before.entry(Arc::clone(&path)).or_default() += 1;
         }
-        // Under the lock: what is recorded from here on is delivered.
+        // Under the lock, so that every result recorded from here on is delivered.
         let item = requests.waker.desk().hold(&path, Arc::clone(requests) as Arc<dyn Receiver>, fits);
         let is_withdrawn = item.as_ref().is_some_and(|item| item.withdrawn);
         if !*has_caught_up && let Some(item) = item.as_ref().filter(|item| item.withdrawals > 0) {
@@ -105,7 +106,7 @@ impl Held {
         self.asker.requests().waker.desk()
     }
 
-    /// What is recorded of it now.
+    /// Its recorded state now.
     pub(crate) fn item(&self) -> Option<Box<Item>> {
         self.desk().item(&self.path)
     }
@@ -115,7 +116,7 @@ impl Held {
         self.until(|held| held.is_ready).await;
     }
 
-    /// Resolves when it is not withdrawn, or not any more.
+    /// Resolves once it is not withdrawn.
     pub(crate) async fn reopened(&self) {
         self.until(|held| !held.is_withdrawn).await;
     }
@@ -133,20 +134,20 @@ impl Held {
         })
     }
 
-    /// It is a question that is recorded as another: it is asked again as soon as the body has seen all that is recorded.
+    /// The question differs from the recorded one: it is asked again as soon as the body has seen all recorded results.
     pub(crate) fn asks_again(&self, question: EventKind) {
         let requests = self.asker.requests();
         requests.inner().change(&self.path, |held| held.asks_again = Some(Box::new(question)));
     }
 
-    /// Its result does not count: it waits for another.
+    /// Rejects its result and waits for another.
     pub(crate) fn again(&mut self, fits: Option<Fits>) {
         self.is_settled = false;
         self.desk().watch(&self.path, Arc::clone(self.asker.requests()) as Arc<dyn Receiver>, fits);
         self.asker.requests().inner().change(&self.path, |held| (held.is_ready, held.asks_again) = (false, None));
     }
 
-    /// Has something done for it outside of the body.
+    /// Runs work for it outside of the body.
     pub(crate) fn spawn(&mut self, work: BoxFuture<'static, ()>) {
         let task = RequestTask::new(work);
         self.task = Some(task.clone());
@@ -211,30 +212,30 @@ impl Drop for Held {
         }
         inner.remove(&self.path);
         self.asker.forget_finished(&self.path);
-        // The body runs again, and drops what it dropped then. That it did is on record.
+        // The body runs again and drops the same request as before. That withdrawal is recorded already.
         if let Some(before) = inner.withdrawn_before.get_mut(&self.path).filter(|before| **before > 0) {
             *before -= 1;
             inner.repeated.push(Arc::clone(&self.path));
             return;
         }
         let record = Record { path: self.path.to_string(), kind: EventKind::RequestWithdrawn };
-        // What this poll has begun of it, and not ended, is as if it had not been.
+        // Records of this poll that begin it are removed, unless one of them ends it.
         let is_in_batch = inner.batch.iter().any(|other| *other.path == *self.path && other.kind.is_result());
         if !is_in_batch {
             inner.batch.retain(|other| *other.path != *self.path);
         }
         match recorded {
             _ if is_withdrawn => {}
-            // It is being stopped. Where its run is retried, it goes on with all that it had asked for.
+            // The attempt is being stopped. If the run is retried, it resumes with all its requests.
             _ if self.asker.is_stopped() => {}
             IsRecorded::No => {}
             IsRecorded::InThisPoll if !is_in_batch => {}
-            // Behind what this poll records of it.
+            // Behind the other records of this poll for it.
             _ if is_in_batch => {
                 inner.batch.push(record);
                 inner.flushes += 1;
             }
-            // A task that the node has spawned may ask for it again at once, as the body may in the same poll.
+            // A task that the node has spawned may make it again at once, as the body may in the same poll.
             _ => {
                 inner.withdrawals.push(record);
                 inner.flushes += 1;

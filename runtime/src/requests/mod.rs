@@ -1,24 +1,24 @@
-//! What an attempt has asked its context for and still holds, and the order in which results reach it.
+//! The requests that an attempt has made through its context and still holds, and the order in which it gets results.
 //!
-//! A body that runs again, after a crash or since its run had left the memory, has to decide as it did before. What it
-//! sees of its requests is therefore a function of the record:
+//! A body that runs again, after a crash or because its run had left the memory, must make the same decisions as
+//! before. So everything that it observes of its requests is a function of the records:
 //!
-//! 1. A request is never ready in the poll that asks for it. What is ready is settled between two polls of the body.
+//! 1. A request is never ready in the poll that makes it. Results become ready only between two polls of the body.
 //! 2. Of the requests that the body holds and whose results are recorded, the one with the lowest record number becomes
 //!    ready; the next one after the body has returned `Pending` again.
-//! 3. A request that is dropped before its result was taken is withdrawn. That is recorded in the same commit as what the
-//!    poll asks for, and before it. A body that asks for it again when it runs again waits.
-//! 4. When a body has returned `Pending` and has seen all results that are recorded, what it holds and was withdrawn is
-//!    reopened, and what it holds and had asked with another text or type is asked again. What is open and was never held
-//!    is withdrawn when nothing of its own can wake the body, either.
+//! 3. A request that is dropped before its result was taken is withdrawn. The withdrawal is recorded in the same commit
+//!    as the new requests of the poll, and before them. A body that runs again and makes the request again waits.
+//! 4. When a body has returned `Pending` and has seen all recorded results, the withdrawn requests that it holds are
+//!    reopened, and the questions that it holds and had asked with another text or type are asked again. Open requests
+//!    that it has not held are withdrawn once nothing but requests can wake the body.
 //!
-//! What is dropped and asked for again in one poll counts as never dropped. A body that runs again repeats its drops. Until
-//! it has seen all recorded results, a drop that is recorded already is not recorded again: the request that it makes next
-//! under the same path has the result that it had then.
+//! A request that is dropped and made again in one poll counts as never dropped. A body that runs again repeats its
+//! drops. Until it has seen all recorded results, a drop that is recorded already is not recorded again: the next
+//! request under the same path has the result that it had then.
 //!
 //! `Running` (`driver/attempt.rs`) polls the body and calls [`Requests::settle`], and `push_batch`, `reopen` and
 //! `withdraw_left` (`push.rs`), between two polls. Tasks that the node has spawned hold and drop
-//! requests at any time. What is held changes together with what is pushed of it, under one lock.
+//! requests at any time. The set of held requests and the records pushed of them change together, under one lock.
 
 mod body_waker;
 mod guards;
@@ -49,10 +49,10 @@ pub(crate) struct Requests {
     pub(crate) waker: Arc<BodyWaker>,
     own: Mutex<OwnWaker>,
     inner: Mutex<Inner>,
-    /// What has got a result since this was last looked at. Filled under the lock of the journal, which is taken under that
-    /// of `inner`.
+    /// Requests that have got a result since this was last taken. Filled under the lock of the journal, which is taken
+    /// under that of `inner`.
     delivered: Mutex<Vec<Delivered>>,
-    /// How many clones of the context there are.
+    /// How many clones of the context are alive.
     clones: AtomicUsize,
 }
 
@@ -63,7 +63,7 @@ pub(crate) trait Asker: Send + Sync {
     /// Whether it was cancelled.
     fn is_stopped(&self) -> bool;
 
-    /// It has dropped a child whose output it has not taken.
+    /// Drops the output of a child that the body has dropped without taking it.
     fn forget_finished(&self, child: &str);
 }
 
@@ -83,32 +83,32 @@ struct Inner {
     results: BTreeSet<(u64, Arc<str>)>,
     /// Whether the body is being polled.
     is_polled: bool,
-    /// What it is being polled with.
+    /// The waker with which it is being polled.
     own: Option<Waker>,
-    /// Whether the body has ended, or is being dropped: nothing is recorded of it any more.
+    /// Whether the body has ended, or is being dropped: it records nothing more.
     is_over: bool,
-    /// Whether it is about to be dropped, and may be in the middle of a poll: what it asks for is pending.
+    /// Whether it is about to be dropped, and may be in the middle of a poll: its new requests stay pending.
     is_silent: bool,
-    /// Tells clones of the context that it has ended, where they wait for that.
+    /// Cancelled when it has ended, for clones of the context that wait for that.
     ended: Option<CancellationToken>,
-    /// Whether what is left from an earlier run of the body is withdrawn.
+    /// Whether requests left from an earlier run of the body were withdrawn.
     has_withdrawn_left: bool,
-    /// Of what this run of the body has held: how many withdrawals are on record that it has not come to yet.
+    /// By path, for requests that this run of the body has held: how many recorded withdrawals it has not repeated yet.
     withdrawn_before: HashMap<Arc<str>, u32>,
-    /// Those that this poll has come to.
+    /// The withdrawals that this poll has repeated.
     repeated: Vec<Arc<str>>,
-    /// Whether the body has seen all that is on record from before.
+    /// Whether the body has seen all results recorded by its earlier run.
     has_caught_up: bool,
-    /// What this poll has withdrawn, and what it records after that.
+    /// The withdrawals of this poll, and below its other records, which come after them.
     withdrawals: Vec<Record>,
     batch: Vec<Record>,
     tasks: Vec<RequestTask>,
     /// Steps whose closures are being executed, as parts of the body.
     steps: usize,
-    /// How often something was pushed that is to be recorded soon, and how many of those are.
+    /// How many pushes have to be recorded soon, and how many of those are recorded.
     flushes: u64,
     flushed: u64,
-    /// Who waits until something is recorded.
+    /// The tasks that wait until a push is recorded.
     recording: Vec<(u64, Option<Waker>)>,
 }
 
@@ -118,9 +118,9 @@ struct HeldState {
     result: Option<u64>,
     is_ready: bool,
     is_withdrawn: bool,
-    /// Of a combinator around the request, where that polls it with a waker of its own.
+    /// The waker of a combinator around the request, if that polls it with its own.
     waker: Option<Waker>,
-    /// What is recorded of it next: the question that it is now, if another was asked before.
+    /// The question as it is asked now, if another was recorded: it is recorded next.
     asks_again: Option<Box<EventKind>>,
 }
 
@@ -137,12 +137,12 @@ impl HeldState {
 /// How many of the requests that are held are in a certain state.
 #[derive(Default)]
 struct Counts {
-    /// The body waits for them.
+    /// Requests that the body waits for.
     open: usize,
     withdrawn: usize,
-    /// They are questions that were asked otherwise before.
+    /// Questions that differ from the recorded ones.
     to_be_asked_again: usize,
-    /// They have just been asked for, and nothing of them is pushed yet.
+    /// Requests that have just been made, with no record pushed yet.
     unrecorded: usize,
 }
 
@@ -184,7 +184,7 @@ impl Inner {
         Some(changed)
     }
 
-    /// What polls the request is woken by its own waker where it is not the body.
+    /// Keeps the waker that polls the request, if it is not that of the body.
     fn waits_with(&mut self, path: &str, waker: &Waker) {
         let is_own = self.is_own(waker);
         if let Some(held) = self.held.get_mut(path) {
@@ -224,18 +224,18 @@ impl Requests {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this is what the body is being polled with.
+    /// Whether this is the waker with which the body is being polled.
     pub(crate) fn is_own(&self, waker: &Waker) -> bool {
         self.inner().is_own(waker)
     }
 
-    /// Whether nothing but what the body has asked for can wake it: no socket, timer or channel of the user's has its waker,
-    /// and no task its context.
+    /// Whether nothing but its requests can wake the body: no socket, timer or channel of the user's has its waker, and
+    /// no task has its context.
     pub(crate) fn is_idle(&self) -> bool {
         self.clones.load(Ordering::Acquire) == 0 && self.own().is_unused()
     }
 
-    /// The body is polled now, with its own waker if it is to be.
+    /// Begins a poll of the body. Returns its own waker, if it is to be polled with that.
     pub(crate) fn begin_poll(&self, has_own_waker: bool) -> Option<Waker> {
         let own = has_own_waker.then(|| self.own().begin(&self.waker));
         let mut inner = self.inner();
@@ -244,7 +244,7 @@ impl Requests {
         own
     }
 
-    /// It has been polled with its own waker.
+    /// Ends a poll with its own waker.
     pub(crate) fn end_with_own(&self, own: Waker) {
         let in_poll = self.inner().own.take();
         drop((own, in_poll));
@@ -260,8 +260,8 @@ impl Requests {
         std::mem::take(&mut self.inner().tasks)
     }
 
-    /// The body is about to be dropped, and may be in the middle of a poll on another thread. It records nothing more, and
-    /// whatever it asks for is pending.
+    /// Silences the body: it is about to be dropped, and may be in the middle of a poll on another thread. It records
+    /// nothing more, and its new requests stay pending.
     pub(crate) fn silence(&self) {
         let (tasks, ended) = {
             let mut inner = self.inner();
@@ -276,7 +276,7 @@ impl Requests {
         self.inner().is_silent
     }
 
-    /// The body has ended, or is dropped now: what it drops from here on is not withdrawn.
+    /// The body has ended, or is dropped now: requests that are dropped from here on are not withdrawn.
     pub(crate) fn over(&self) {
         self.waker.over();
         let (tasks, wakers, ended) = {
@@ -296,13 +296,13 @@ impl Requests {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Makes the next result ready. Whether there was one.
+    /// Makes the next result ready. Returns whether there was one.
     pub(crate) fn settle(&self) -> bool {
         let mut inner = self.inner();
         self.take_delivered(&mut inner);
         while let Some((number, path)) = inner.results.pop_first() {
             let ready = |held: &mut HeldState| {
-                // It may have been dropped meanwhile, and be held again.
+                // The request may have been dropped meanwhile, and be held again.
                 let is_ready = held.result == Some(number) && !held.is_withdrawn;
                 held.is_ready |= is_ready;
                 is_ready.then(|| held.waker.take())
@@ -312,7 +312,7 @@ impl Requests {
             if let Some(waker) = waker {
                 waker.wake();
             }
-            // Also where a spawned task takes it: the next one becomes ready after the next poll.
+            // Also if a spawned task takes it: the next result becomes ready after the next poll of the body.
             self.waker.wake_body();
             return true;
         }
@@ -340,7 +340,7 @@ impl Requests {
         }
     }
 
-    /// The number up to which something is to be recorded, where something is to be.
+    /// The number of the last push that has to be recorded soon, if it is not recorded yet.
     pub(crate) fn wants_flush(&self) -> Option<u64> {
         let inner = self.inner();
         (inner.flushes > inner.flushed).then_some(inner.flushes)
@@ -359,7 +359,7 @@ impl Requests {
         }
     }
 
-    /// Wakes what polls a request: the body, or something else.
+    /// Wakes the poller of a request: a combinator with its own waker, or the body.
     fn wake(&self, waker: Option<Waker>) {
         match waker {
             Some(waker) => waker.wake(),
@@ -372,7 +372,7 @@ impl Requests {
         self.inner().steps > 0
     }
 
-    /// Whether something is on its way into the record, or recorded, that the body has not seen.
+    /// Whether there are results that the body has not seen, or records and work that may lead to one.
     pub(crate) fn has_more(&self) -> bool {
         let mut inner = self.inner();
         self.take_delivered(&mut inner);
@@ -384,7 +384,7 @@ impl Requests {
         !self.inner().held.is_empty()
     }
 
-    /// Whether the body waits for something that it has asked for.
+    /// Whether the body holds an open request.
     pub(crate) fn has_open(&self) -> bool {
         self.inner().counts.open > 0
     }

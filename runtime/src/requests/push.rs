@@ -1,4 +1,4 @@
-//! How what an attempt does with its requests becomes records.
+//! Turns the requests and withdrawals of an attempt into records.
 
 use std::future::poll_fn;
 use std::sync::{Arc, MutexGuard};
@@ -9,8 +9,8 @@ use crate::event::EventKind;
 use crate::store::Record;
 
 impl Requests {
-    /// Records something of a request: with all that the present poll of the body records, or at once if the body is not
-    /// being polled.
+    /// Pushes a record of a request: together with the other records of the present poll of the body, or at once if the
+    /// body is not being polled.
     pub(crate) fn push(&self, path: &str, kind: EventKind) {
         let mut inner = self.inner();
         if inner.is_over {
@@ -30,7 +30,7 @@ impl Requests {
         inner.batch.push(record);
     }
 
-    /// After a poll of the body that returned `Pending`: records what it has asked for and dropped.
+    /// Pushes the requests and withdrawals of a poll of the body that returned `Pending`.
     pub(crate) fn push_batch(&self) {
         let mut inner = self.inner();
         inner.is_polled = false;
@@ -43,7 +43,7 @@ impl Requests {
         self.push_all(inner, records);
     }
 
-    /// Under the lock: what is held and what is recorded agree whenever somebody looks.
+    /// Called under the lock, so that the held requests and their records always agree.
     fn push_all(&self, mut inner: MutexGuard<'_, Inner>, records: Vec<Record>) {
         if records.is_empty() || inner.is_over {
             return;
@@ -60,9 +60,9 @@ impl Requests {
         }
     }
 
-    /// Reopens what is held and was withdrawn, and asks again what was asked otherwise before. To be called when the body has
-    /// returned `Pending` and there is no result that it has not seen: a body that runs again asks on its way what it asked
-    /// then. Whether there was anything.
+    /// Reopens held requests that were withdrawn, and asks questions again that differ from the recorded ones. To be
+    /// called when the body has returned `Pending` and has seen every result: before that, a body that runs again still
+    /// makes the requests of its earlier run. Returns whether there were any.
     pub(crate) fn reopen(&self) -> bool {
         let mut inner = self.inner();
         inner.has_caught_up = true;
@@ -92,8 +92,8 @@ impl Requests {
         true
     }
 
-    /// Withdraws what an earlier run of the body of `node` has asked for and this one does not hold. To be called when nothing but
-    /// its requests can wake the body. Whether there was anything.
+    /// Withdraws open requests of an earlier run of the body of `node` that this run does not hold. To be called when
+    /// nothing but its requests can wake the body. Returns whether there were any.
     pub(crate) fn withdraw_left(&self, node: impl FnOnce() -> String) -> bool {
         let mut inner = self.inner();
         if std::mem::replace(&mut inner.has_withdrawn_left, true) {
@@ -112,7 +112,7 @@ impl Requests {
         self.deliver(path, false);
     }
 
-    /// Resolves when what was pushed before is recorded. Never, if the attempt ends before that.
+    /// Resolves when everything pushed before is recorded. Never resolves if the attempt ends before that.
     pub(crate) async fn recorded(&self) {
         let (up_to, is_polled) = {
             let mut inner = self.inner();
@@ -135,7 +135,7 @@ impl Requests {
     }
 }
 
-/// Whether something of a request is to be recorded soon, and not with what is recorded next.
+/// Whether a record of a request has to be appended soon, and cannot wait for the next commit.
 fn is_urgent(kind: &EventKind) -> bool {
     !matches!(kind, EventKind::NodeStarted { .. })
 }

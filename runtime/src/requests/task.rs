@@ -1,4 +1,4 @@
-//! What is done for a request outside of the body.
+//! Work for a request that is done outside of the body.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 
 use futures::future::BoxFuture;
 
-/// How much of the stack is to be left where a child is polled, in bytes: for its own body, and what that calls.
+/// How many bytes of stack must be left when a child is polled, for its body and everything that it calls.
 const STACK_LEFT: usize = 256 << 10;
 
-/// How much more it gets otherwise.
+/// How many bytes of stack are added if less is left.
 const STACK_MORE: usize = 2 << 20;
 
 /// Work for a request that is done outside of the body: a child, a timer. It is dropped with the request.
@@ -49,7 +49,7 @@ impl Future for RequestTask {
     fn poll(self: Pin<&mut Self>, waker: &mut Context<'_>) -> Poll<()> {
         let mut work = self.work();
         let Some(future) = &mut work.future else { return Poll::Ready(()) };
-        // A child of a child is polled by this once more, and so on: the stack of a thread may be small.
+        // This recurses for a child of a child, and so on, and the stack of a thread may be small.
         let polled = stacker::maybe_grow(STACK_LEFT, STACK_MORE, || future.as_mut().poll(waker));
         if polled.is_ready() {
             work.future = None;

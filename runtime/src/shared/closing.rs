@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::runtime::Handle;
 
-/// Says that it was dropped, unless its task has run.
+/// Sets its flag when it is dropped, unless its task has run.
 struct Probe(Option<Arc<AtomicBool>>);
 
 impl Drop for Probe {
@@ -18,8 +18,8 @@ impl Drop for Probe {
 
 /// Whether the runtime drops its tasks, or has dropped them.
 ///
-/// A runtime refuses new tasks before it drops the first of those that it has: it drops them inside of `spawn`. So this is
-/// `true` for whoever has seen the end of a task that was dropped by its runtime.
+/// A runtime that shuts down refuses new tasks, and drops them inside `spawn`, before it drops the first of its old
+/// ones. So this returns `true` to every caller that has observed the end of a task dropped by its runtime.
 pub(super) fn is_closing(runtime: &Handle) -> bool {
     let is_closing = Arc::new(AtomicBool::new(false));
     let mut probe = Probe(Some(Arc::clone(&is_closing)));

@@ -1,5 +1,5 @@
-//! What nodes have asked their contexts for: children, steps, questions and timers, each with its records.
-//! A node that runs again from its top gets the recorded results from here.
+//! The requests that nodes have made through their contexts: children, steps, questions and timers, each with its
+//! records. A node that restarts from its top gets the recorded results from here.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::store::{Record, Stored};
 
 #[derive(Default)]
 pub(crate) struct Desk {
-    /// Whether anything was asked for. Most runs ask for nothing.
+    /// Whether any request was made. Most runs make none.
     is_used: AtomicBool,
     inner: Mutex<Inner>,
 }
@@ -28,16 +28,16 @@ struct Inner {
     requests: RequestState,
     /// How many records were kept here, in a run without a journal.
     kept: u64,
-    /// What is held by attempts of this process.
+    /// By path: the attempts of this process that hold a request.
     holders: HashMap<Arc<str>, Holder>,
 }
 
-/// What an attempt has of its requests, as the desk knows it.
+/// The attempt that holds a request, as the desk sees it.
 pub(crate) trait Receiver: Send + Sync {
-    /// A request has got a result. `is_recorded`: a cancelled one leaves none.
+    /// Delivers the result of a request. `is_recorded`: a cancelled request leaves no record of a result.
     fn deliver(&self, path: &str, is_recorded: bool);
 
-    /// Whether the attempt waits for something that it has asked for, and does nothing else.
+    /// Whether the attempt waits for a request of its own, and does nothing else.
     fn only_waits(&self) -> bool;
 
     /// Whether nothing but results can wake the attempt.
@@ -51,25 +51,26 @@ struct Holder {
     fits: Option<Fits>,
 }
 
-/// What an attempt takes for an answer to its question.
+/// The type of the answers that an attempt accepts for its question.
 #[derive(Clone, Copy)]
 pub(crate) struct Fits {
     /// Reads a value as the type.
     pub(crate) read: fn(&Value) -> Result<(), Misfit>,
-    /// The JSON Schema of the type: until the question is recorded as it is asked now, its own may be that of another.
+    /// The JSON Schema of the type. The recorded schema may be that of an older version of the question, until the
+    /// question is recorded as it is asked now.
     pub(crate) schema: fn() -> Value,
 }
 
-/// What an answer was held against before it is recorded.
+/// How an answer was checked before it is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     /// The type, which the attempt that holds the question knows.
     ByType,
-    /// The schema: no attempt holds the question here. The first that does knows the type.
+    /// The schema: no attempt holds the question here. The first attempt that holds it checks the type.
     BySchema,
 }
 
-/// Why an answer does not fit: where, and what.
+/// Why an answer does not fit: the position in it, and the problem.
 pub(crate) type Misfit = (String, String);
 
 impl Desk {
@@ -77,27 +78,28 @@ impl Desk {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, for something that was asked for.
+    /// The same, when a request is made.
     fn used(&self) -> MutexGuard<'_, Inner> {
         self.is_used.store(true, Ordering::Release);
         self.inner()
     }
 
-    /// Whether what a record tells of can have happened below `node`, which is not done: what is around it had begun.
+    /// Whether a record is possible below `node`, which is not done: everything around the record's path must have
+    /// begun.
     pub(crate) fn can_restore(&self, record: &Record, node: &str) -> bool {
         self.inner().requests.had_begun_around(record, node)
     }
 
-    /// Folds a record of something below a node that is not done, from before this process.
+    /// Folds a record of a request below a node that is not done, from before this process.
     ///
     /// # Errors
-    /// Where that cannot have happened.
+    /// If the record is impossible.
     pub(crate) fn restore(&self, stored: Stored) -> Applied {
         self.used().requests.restore(stored)
     }
 
-    /// Whether the children that a node has under way wait for answers and timers, and do nothing else. Of a child workflow
-    /// that is not known.
+    /// Whether all children of a node that are under way only wait for answers and timers. For a child workflow that is
+    /// not known.
     pub(crate) fn only_waits_below(&self, path: &str) -> bool {
         if self.is_empty() {
             return true;
@@ -117,7 +119,8 @@ impl Desk {
         askers.iter().all(|asker| asker.only_waits())
     }
 
-    /// Takes over what this process has recorded, or seen recorded, under this number. Returns what is to be recorded of it.
+    /// Applies a record with this number that this process has appended or read. Returns the record that follows from
+    /// it, if any.
     pub(crate) fn recorded(&self, record: &Record, number: u64) -> Option<Record> {
         if self.is_empty() {
             return None;
@@ -129,7 +132,7 @@ impl Desk {
         }
         let holder = holders.get(record.path.as_str())?;
         let receiver = Arc::clone(&holder.receiver);
-        // One that does not fit is rejected by its node.
+        // An answer that does not fit is rejected by its node.
         let is_open = requests.items.get(&record.path).is_some_and(|item| !item.withdrawn);
         let fits = |answer| is_open && holder.fits.is_some_and(|fits| (fits.read)(answer).is_ok());
         let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true } if fits(answer));
@@ -146,14 +149,14 @@ impl Desk {
         self.inner().requests.is_checked(path);
     }
 
-    /// Takes over what a node is about to record of something that it asked for.
+    /// Applies a record that a node is about to make of a request.
     pub(crate) fn note(&self, path: &str, kind: &EventKind, now: Option<SystemTime>) {
         let noted = self.used().requests.note(path, kind, now);
         debug_assert!(noted.is_ok(), "`{path}`: {noted:?}");
     }
 
-    /// An attempt holds a request. Returns what is recorded of it. One that is [settled](Item::is_settled) needs no
-    /// [`release`](Self::release).
+    /// Registers an attempt as the holder of a request. Returns the recorded state of the request. If that is
+    /// [settled](Item::is_settled), the attempt need not [`release`](Self::release) it.
     pub(crate) fn hold(&self, path: &Arc<str>, receiver: Arc<dyn Receiver>, fits: Option<Fits>) -> Option<Box<Item>> {
         let mut inner = self.used();
         let item = inner.requests.items.get(path).cloned().map(Box::new);
@@ -163,12 +166,12 @@ impl Desk {
         item
     }
 
-    /// An attempt waits for another result than the recorded one.
+    /// Registers an attempt that waits for another result than the recorded one.
     pub(crate) fn watch(&self, path: &Arc<str>, receiver: Arc<dyn Receiver>, fits: Option<Fits>) {
         self.used().holders.insert(Arc::clone(path), Holder { receiver, fits });
     }
 
-    /// Keeps what nodes record of their requests in a run without a journal.
+    /// Applies the records that nodes make of their requests in a run without a journal.
     pub(crate) fn keep(&self, records: &[Record]) {
         for record in records {
             self.note(&record.path, &record.kind, None);
@@ -177,12 +180,12 @@ impl Desk {
                 inner.kept += 1;
                 inner.kept
             };
-            // Nobody answers in such a run.
+            // Nothing can be answered in such a run, so no record follows.
             let _none = self.recorded(record, number);
         }
     }
 
-    /// An attempt does not hold a request any more.
+    /// Removes an attempt as the holder of a request.
     pub(crate) fn release(&self, path: &str, receiver: *const ()) {
         let mut inner = self.inner();
         if inner.holders.get(path).is_some_and(|holder| Arc::as_ptr(&holder.receiver).cast() == receiver) {
@@ -203,7 +206,7 @@ impl Desk {
         open.map(|(path, _)| path.to_owned()).collect()
     }
 
-    /// The questions of a node, and of the nodes inside it, to which there is no answer that is known to have their type.
+    /// The questions of a node, and of the nodes inside it, that have no answer or an unchecked one.
     pub(crate) fn unread_questions(&self, path: &str) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
@@ -217,13 +220,13 @@ impl Desk {
         unread
     }
 
-    /// Whether all attempts that wait for a request of theirs can only be woken by its result.
+    /// Whether every attempt that holds a request can be woken by nothing but results.
     pub(crate) fn are_idle(&self) -> bool {
         let inner = self.inner();
         inner.holders.values().all(|holder| holder.receiver.is_idle())
     }
 
-    /// Whether nothing was asked for.
+    /// Whether no request was made.
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_used.load(Ordering::Acquire)
     }
@@ -233,19 +236,20 @@ impl Desk {
         self.inner().requests.items.get(path).cloned().map(Box::new)
     }
 
-    /// A node is done with what it asked for: it can no longer be answered, though the record of that may be on its way.
+    /// Drops the requests of a node that is over. From here on its questions cannot be answered, even if the record
+    /// that ends the node is not appended yet.
     pub(crate) fn forget_below(&self, path: &str) {
         self.inner().requests.node_is_over(path);
     }
 
-    /// An attempt at a node has failed: what has failed for good in it may be tried again by the next one.
+    /// An attempt at a node has failed: the next attempt may retry requests that have failed for good.
     pub(crate) fn caller_retries_below(&self, path: &str) {
         let retried = self.inner().requests.caller_retries_below(path);
         debug_assert!(retried.is_ok(), "below `{path}`: {retried:?}");
     }
 
-    /// The records from before this process of the graph inside a child whose attempt is resumed; only once, since
-    /// from then on they are not all there is. They stay for the children of the nodes inside.
+    /// The records from before this process of the graph inside a child whose attempt is resumed. To be called only
+    /// once, since newer records are not among them. The records stay here for the children of the nodes inside.
     pub(crate) fn take_records(&self, path: &str) -> Vec<Stored> {
         self.inner().requests.take_records(path)
     }
@@ -258,7 +262,7 @@ impl Desk {
         self.inner().requests.questions.has_open()
     }
 
-    /// What there is, by path, for a comparison: not what only a process has.
+    /// All items by path, for a comparison, without state that only this process has.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
         let inner = self.inner();
@@ -293,8 +297,8 @@ impl Desk {
         inner.requests.questions.is_open(question) && !inner.holders.contains_key(question)
     }
 
-    /// Whether an answer may be recorded; the full id of its question, which no other answer is taken for from here on, and whether it
-    /// was held against its type.
+    /// Checks whether an answer may be recorded, and reserves its question: no other answer is accepted from here on.
+    /// Returns the full id of the question, and how the answer was checked.
     pub(crate) fn take_answer(
         &self,
         run: &str,

@@ -1,8 +1,8 @@
-//! The journal of a run that is under way here: what is to be recorded, in order, and who waits for that.
+//! The journal of a run that is driven here: the records to append, in order, and the tasks that wait for them.
 //!
-//! Records are [pushed](Journal::push) by whoever has something to say, and become durable in the order of the pushes.
-//! [`Journal::flush`] waits until all that was pushed before is. One append is under way at a time; what is pushed
-//! meanwhile goes with the next, so that a run with many branches commits them together.
+//! Records become durable in the order in which they are [pushed](Journal::push). [`Journal::flush`] waits until
+//! everything pushed before is durable. One append is under way at a time; records pushed meanwhile go into the next
+//! one, so that a run with many branches commits them together.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ use crate::halt::Halt;
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
-/// How far a run is, as those see it who wait for it.
+/// The progress of a run, as reported to callers that wait for it.
 #[derive(Clone, Debug)]
 pub(crate) enum Progress {
     Running,
@@ -43,24 +43,24 @@ pub(crate) struct Journal {
     pub(crate) store: Arc<dyn Store>,
     is_volatile: bool,
     pub(crate) clock: Clock,
-    /// The one in which its nodes run.
+    /// The runtime in which its nodes run.
     runtime: Option<Handle>,
     inner: Mutex<Inner>,
     watchers: AtomicUsize,
     progress: watch::Sender<Progress>,
     /// Asks the run to end.
     pub(crate) cancel: CancellationToken,
-    /// What nodes have asked their contexts for.
+    /// The requests of nodes.
     pub(crate) desk: Desk,
     /// Wakes the driver of the run.
     pub(crate) driver: AtomicWaker,
     stopped: AtomicBool,
-    /// Whether its driver is to look after the journal: somebody has left an append halfway, which nobody else may be
-    /// waiting for, or the run was at rest and something was pushed.
+    /// Whether the driver has to flush the journal: a caller has stopped waiting for an append that no other task may
+    /// be polling, or the run was at rest when a record was pushed.
     needs_driver: AtomicBool,
 }
 
-/// Where somebody stops waiting for an append, the driver waits for it instead: answers are given once it is done.
+/// If a caller stops waiting for an append, the driver waits for it instead: answers take effect once it is done.
 struct LeftToDriver<'j> {
     journal: &'j Journal,
     is_left: bool,
@@ -74,14 +74,14 @@ impl Drop for LeftToDriver<'_> {
     }
 }
 
-/// From which number on a watcher is told by its channel; `None` after the last record.
+/// The channel of a watcher, and the number of the first event in it. There is no channel after the last record.
 pub(crate) struct Watch {
     pub(crate) from: u64,
     pub(crate) live: Option<mpsc::UnboundedReceiver<Arc<Event>>>,
 }
 
 impl Journal {
-    /// Of a run whose nodes run in the tokio runtime that this is called in.
+    /// The nodes of the run must run in the tokio runtime in which this is called.
     pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
         let inner = Inner {
             pending: Vec::new(),
@@ -123,8 +123,7 @@ impl Journal {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a record behind those that were pushed before. After the last one of the run there is none: what a node
-    /// still says is dropped.
+    /// Adds a record behind those that were pushed before. Records pushed after the last one of the run are dropped.
     pub(crate) fn push(&self, path: String, kind: EventKind) {
         self.push_to(&mut self.inner(), Record { path, kind });
     }
@@ -135,19 +134,19 @@ impl Journal {
         }
     }
 
-    /// Has its driver look after it. What was pushed may have woken no node, and the run may be at rest again.
+    /// Has the driver flush the journal. The pushed records may wake no node, and then the run comes to rest again.
     pub(super) fn wake_driver(&self) {
         self.needs_driver.store(true, Ordering::Release);
         self.driver.wake();
     }
 
-    /// Whether the header says that the run rests, or nothing can be said any more.
+    /// Whether the header shows the run at rest, or the run has ended.
     pub(crate) fn is_at_rest(&self) -> bool {
         let inner = self.inner();
         inner.ended || inner.rests.is_some()
     }
 
-    /// Adds what a node records of its requests, in one commit.
+    /// Adds the records that a node makes of its requests, in one commit.
     pub(crate) fn push_requests(&self, records: Vec<Record>) {
         let now = Some(self.clock.now());
         for record in &records {
@@ -159,11 +158,11 @@ impl Journal {
         }
     }
 
-    /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below. `None`
-    /// where the question was withdrawn since, or the run has had its last record.
+    /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below.
+    /// `None` where the question was withdrawn since, or the run has had its last record.
     pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value, checked: Checked) -> Option<u64> {
         let mut inner = self.inner();
-        // Its node may have withdrawn it meanwhile.
+        // The node may have withdrawn the question meanwhile.
         if inner.ended || !self.desk.is_being_answered(&path) {
             return None;
         }
@@ -172,8 +171,8 @@ impl Journal {
         Some(inner.length)
     }
 
-    /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver. From here on the run
-    /// does not wait, and a caller that waits for its end continues to.
+    /// Adds the request that the run be cancelled, where there is none yet, and passes it to the driver. From here on
+    /// the run does not wait, and a caller that waits for its end continues to.
     pub(crate) fn push_cancel(&self) {
         let mut inner = self.inner();
         if !inner.cancelled {
@@ -184,8 +183,8 @@ impl Journal {
         self.cancel.cancel();
     }
 
-    /// Adds a record, and what follows from it and is not recorded: that is published behind it. Without a record, it follows
-    /// from the last one there is.
+    /// Adds a record, and its consequences, which are not recorded but published behind it. Without a record, they are
+    /// published behind the last one that was pushed.
     pub(crate) fn push_with(&self, record: Option<Record>, derived: Vec<Record>) {
         let mut inner = self.inner();
         if let Some(record) = record {
@@ -202,22 +201,22 @@ impl Journal {
         }
     }
 
-    /// Adds two records, the second of which follows from nothing else than the first.
+    /// Adds two records, of which the second only follows from the first.
     pub(crate) fn push_both(&self, first: Record, second: Record) {
         let mut inner = self.inner();
         self.push_to(&mut inner, first);
         self.push_to(&mut inner, second);
     }
 
-    /// From here on the records are made under another graph.
+    /// Changes the graph under which later records are made.
     pub(crate) fn change_graph(&self, graph: Arc<(u64, serde_json::Value)>) {
         let mut inner = self.inner();
         inner.pushed += 1;
         inner.header.graph = Some(graph);
     }
 
-    /// Nothing of the run moves before an answer comes, or this time. `false` where that is not so any more: something is
-    /// on its way into the journal, an answer perhaps, or has come and had its effect, or the run is to end.
+    /// Marks the run as at rest until an answer comes, or until `wake_at`. Returns `false` if it is no longer at rest:
+    /// a record, perhaps an answer, is being appended or has taken effect, or the run is to end.
     pub(crate) fn rest(&self, wake_at: Option<SystemTime>, is_still: impl FnOnce() -> bool) -> bool {
         let mut inner = self.inner();
         if inner.durable != inner.pushed || inner.cancelled || !is_still() {
@@ -233,7 +232,7 @@ impl Journal {
         true
     }
 
-    /// Says that the run waits, unless it was asked to end, which it has yet to hear of.
+    /// Reports that the run waits, unless a cancellation is pending that its driver has yet to process.
     pub(crate) fn waits(&self) {
         let inner = self.inner();
         if !inner.cancelled {
@@ -245,7 +244,7 @@ impl Journal {
         self.inner().cancelled
     }
 
-    /// Shows something to whoever watches now.
+    /// Sends an event that is not recorded to the present watchers.
     pub(crate) fn show(self: &Arc<Self>, path: impl FnOnce() -> String, kind: EventKind) {
         if !self.is_watched() {
             return;
@@ -278,20 +277,20 @@ impl Journal {
         self.inner().length
     }
 
-    /// Whether records may be appended some time after they were pushed: whoever looks has them appended first.
+    /// Whether records may be appended some time after they were pushed: every reader has them appended first.
     pub(crate) fn may_lag(&self) -> bool {
         self.is_volatile && !self.is_watched() && !self.is_stopped()
     }
 
-    /// Has what was pushed recorded at once, where the store does that at once.
+    /// Appends the pushed records at once, if the store appends without waiting.
     pub(crate) fn catch_up_now(self: &Arc<Self>) {
         if self.is_volatile {
-            // One that has failed tells whoever flushes next.
+            // An error is returned to the next caller of `flush`.
             let _ = self.flush().now_or_never();
         }
     }
 
-    /// Waits until all that was pushed before is recorded. Cancel safe: what was pushed is recorded all the same.
+    /// Waits until everything pushed before is recorded. Cancel safe: pushed records are appended all the same.
     pub(crate) async fn flush(self: &Arc<Self>) -> Result<(), Halt> {
         let mut left = LeftToDriver { journal: self, is_left: true };
         let flushed = self.until_durable().await;
@@ -324,8 +323,9 @@ impl Journal {
         }
     }
 
-    /// Whether records say that something has failed or was dropped because the runtime drops its tasks: those that a node
-    /// has spawned may be dropped before the run itself. Such a run goes on in the next process as after a crash.
+    /// Whether records may report failures or withdrawals whose only cause is that the runtime drops its tasks: tasks
+    /// that a node has spawned may be dropped before the run itself. Such a run is resumed by the next process as after
+    /// a crash.
     fn may_follow_from_shutdown(&self, records: &[Record]) -> bool {
         let is_failure = |record: &Record| {
             matches!(
@@ -352,18 +352,18 @@ impl Journal {
         future
     }
 
-    /// Has the driver stop as soon as what it has pushed is recorded.
+    /// Has the driver stop as soon as its pushed records are appended.
     pub(crate) fn stop_driver(&self) {
         self.stopped.store(true, Ordering::Release);
         self.driver.wake();
     }
 
-    /// Whether its driver is to look after it.
+    /// Whether the driver has to flush the journal.
     pub(crate) fn take_needs_driver(&self) -> bool {
         self.needs_driver.load(Ordering::Relaxed) && self.needs_driver.swap(false, Ordering::AcqRel)
     }
 
-    /// Whether its driver is to stop, since nothing more can be recorded.
+    /// Whether the driver has to stop, since nothing more can be recorded.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
@@ -401,8 +401,8 @@ impl Journal {
         self.push_accepted(&mut inner, accepted);
     }
 
-    /// What is recorded may open a question, or answer one that somebody waits for. Under the lock: a run that comes to
-    /// [`rest`](Self::rest) has seen the effect of whatever is recorded.
+    /// Applies a record that opens a question, or answers one. Called under the lock, so that a run that comes to
+    /// [`rest`](Self::rest) has seen the effect of everything recorded.
     pub(super) fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
         if let EventKind::Answered { .. } = record.kind {
             self.set_progress(Progress::Running);
@@ -410,7 +410,7 @@ impl Journal {
         self.desk.recorded(record, seq)
     }
 
-    /// Adds that answers which were recorded unchecked are of their types. Whoever has given them waits for that.
+    /// Adds records that answers, recorded unchecked, are of their types. The callers that gave them wait for these.
     pub(super) fn push_accepted(&self, inner: &mut Inner, accepted: Vec<Record>) {
         if accepted.is_empty() {
             return;
@@ -421,7 +421,7 @@ impl Journal {
         self.wake_driver();
     }
 
-    /// The same for one that its node has read.
+    /// Adds such a record for an answer that its node has read.
     pub(crate) fn accept(&self, path: &str) {
         self.desk.is_checked(path);
         let record = Record { path: path.to_owned(), kind: EventKind::AnswerAccepted };
@@ -439,7 +439,7 @@ impl Journal {
         self.stop_driver();
     }
 
-    /// The run is no longer driven here: whoever waits for it is told.
+    /// Halts the journal and reports to callers that wait for the run that it is no longer driven here.
     pub(crate) fn gone(&self, halt: Halt) {
         self.halt(halt);
         self.set_progress(Progress::Halted);
@@ -454,7 +454,7 @@ impl Journal {
         self.inner().late_answers.remove(question)
     }
 
-    /// Whoever watches is told from here on.
+    /// Begins to watch: the channel receives every event from here on.
     pub(crate) fn watch(&self) -> Watch {
         let mut inner = self.inner();
         if inner.halted.is_some() || (inner.ended && inner.durable == inner.pushed) {
@@ -487,7 +487,7 @@ impl Journal {
     }
 }
 
-/// Appends a batch; where somebody else has added something first, behind that.
+/// Appends a batch. If another process has appended records first, the batch goes behind those.
 async fn append(
     journal: Weak<Journal>,
     store: Arc<dyn Store>,
@@ -517,7 +517,7 @@ async fn append(
                     (inner.length, inner.halted.clone())
                 };
                 batch.at = length;
-                // What was to rest may have to move again.
+                // The foreign records may make a resting run move again.
                 if batch.header.status.is_some_and(|(status, _)| status.is_suspended()) {
                     batch.header.status = Some((RunStatus::Running, None));
                 }

@@ -39,7 +39,7 @@ pub(crate) struct Env {
     pub(crate) replacements: HashMap<TypeId, Thing>,
     /// How many attempts may be under way at once in all runs together; `None` is no limit.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// How many there are; 0 where there is no limit.
+    /// How many permits there are; 0 is no limit.
     pub(crate) most: usize,
     /// How deep workflows and children may be nested.
     pub(crate) max_nesting: usize,
@@ -49,7 +49,7 @@ pub(crate) struct Env {
     pub(crate) clock: Clock,
     /// How many runs that wait may stay in memory.
     pub(crate) max_resident_waiting: usize,
-    /// Those that do, the one that has waited longest at the front.
+    /// The waiting runs in memory, the one that has waited longest at the front.
     pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
 }
 
@@ -71,16 +71,16 @@ impl Default for Env {
 }
 
 impl Env {
-    /// Where no engine was built: no resources, nothing replaced, no limits.
+    /// The environment without an engine: no resources, no replacements, no limits.
     pub(crate) fn plain() -> &'static Arc<Env> {
         static PLAIN: LazyLock<Arc<Env>> = LazyLock::new(Arc::default);
         &PLAIN
     }
 
-    /// Whether something may stand this many levels below its run.
+    /// Whether this many levels of nesting are allowed.
     ///
     /// # Errors
-    /// If it is deeper than the engine allows: the fault says how deep, and where.
+    /// If it is deeper than the engine allows: the fault names the depth and the path.
     pub(crate) fn check_nesting(&self, levels: usize, path: impl fmt::Display) -> Result<(), Fault> {
         let most = self.max_nesting;
         if levels <= most {
@@ -112,8 +112,8 @@ impl Env {
         if self.replacements.is_empty() { None } else { self.replacements.get(&of) }
     }
 
-    /// A run waits, since this generation of its pulse. Where too many do, the one that has waited longest leaves the
-    /// memory.
+    /// Adds a run that waits, since this generation of its pulse. If too many wait, the one that has waited longest
+    /// leaves the memory.
     pub(crate) fn rests(&self, run: &Arc<Shared>, since: u64) {
         let mut resting = self.resting.lock().unwrap_or_else(PoisonError::into_inner);
         resting.push_back((Arc::downgrade(run), since));
@@ -128,26 +128,26 @@ impl Env {
 
 /// What a run shares with its nodes.
 pub(crate) struct Shared {
-    /// Made when someone asks for it; a run in memory is often over before.
+    /// Made at its first use: most runs without a journal end before that.
     id: OnceLock<String>,
     pub(crate) env: Arc<Env>,
-    /// What an attempt takes one of before it is polled, where the engine limits how many may. None in a workflow that runs
-    /// inside a node by itself: the node holds one already, and would wait for itself.
+    /// The permits that attempts take before they are polled, if the engine limits how many may run. `None` in a
+    /// workflow that a node runs by itself: the node holds a permit already, and could wait for its own permit forever.
     pub(crate) permits: Option<Arc<Semaphore>>,
-    /// Where records go; `None` where nobody can ever read them.
+    /// The journal for records; `None` in a run that is not recorded.
     pub(crate) journal: Option<Arc<Journal>>,
-    /// What nodes have asked for where there is no journal; made by the first request.
+    /// The requests of nodes in a run without a journal; made by the first request.
     desk: OnceLock<Box<Desk>>,
     pub(crate) pulse: Pulse,
     /// Attempts with a task of their own, in a run whose driver is awaited to its end.
     under_way: OnceLock<TaskTracker>,
 }
 
-/// Something of the run moves while this lives.
+/// Counts as a moving part of the run while it lives.
 pub(crate) struct Moving(Arc<Shared>);
 
 impl Moving {
-    /// `None` where nobody asks how much of the run moves.
+    /// `None` in a run without a journal, where movement is not counted.
     pub(crate) fn of(run: &Arc<Shared>) -> Option<Moving> {
         run.journal.as_ref()?;
         run.pulse.enter();
@@ -161,7 +161,7 @@ impl Drop for Moving {
     }
 }
 
-/// What the driver of the graph inside a child and the child have between them.
+/// State shared between a child and the driver of the graph inside it.
 #[derive(Default)]
 pub(crate) struct Within {
     moving: Mutex<Option<Moving>>,
@@ -169,7 +169,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    /// The driver is at work, and takes its place among what moves from whoever has counted until now.
+    /// The driver is at work. It takes over `moving`, which has counted for the child until now.
     pub(crate) fn new(moving: Option<Moving>) -> Self {
         Within { moving: Mutex::new(moving), wrote: Mutex::default() }
     }
@@ -185,12 +185,12 @@ impl Within {
         drop(self.take_moving());
     }
 
-    /// The driver is done, and whoever goes on counts from here.
+    /// The driver is done. The caller takes over `moving`, and counts from here on.
     pub(crate) fn take_moving(&self) -> Option<Moving> {
         self.moving.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// The graph has completed, and this was written to its state.
+    /// Keeps the state writes of the completed graph.
     pub(crate) fn has_written(&self, writes: Vec<StateWrite>) {
         *self.wrote.lock().unwrap_or_else(PoisonError::into_inner) = writes;
     }
@@ -226,7 +226,7 @@ impl Shared {
         }
     }
 
-    /// For a workflow that a node runs by itself: what happens in there is the node's own affair.
+    /// For a workflow that a node runs by itself: nothing that happens inside it is recorded.
     pub(crate) fn unrecorded(&self) -> Self {
         let id = OnceLock::from(self.id().to_owned());
         Shared {
@@ -240,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// What nodes have asked for.
+    /// The requests of nodes.
     pub(crate) fn desk(&self) -> &Desk {
         match &self.journal {
             Some(journal) => &journal.desk,
@@ -248,7 +248,7 @@ impl Shared {
         }
     }
 
-    /// The same, where anything may have been asked for.
+    /// The requests of nodes, if there can be any: without a journal, `None` until the first request.
     pub(crate) fn known_desk(&self) -> Option<&Desk> {
         match &self.journal {
             Some(journal) => Some(&journal.desk),
@@ -264,16 +264,16 @@ impl Shared {
         self.journal.is_some()
     }
 
-    /// How large a value may be, where the run records each.
+    /// The maximum size of a value; `None` if the run is not recorded.
     pub(crate) fn max_size(&self) -> Option<MaxSize> {
         self.journal.as_ref().map(|_| self.env.max_value_size)
     }
 
-    /// Counts an attempt with a task of its own until that is gone.
+    /// Counts an attempt with a task of its own until the task is gone.
     pub(crate) fn track<F: Future>(&self, attempt: F) -> impl Future<Output = F::Output> + use<F> {
         let tracker = self.records().then(|| self.under_way.get_or_init(TaskTracker::new).token());
         async move {
-            // Named first, and so dropped first where this is never polled.
+            // Bound first, so that the attempt is dropped before the token, also if this is never polled.
             let attempt = attempt;
             let _counted = tracker;
             attempt.await

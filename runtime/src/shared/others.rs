@@ -1,4 +1,4 @@
-//! What other processes add to the journal of a run that is under way here.
+//! Records that other processes add to the journal of a run that is driven here.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::store::{Record, Stored};
 use crate::sync::MutexGuard;
 
 impl Journal {
-    /// What somebody else has added since this journal was last known to be complete.
+    /// Reads and applies the records that other processes have added.
     pub(crate) async fn catch_up(self: &Arc<Self>) {
         loop {
             let (from, in_flight) = {
                 let inner = self.inner();
                 (inner.length, inner.in_flight.clone())
             };
-            // What is being appended could be taken for news.
+            // Records of this process that are being appended could be mistaken for foreign ones.
             if let Some(in_flight) = in_flight {
                 in_flight.await;
                 continue;
@@ -30,14 +30,15 @@ impl Journal {
         }
     }
 
-    /// The same before something is reported, where anybody else may have added something.
+    /// The same before something is reported, if the store is shared with other processes.
     pub(crate) async fn catch_up_with_others(self: &Arc<Self>) {
         if self.store.is_shared() {
             self.catch_up().await;
         }
     }
 
-    /// Takes over records that somebody else has added. `batch` is what was to stand in their place.
+    /// Applies records that another process has added. `batch`: the records of this process that were to go in their
+    /// place.
     pub(super) fn absorb(
         &self,
         mut inner: MutexGuard<'_, Inner>,
@@ -55,7 +56,7 @@ impl Journal {
                 EventKind::RunResumed { owner } if *owner != self.owner.0 => inner.halted = Some(Halt::Fenced),
                 EventKind::CancelRequested => {
                     inner.cancelled = true;
-                    // As in `push_cancel`: who waits for its end does not hear that it waits.
+                    // As in `push_cancel`: a caller that waits for the end of the run gets no report that it waits.
                     self.set_progress(Progress::Running);
                     self.cancel.cancel();
                 }
@@ -75,7 +76,7 @@ impl Journal {
             }
             told.push(stored);
         }
-        // It may have to move again, and says that it rests when it does.
+        // The run may have to move again. Its driver reports when it is at rest again.
         if !told.is_empty() && inner.leave_rest() {
             self.wake_driver();
         }

@@ -1,4 +1,4 @@
-//! What is pushed to a journal and not recorded yet.
+//! Records that are pushed to a journal and not appended yet.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::store::{HeaderChange, Record, RunStatus};
 
 pub(super) struct Inner {
     pub(super) pending: Vec<Record>,
-    /// What follows from pending records and is not recorded, each with how many of them come before it.
+    /// Consequences of pending records, which are not recorded, each with the number of pending records before it.
     pub(super) derived: Vec<Derived>,
     pub(super) header: HeaderChange,
     /// How many records the journal has.
@@ -25,19 +25,20 @@ pub(super) struct Inner {
     pub(super) halted: Option<Halt>,
     pub(super) watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
     pub(super) ended: bool,
-    /// What the header says of a run that rests, and when it wants to go on.
+    /// Whether the header shows the run at rest, and the time at which it is to be resumed.
     pub(super) rests: Option<Option<SystemTime>>,
-    /// Whether it is on record that the run is to end.
+    /// Whether a cancellation of the run is recorded.
     pub(super) cancelled: bool,
-    /// Questions for which an answer of this process came after that of another.
+    /// Questions for which an answer of this process came after one of another process.
     pub(super) late_answers: HashSet<String>,
 }
 
-/// From so many records on a batch has room for [`MANY`] more: those of the attempts that may begin before they are recorded.
+/// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before
+/// their records are appended.
 const FEW: usize = 8;
 const MANY: usize = 120;
 
-/// Something that follows from the record before it, so many records into a batch.
+/// A consequence of the record before it; `behind` is the number of records of the batch before it.
 #[derive(Clone)]
 pub(super) struct Derived {
     pub(super) behind: usize,
@@ -45,7 +46,7 @@ pub(super) struct Derived {
 }
 
 impl Inner {
-    /// Adds a record. Whether the run was at rest before it.
+    /// Adds a record. Returns whether the run was at rest before it.
     pub(super) fn push(&mut self, record: Record) -> bool {
         if self.ended {
             return false;
@@ -72,7 +73,7 @@ impl Inner {
         rested
     }
 
-    /// From here on the run is not at rest. Whether it was.
+    /// Marks the run as not at rest. Returns whether it was.
     pub(super) fn leave_rest(&mut self) -> bool {
         let rested = self.rests.take().is_some();
         if rested {
@@ -82,7 +83,7 @@ impl Inner {
     }
 }
 
-/// Keeps some of the records; what follows from them stays behind them.
+/// Retains some of the records; the consequences of each stay behind it.
 pub(super) fn retain(records: &mut Vec<Record>, derived: &mut [Derived], is_kept: impl Fn(&Record) -> bool) {
     for at in (0..records.len()).rev() {
         if !is_kept(&records[at]) {

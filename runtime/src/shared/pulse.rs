@@ -1,4 +1,4 @@
-//! How much of a run moves.
+//! Counts the moving parts of a run.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, AtomicWaker};
 
-/// How much of a run moves, so that it can be told when nothing does.
+/// Counts the moving parts of a run, so that the driver can detect when nothing moves.
 #[derive(Default)]
 pub(crate) struct Pulse {
     /// Attempts and steps that do not only wait for something that they asked their context for, and drivers of nested
@@ -16,11 +16,11 @@ pub(crate) struct Pulse {
     generation: AtomicU64,
     /// Attempts that may not run again, and so may not be dropped while they wait.
     once_only: AtomicUsize,
-    /// Something was said that no other record will take along.
+    /// A message was pushed that the driver has to flush, since no other record follows soon.
     said: AtomicBool,
-    /// Whoever may be waiting is to go, so that nothing of the run stays in memory.
+    /// The run is to leave the memory, if it is at rest.
     unload: AtomicBool,
-    /// Whether the driver says that the run waits, and is to be woken when something moves.
+    /// Whether the driver has reported that the run waits, so that it has to be woken when something moves.
     is_watching: AtomicBool,
     /// The driver of the run.
     pub(crate) waker: AtomicWaker,
@@ -30,7 +30,8 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// Something moves. It is counted first: whoever reads the new generation sees that something moves, or has.
+    /// Something begins to move. It is counted before the generation changes: a reader of the new generation sees that
+    /// something moves, or has moved.
     pub(crate) fn enter(&self) {
         let was_busy = self.busy.fetch_add(1, Ordering::AcqRel);
         self.generation.fetch_add(1, Ordering::SeqCst);
@@ -39,7 +40,7 @@ impl Pulse {
         }
     }
 
-    /// Whether nothing has begun to move since this generation. From then on the driver is woken when something does.
+    /// Whether nothing has begun to move since this generation. If so, the driver is woken when something does.
     pub(crate) fn is_still_since(&self, since: Option<u64>) -> bool {
         if since != Some(self.generation()) {
             return false;
@@ -48,7 +49,8 @@ impl Pulse {
         since == Some(self.generation.load(Ordering::SeqCst))
     }
 
-    /// Wakes a driver once, with the next attempt that begins to wait: whoever registers looks at them after that.
+    /// Wakes a driver once, when the next attempt begins to wait. The driver must look at the attempts after this call,
+    /// since one may have begun to wait before it.
     pub(crate) fn watch_waits(&self, driver: &Waker) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         // A driver registers whenever it is polled.
@@ -89,14 +91,14 @@ impl Pulse {
         }
     }
 
-    /// The generation in which nothing moves, where nothing does. As long as [`generation`](Self::generation) gives the
-    /// same, nothing has begun to move since: what begins while this looks is of a later one.
+    /// The present generation, if nothing moves. As long as [`generation`](Self::generation) returns the same, nothing
+    /// has begun to move since: a movement that begins during this call belongs to a later generation.
     pub(crate) fn still(&self) -> Option<u64> {
         let generation = self.generation();
         (self.busy.load(Ordering::Acquire) == 0).then_some(generation)
     }
 
-    /// Has the driver record what was said.
+    /// Has the driver record pushed messages.
     pub(crate) fn say(&self) {
         self.said.store(true, Ordering::Release);
         self.waker.wake();
@@ -120,7 +122,7 @@ impl Pulse {
     }
 }
 
-/// How many attempts of a driver wait for something that they have asked for. They hold no permit, so that others may begin.
+/// How many attempts of a driver wait for a request of theirs. They hold no permit, so that others may begin.
 #[derive(Debug, Default)]
 pub(crate) struct WaitingAttempts {
     count: AtomicUsize,
@@ -144,7 +146,7 @@ impl WaitingAttempts {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Whether there are more than when this was last asked. The driver is woken for those that come later.
+    /// Whether an attempt has begun to wait since the last call. The driver is woken for later ones.
     pub(crate) fn take_more(&self, driver: &Waker) -> bool {
         self.driver.register(driver);
         self.has_more.swap(false, Ordering::AcqRel)

@@ -1,5 +1,5 @@
-//! What is known of the requests of nodes: the fold of their records. Only paths and records are looked at; who holds a
-//! request, and which attempt gets its result, is the affair of the [`Desk`](super::Desk).
+//! The state of the requests of nodes: the fold of their records. It depends only on paths and records. The
+//! [`Desk`](super::Desk) knows which attempt holds a request and gets its result.
 
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
@@ -23,48 +23,49 @@ pub(super) struct RequestState {
     pub(super) items: Tree<Item>,
     /// Whether any of them was a graph that was entered.
     has_graphs: bool,
-    /// By path: the records from before this process of the graphs inside children that were not done, which fold them
-    /// themselves.
+    /// By path: the records from before this process of the graphs inside children that were not done. The driver of
+    /// each such graph folds them.
     before: Tree<Vec<Stored>>,
     pub(super) questions: Questions,
-    /// By path: how many withdrawals nodes count as done that are not recorded yet.
+    /// By path: how many withdrawals were noted but are not recorded yet.
     withdrawing: HashMap<String, u32>,
 }
 
-/// What decides which records of something can follow each other.
+/// Which fold decides whether a record may follow the others of its path.
 #[derive(Clone, Copy)]
 enum FoldedBy {
     /// This fold: it is a request.
     This,
-    /// The core of a child's graph: it is a node in there. This fold takes over what that has accepted. When such a node has
-    /// failed for good it is done with what it had asked for; a request is asked for again by the next attempt of its node.
+    /// The core of a child's graph: the path is a node of that graph. This fold follows what that core has accepted.
+    /// When such a node has failed for good its requests are over; a failed request is made again by the next attempt
+    /// of its node.
     ItsCore,
 }
 
-/// Something that a node has asked for.
+/// A request of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
     /// The attempts at a child or a step.
     pub(crate) attempts: Attempts<(), Ended>,
     /// Whether it is a graph that was entered.
     pub(crate) inside: bool,
-    /// Where the last attempt has begun, or was resumed last.
+    /// The process in which the last attempt has begun, or was last resumed.
     pub(crate) process: Process,
     /// Its input.
     pub(crate) input: Option<Value>,
     /// The answer to a question.
     pub(crate) answer: Option<Value>,
-    /// Whether that was recorded before it was held against its type, and nothing is known of that yet.
+    /// Whether the answer was recorded before it was checked against its type, and is still unchecked.
     pub(crate) unchecked: bool,
     /// When a timer runs out.
     pub(crate) until: Option<SystemTime>,
-    /// When that was set, in a run with a journal.
+    /// When the timer was set, in a run with a journal.
     pub(super) set_at: Option<SystemTime>,
-    /// Whether it has.
+    /// Whether the timer has run out.
     pub(crate) fired: bool,
-    /// What it asks for, if it is a question that was asked.
+    /// The hash of the question, if it is a question that was asked.
     pub(crate) asked: Option<QuestionHash>,
-    /// The number of the record with its result, from when that is recorded.
+    /// The number of the record with its result, once that is recorded.
     pub(crate) result: Option<u64>,
     /// Whether its node has dropped it without having taken the result.
     pub(crate) withdrawn: bool,
@@ -72,7 +73,7 @@ pub(crate) struct Item {
     pub(crate) withdrawals: u32,
 }
 
-/// What the attempts at a child or a step have ended with.
+/// How the attempts at a child or a step have ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Ended {
     /// Its output, and what it wrote to the run's state.
@@ -110,8 +111,7 @@ impl Default for Item {
     }
 }
 
-/// What a question asks for: its text, its data and the schema of its answer. A hash of these, which only this process
-/// compares.
+/// A hash of a question's text, its data and the schema of its answer. Only compared within this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct QuestionHash(u64);
 
@@ -129,8 +129,8 @@ impl Item {
         self.attempts.number() > 0 || self.asked.is_some() || self.until.is_some()
     }
 
-    /// When a timer runs out, by a clock that shows `now`: if that was set back since the timer was set, the timer counts from
-    /// now on.
+    /// When a timer runs out, by a clock that shows `now`: if the clock was set back since the timer was set, the timer
+    /// counts from now on.
     pub(super) fn runs_out(&mut self, now: SystemTime) -> Option<SystemTime> {
         if let (Some(until), Some(set_at)) = (self.until, self.set_at)
             && let Ok(back) = set_at.duration_since(now)
@@ -140,12 +140,12 @@ impl Item {
         self.until
     }
 
-    /// Whether its result is recorded, and nothing becomes of it any more unless it is withdrawn.
+    /// Whether its result is recorded and final, unless the request is withdrawn.
     pub(crate) fn is_settled(&self) -> bool {
         self.result.is_some() && !self.withdrawn
     }
 
-    /// Its node has dropped it. An answer that was not accepted before is void, and its caller gets an error.
+    /// Withdraws it, since its node has dropped it. An unchecked answer becomes void, and its caller gets an error.
     fn withdraw(&mut self) -> Applied {
         self.withdrawn = true;
         self.withdrawals += 1;
@@ -155,7 +155,7 @@ impl Item {
         self.attempts.apply(AttemptEvent::Dropped)
     }
 
-    /// The attempt of its node is over, and may be followed by another, which tries again what has failed for good.
+    /// The attempt of its node is over, and another may follow, which retries the request if it had failed for good.
     fn caller_retries(&mut self) -> Applied {
         let was_failed = self.has_failed();
         self.attempts.apply(AttemptEvent::CallerRetries)?;
@@ -181,10 +181,10 @@ impl Item {
 }
 
 impl RequestState {
-    /// Folds a record of something below a node that is not done, from before this process.
+    /// Folds a record of a request below a node that is not done, from before this process.
     ///
     /// # Errors
-    /// Where that cannot have happened.
+    /// If the record is impossible.
     pub(super) fn restore(&mut self, stored: Stored) -> Applied {
         let is_of_graph = matches!(stored.record.kind, EventKind::RunCancelling);
         if is_of_graph || self.is_in_a_graph(&stored.record.path) {
@@ -207,10 +207,10 @@ impl RequestState {
         Ok(())
     }
 
-    /// Takes over what a node is about to record of something that it asked for, and counts as done.
+    /// Applies a record that a node is about to make of a request.
     ///
     /// # Errors
-    /// Where that cannot happen.
+    /// If the record is impossible.
     pub(super) fn note(&mut self, path: &str, kind: &EventKind, now: Option<SystemTime>) -> Applied {
         // From here on it cannot be answered.
         if *kind == EventKind::RequestWithdrawn {
@@ -220,17 +220,17 @@ impl RequestState {
         self.apply(path, kind, FoldedBy::This, now)
     }
 
-    /// Takes over what is recorded under this number. Whether it is the result of a request.
+    /// Applies a record that was appended with this number. Returns whether it is the result of a request.
     pub(super) fn recorded(&mut self, record: &Record, number: u64) -> bool {
         let Record { path, kind } = record;
         self.questions.apply(path, kind);
-        // Its node may have dropped it, or have ended, while that was on its way.
+        // Its node may have dropped it, or have ended, while the record was being appended.
         if matches!(kind, EventKind::QuestionAsked { .. } | EventKind::RequestReopened)
             && self.items.get(path).is_none_or(|item| item.withdrawn)
         {
             self.questions.apply(path, &EventKind::RequestWithdrawn);
         }
-        // Its node may be done by now, or have dropped it when the answer was on its way: see `Item::withdraw`.
+        // Its node may be done by now, or have dropped it while the answer was being appended: see `Item::withdraw`.
         if let EventKind::Answered { answer, unchecked } = kind
             && let Some(item) = self.items.get_mut(path)
             && !(*unchecked && self.withdrawing.contains_key(path))
@@ -256,14 +256,15 @@ impl RequestState {
         }
     }
 
-    /// A node is done with what it asked for: it can no longer be answered, though the record of that may be on its way.
+    /// Drops the requests of a node that is over. From here on its questions cannot be answered, even if the record
+    /// that ends the node is not appended yet.
     pub(super) fn node_is_over(&mut self, path: &str) {
         self.forget_below(path);
         self.questions.withdraw(Some(path));
     }
 
-    /// The records from before this process of the graph inside a child whose attempt is resumed; only once, since
-    /// from then on they are not all there is. They stay for the children of the nodes inside.
+    /// The records from before this process of the graph inside a child whose attempt is resumed. To be called only
+    /// once, since newer records are not among them. The records stay here for the children of the nodes inside.
     pub(super) fn take_records(&mut self, path: &str) -> Vec<Stored> {
         if let Some(item) = self.items.get_mut(path) {
             item.process = Process::This;
@@ -315,7 +316,7 @@ impl RequestState {
         Ok(())
     }
 
-    /// The attempts at something are over.
+    /// Ends the attempts at a child, a step or a node.
     fn ended(&mut self, path: &str, end: Ended, folded_by: FoldedBy) -> Applied {
         let item = self.items.get_or_insert(path);
         match folded_by {
@@ -354,7 +355,7 @@ impl RequestState {
                     FoldedBy::ItsCore => self.forget_below(path),
                 }
             }
-            // Nodes in the graph of a child: they are done with what they had asked for.
+            // Nodes in the graph of a child: their requests are over.
             EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
             EventKind::Answered { answer, unchecked } => {
                 let item = self.items.get_or_insert(path);
@@ -383,14 +384,14 @@ impl RequestState {
         Ok(())
     }
 
-    /// The result of a request has this record number. Whether there is such a request.
+    /// Sets the record number of a request's result. Returns whether there is such a request.
     fn has_result(&mut self, path: &str, number: u64) -> bool {
         let item = self.items.get_mut(path).filter(|item| item.is_done());
         item.map(|item| item.result = Some(number)).is_some()
     }
 
-    /// Whether a child, or a node in the graph of one, stands in something that has begun. Only its driver records what
-    /// becomes of it; an answer to what it had asked may come after it is gone.
+    /// Whether everything around a child, or around a node in the graph of one, has begun. Only for records that its
+    /// driver makes; an answer to one of its questions may come after it is gone.
     pub(super) fn had_begun_around(&self, record: &Record, node: &str) -> bool {
         let is_of_driver = matches!(
             record.kind,
@@ -403,7 +404,7 @@ impl RequestState {
         if parent == node || self.items.get(parent).is_some() {
             return true;
         }
-        // What is below something that is over is forgotten, and its records may come late.
+        // Requests below something that is over are dropped, and their records may come late.
         let mut above = parent;
         while let Some((around, _)) = above.rsplit_once('/').filter(|(around, _)| *around != node) {
             if self.items.get(around).is_some_and(|item| !item.is_under_way()) {
@@ -414,7 +415,7 @@ impl RequestState {
         false
     }
 
-    /// Whether a path is that of a node in the graph of a child, and not of something that a node has asked for.
+    /// Whether a path is that of a node in the graph of a child, and not of a request.
     fn is_in_a_graph(&self, path: &str) -> bool {
         if !self.has_graphs {
             return false;

@@ -1,16 +1,16 @@
-//! Things by their paths, where all that stands below a path can be let go of at once.
+//! A map by path, in which everything below a path can be removed at once.
 
 use std::sync::Arc;
 
 use foldhash::HashMap;
 
-/// What a path has is found in one step, and what is below it in as many as there is.
+/// The entry of a path is found in one step. Iterating over the entries below a path takes as many steps as there are.
 #[derive(Debug)]
 pub(super) struct Tree<T> {
-    /// The paths that have something, or have something below.
+    /// The slots of paths that have an entry, or have one below.
     by_path: HashMap<Arc<str>, usize>,
     slots: Vec<Slot<T>>,
-    /// Slots that no path has.
+    /// Slots that are not in use.
     free: Vec<usize>,
     /// How many things there are.
     things: usize,
@@ -43,7 +43,7 @@ impl<T> Tree<T> {
         self.slots[*self.by_path.get(path)?].thing.as_mut()
     }
 
-    /// What stands below a path, in no order.
+    /// The entries below a path, in no order.
     pub(super) fn below<'t>(&'t self, path: &str) -> impl Iterator<Item = &'t T> {
         self.all_below(path).map(|(_, thing)| thing)
     }
@@ -59,13 +59,13 @@ impl<T> Tree<T> {
         .flatten()
     }
 
-    /// All there is.
+    /// All entries.
     #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.slots.iter().filter_map(|slot| Some((&*slot.path, slot.thing.as_ref()?)))
     }
 
-    /// What stands right below a path, with its own.
+    /// The entries right below a path, with their paths.
     pub(super) fn right_below(&self, path: &str) -> impl Iterator<Item = (&str, &T)> {
         self.slots_right_below(path).iter().filter_map(|at| {
             let slot = &self.slots[*at];
@@ -73,7 +73,7 @@ impl<T> Tree<T> {
         })
     }
 
-    /// Changes what stands below a path.
+    /// Changes every entry below a path.
     pub(super) fn change_below(&mut self, path: &str, change: &mut impl FnMut(&mut T)) {
         let mut left: Vec<usize> = self.slots_right_below(path).to_vec();
         while let Some(at) = left.pop() {
@@ -83,7 +83,7 @@ impl<T> Tree<T> {
         }
     }
 
-    /// Lets go of what stands below a path, and not of what that has itself.
+    /// Removes all entries below a path, but not the entry of the path itself.
     pub(super) fn remove_below(&mut self, path: &str) {
         let Some(at) = self.by_path.get(path).copied() else { return };
         let mut left = std::mem::take(&mut self.slots[at].below);
@@ -98,7 +98,8 @@ impl<T> Tree<T> {
         self.by_path.get(path).map_or(&[], |at| &self.slots[*at].below)
     }
 
-    /// A path that has nothing, and nothing below, is not remembered.
+    /// Removes the slot of a path that has no entry and none below, and those of the paths above for which that holds
+    /// too.
     fn unlink(&mut self, mut at: usize) {
         while self.slots[at].thing.is_none() && self.slots[at].below.is_empty() {
             let path = self.release(at);
@@ -109,7 +110,7 @@ impl<T> Tree<T> {
         }
     }
 
-    /// Nothing is there any more. Gives the path that had it.
+    /// Frees a slot. Returns its path.
     fn release(&mut self, at: usize) -> Arc<str> {
         let Slot { path, thing, .. } = &mut self.slots[at];
         self.things -= usize::from(thing.take().is_some());
@@ -119,7 +120,7 @@ impl<T> Tree<T> {
         path
     }
 
-    /// The slot of a path; a new one where it has none.
+    /// The slot of a path; a new one if it has none.
     fn slot(&mut self, path: &str) -> usize {
         if let Some(at) = self.by_path.get(path) {
             return *at;
@@ -157,7 +158,7 @@ impl<T> Tree<T> {
 }
 
 impl<T: Default> Tree<T> {
-    /// What a path has; the default where it had nothing.
+    /// The entry of a path; the default if it had none.
     pub(super) fn get_or_insert(&mut self, path: &str) -> &mut T {
         let at = self.slot(path);
         let thing = &mut self.slots[at].thing;

@@ -1,4 +1,4 @@
-//! Retries that run more again than what has failed: nodes are named by the history of the run.
+//! Retries that run more nodes again than the failed ones. The nodes are chosen from the history of the run.
 
 use super::life::Life;
 use super::scenario::Again;
@@ -8,7 +8,7 @@ use crate::run_error::RunError;
 use crate::store::{StoreError, Stored};
 
 impl Life<'_> {
-    /// A retry that runs the nodes again that the scenario says. Those inside a child workflow are refused, and left out.
+    /// A retry that runs the nodes of the scenario again. Those inside a child workflow are refused, and left out.
     pub(super) async fn names(&self, engine: &Engine) -> Result<Result<Retry, StoreError>, String> {
         let records = self.disk.with_records(|records| effective(records.to_vec()));
         let mut retry = engine.retry(self.id());
@@ -39,7 +39,7 @@ impl Life<'_> {
     }
 }
 
-/// The path of the job around the others that something is inside of.
+/// The path of the outermost job around a path.
 fn outermost_job(path: &str) -> Option<&str> {
     let start = path.find("/job:")? + 1;
     path[start..].find('/').map(|length| &path[..start + length])

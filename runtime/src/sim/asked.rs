@@ -1,4 +1,4 @@
-//! How far something is that a node has asked its context for, by its records: a step, a child, a question, a timer.
+//! The progress of a request of a node, by its records: a step, a child, a question, a timer.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,11 +12,11 @@ pub(super) struct Asked {
     is_done: bool,
     /// How often the run had been taken over when the attempt began last.
     resumed: u32,
-    /// When it is tried again.
+    /// When its next attempt begins.
     delayed: Option<SystemTime>,
     is_asked: bool,
     is_answered: bool,
-    /// Whether its answer was recorded before it was held against its type.
+    /// Whether its answer was recorded before it was checked against its type.
     is_unchecked: bool,
     until: Option<SystemTime>,
     has_fired: bool,
@@ -44,7 +44,7 @@ impl Asked {
         self.is_under_way && !self.is_withdrawn
     }
 
-    /// The attempt of its node is over: what was under way is begun again by the next.
+    /// The attempt of its node is over: the next one begins again what was under way.
     pub(super) fn cut_short(&mut self) {
         self.is_cut_short = true;
     }
@@ -52,7 +52,7 @@ impl Asked {
     /// Takes the next record of it.
     ///
     /// # Errors
-    /// What that breaks.
+    /// The rule that the record breaks.
     pub(super) fn follow(&mut self, stored: &Stored, resumed: u32, late: Duration) -> Result<(), String> {
         let is_again = stored.record.kind == EventKind::RequestReopened;
         require(!self.is_withdrawn || is_again, "was withdrawn, and something becomes of it")?;

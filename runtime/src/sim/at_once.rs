@@ -1,4 +1,4 @@
-//! The store itself is asked without any time going by.
+//! Calls the store itself without any time passing.
 
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll, Wake};
@@ -6,7 +6,7 @@ use std::task::{Context as Waker, Poll, Wake};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-/// Waits on this thread, so that no other task and no clock goes on meanwhile.
+/// Waits on this thread, so that no other task runs and the clock does not advance meanwhile.
 pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {
@@ -15,7 +15,8 @@ pub(super) fn at_once<T>(future: BoxFuture<'_, T>) -> T {
         }
     }
     let waker = Arc::new(Unpark(std::thread::current())).into();
-    // A task that has done enough for once would be told to wait, and woken when this thread goes on, which it does not.
+    // Without this, tokio would make a task that has used up its budget wait until this thread polls again, which it
+    // does not.
     let mut future = tokio::task::coop::unconstrained(future);
     loop {
         match future.poll_unpin(&mut Waker::from_waker(&waker)) {

@@ -1,4 +1,4 @@
-//! What a node does, by its path and its attempt alone: so a run that was disturbed ends as one that was not.
+//! The behaviour of nodes, a function of path and attempt alone: so a disturbed run ends like an undisturbed one.
 
 use graphweft_judge::random_graphs::Random;
 use serde_json::{Value, json};
@@ -16,10 +16,10 @@ pub(super) const CARRIED: &str = "carried";
 /// The labels of choices, by number.
 const LABELS: [&str; 10] = ["l0", "l1", "l2", "l3", "l4", "l5", "l6", "l7", "l8", "l9"];
 
-/// The turn of a loop from which on it goes to its end.
+/// The turn from which on a loop takes the way to its end.
 const FREE_TURNS: u64 = 3;
 
-/// More turns than a loop of a scenario has: what fails late does so by time, and goes round a few times more.
+/// More turns than a loop of a scenario has: late failures depend on time, and add a few turns.
 pub(super) const TURNS: u64 = 12;
 
 /// FNV-1a (Fowler, Noll and Vo).
@@ -27,12 +27,12 @@ pub(super) fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// What chance says at a path.
+/// The random numbers for a path.
 pub(super) fn drawn(chance: u64, path: &str, what: &str) -> Random {
     Random::new(chance ^ hash(path).rotate_left(17) ^ hash(what))
 }
 
-/// What a value counts for. A text is an error, and which of several came first is up to the time that things took.
+/// The weight of a value. A text is an error, and which of several came first depends on time.
 pub(super) fn weight(value: &Value) -> u64 {
     match value {
         Value::Null => 1,
@@ -56,7 +56,7 @@ pub(super) fn start_by(value: &Value, choices: usize) -> usize {
     (weight(value) >> 3) as usize % choices
 }
 
-/// How the choices of a node are called; not at all where it has only one.
+/// The labels of a node's choices; none if it has only one.
 pub(super) fn labels(choices: usize, err: Option<usize>) -> Vec<String> {
     if choices == 1 {
         return Vec::new();
@@ -68,13 +68,13 @@ pub(super) fn label(choice: usize, err: Option<usize>) -> &'static str {
     if err == Some(choice) { "err" } else { LABELS[choice] }
 }
 
-/// What a node gives for what it gets and for what came of all that it asked its context for.
+/// The output of a node, from its input and the results of its requests.
 pub(super) fn gives(path: &str, input: &Value, of_doings: u64) -> u64 {
     // Numbers stay exact in JSON wherever it goes.
     (hash(path) ^ weight(input).rotate_left(9) ^ of_doings) >> 12
 }
 
-/// What comes of all of it, and of each of its jobs as this says, by its path.
+/// The result of all requests of a node; `of_job` gives that of each job by its path.
 pub(super) fn of_doings(
     scenario: &Scenario,
     path: &str,
@@ -88,12 +88,12 @@ pub(super) fn of_doings(
     does.iter().enumerate().map(of).fold(0, and_then)
 }
 
-/// One thing after another.
+/// Combines the results of two requests in order.
 pub(super) fn and_then(before: u64, gave: u64) -> u64 {
     before.rotate_left(5) ^ gave
 }
 
-/// What comes of one thing that a node asks its context for.
+/// The result of one request of a node.
 fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
     match doing {
         Doing::Step { .. } => step_gives(scenario, &format!("{path}/step:{at}")),
@@ -109,7 +109,7 @@ fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
     }
 }
 
-/// By what a task of a node is told from others.
+/// The key that distinguishes a task of a node from others.
 pub(super) fn of_task(at: usize, task: u64) -> String {
     format!("{at}.{task}")
 }
@@ -128,22 +128,22 @@ pub(super) fn version(scenario: &Scenario, process: u32) -> usize {
     drawn(scenario.chance, "", &format!("version {process}")).below(4)
 }
 
-/// By which of the things that a node asks for at once a process begins.
+/// The request of several at once with which a process begins.
 pub(super) fn turns(scenario: &Scenario, path: &str, at: usize, process: u32) -> usize {
     drawn(scenario.chance, path, &format!("turns {at} {process}")).below(3)
 }
 
-/// What a job gets.
+/// The input of a job.
 pub(super) fn job_gets(scenario: &Scenario, path: &str) -> Value {
     Carried::recorded(step_gives(scenario, path))
 }
 
-/// What the run gets.
+/// The input of the run.
 pub(super) fn run_gets(scenario: &Scenario) -> Value {
     Carried::recorded(scenario.chance >> 12)
 }
 
-/// What a job is worth to the node that runs it, by what it gives, where it does not fail.
+/// The weight of a job for the node that runs it, from its output, or of its failure.
 pub(super) fn job_gives(output: Option<&Value>) -> u64 {
     output.map_or(1, |output| weight(output) >> 12)
 }
@@ -152,12 +152,12 @@ fn child_gives(scenario: &Scenario, path: &str) -> u64 {
     step_gives(scenario, &format!("{path}/step")).wrapping_mul(3) >> 2
 }
 
-/// What is answered to a question.
+/// The answer to a question.
 pub(super) fn answer(question: &str) -> u64 {
     hash(question) >> 12
 }
 
-/// What a node writes to the run's state before it does anything else.
+/// The writes of a node to the run's state, which it makes first.
 pub(super) fn writes(special: &Special, path: &str) -> Vec<StateWrite> {
     let write = |key: &str, op| StateWrite { key: key.to_owned(), op };
     let mut writes =
@@ -171,17 +171,17 @@ pub(super) fn writes(special: &Special, path: &str) -> Vec<StateWrite> {
     writes
 }
 
-/// What a node adds to the total.
+/// The number that a node adds to the total.
 pub(super) fn adds(path: &str) -> u64 {
     collects(path) >> 20
 }
 
-/// Whether a node brings what it adds into the state with its load: some do, since each reads all of it.
+/// Whether a node writes its number with its load into the state: only some do, since each reads all of it.
 pub(super) fn brings(path: &str) -> bool {
     hash(path).is_multiple_of(4)
 }
 
-/// What a collecting node gives, whatever has arrived.
+/// The output of a collecting node, which does not depend on its arrivals.
 pub(super) fn collects(path: &str) -> u64 {
     hash(path) >> 12
 }
@@ -201,7 +201,7 @@ impl Routing {
         Routing { choices: data.choices.len(), err: proven.flow.special(&data.id).err, stop: proven.stops[node] }
     }
 
-    /// Whether chance has a say in where it goes on.
+    /// Whether its choice is random.
     pub(super) fn is_free(self, path: &str) -> bool {
         self.free().len() > 1 && !is_late(path)
     }
@@ -224,8 +224,8 @@ impl Routing {
     }
 }
 
-/// Whether the loops around a path have gone round as they like for long enough. Then nothing fails any more, and each
-/// node takes the way to an end.
+/// Whether the loops around a path have had their free turns. Then nothing fails any more, and each node takes the way
+/// to an end.
 fn is_late(path: &str) -> bool {
     latest_turn(path) >= FREE_TURNS
 }

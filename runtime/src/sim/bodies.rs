@@ -1,4 +1,4 @@
-//! The workflow of a scenario, with bodies that do what the scenario says.
+//! The workflow of a scenario, with bodies that follow the scenario.
 
 use std::future::{Future, poll_fn};
 use std::panic::resume_unwind;
@@ -38,10 +38,10 @@ const LAST: StateKey<String> = StateKey::new(behaviour::LAST);
 const CARRIED: StateKey<Vec<Carried>, Append> = StateKey::new(behaviour::CARRIED);
 const ARRIVED: StateKey<u64, Sum> = StateKey::new("arrived");
 
-/// What every node may write.
+/// The keys that every node may write.
 const WRITTEN: &[StateKeyFact] = &[TOTAL.fact(), SEEN.fact(), LAST.fact(), CARRIED.fact()];
 
-/// What every body has at hand.
+/// The shared data of all bodies.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) ledger: Ledger,
@@ -110,7 +110,7 @@ fn made(flow: &Flow, time_limit: Option<u64>) -> Made {
     made
 }
 
-/// One node's.
+/// The body of one node.
 #[derive(Clone)]
 struct Body {
     special: Special,
@@ -147,7 +147,7 @@ impl Body {
                 step = self.goes(&world, &path, &input, &context, &begun) => return step,
                 () = stopped => {}
             }
-            // It has a while for that; what it then gives comes too late.
+            // It cleans up for a while; its result comes too late.
             tokio::time::sleep(Duration::from_millis(30)).await;
             return Step::Fail("it was cancelled");
         }
@@ -214,7 +214,7 @@ impl Body {
     }
 }
 
-/// What a node gets, and sees of the state, has to be as it was made, to the bit.
+/// Checks that the input of a node, and the state that it sees, are intact to the bit.
 fn looks(world: &World, path: &str, input: &Value, context: &Context) {
     if let Some(damage) = load::damage(input) {
         world.ledger.breaks(format!("`{path}` gets {input}: {damage}"));
@@ -226,7 +226,7 @@ fn looks(world: &World, path: &str, input: &Value, context: &Context) {
     }
 }
 
-/// The number of what a node was given.
+/// The number of an input, which must be intact.
 fn whole(world: &World, path: &str, carried: &Carried) -> u64 {
     if !carried.is_whole() {
         world.ledger.breaks(format!("`{path}` is given {carried:?}, and not {:?}", Carried::of(carried.number)));
@@ -234,7 +234,7 @@ fn whole(world: &World, path: &str, carried: &Carried) -> u64 {
     carried.number
 }
 
-/// What a node asks its context for.
+/// Makes one request of a node.
 async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Doing) -> u64 {
     let scenario = world.ledger.scenario();
     match doing {
@@ -248,7 +248,7 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                     false => Ok(Carried::of(behaviour::step_gives(scenario, &step))),
                 }
             };
-            // It does not know its attempt, and goes by what is on record, which may be behind.
+            // It does not know its attempt and uses the records, which may be behind.
             let retries =
                 RetryPolicy::with_max_attempts(fails + 10).initial_delay(Duration::from_millis(10)).jitter(0.0);
             let gave = context.step("step", body).key(at).retry(retries).await;
@@ -311,7 +311,7 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
                     false => None,
                 }
             };
-            // It looks at its tasks when it has its own answer: until then nothing but that wakes it.
+            // It reads the results of its tasks once it has its own answer: until then only that answer wakes it.
             let answer = question.await;
             let mut sum = 0;
             for task in spawned {

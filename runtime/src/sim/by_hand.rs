@@ -1,4 +1,4 @@
-//! Small scenarios of what is hard to see in random ones: that it happens at all, and what comes of it.
+//! Small scenarios of cases that are rare in random ones: that they happen at all, and their result.
 
 use super::check::judged;
 use super::play::Played;
@@ -74,7 +74,7 @@ fn the_time_of_a_graph_is_up_though_no_process_lived_then() {
     };
 
     let lived = played(&scenario(""));
-    // Nobody lives for longer than the limit.
+    // No process lives longer than the limit.
     let died = played(&scenario(r#"{"at": 2, "carried_out": true, "how": "Dies"}"#));
 
     assert!(is_completed(&lived) && is_completed(&died));
@@ -104,7 +104,7 @@ fn a_run_that_is_under_way_is_forked_and_both_are_completed() {
     assert_eq!((played.runs.len(), played.forked_early), (2, (1, 0)));
 }
 
-/// The fork of a run whose node had gone on from the failure of a child workflow: that stays in the fork.
+/// The fork of a run whose node had continued after the failure of a child workflow: the failure stays in the fork.
 #[test]
 fn a_child_workflow_that_has_failed_stays_so_in_the_fork_of_a_run_whose_node_has_gone_on_from_it() {
     let played = played(

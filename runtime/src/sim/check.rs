@@ -1,4 +1,4 @@
-//! Holds what is on record of a run that is over against what is promised, and against the oracle.
+//! Checks the records of a run that is over against the guarantees and against the oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::store::Stored;
 /// Plays a scenario and judges it.
 ///
 /// # Errors
-/// What does not hold.
+/// The guarantee that does not hold.
 pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     let played = play(scenario)?;
     let sites = Sites::of(scenario);
@@ -32,7 +32,7 @@ pub(super) fn judged(scenario: &Scenario) -> Result<Played, String> {
     Ok(played)
 }
 
-/// The log ends with the end of the run; what holds before that has been looked at record by record.
+/// Checks that the log ends with the end of the run; the records before were checked one by one.
 fn record(records: &[Stored]) -> Result<(), String> {
     match records.last() {
         Some(last) if last.record.kind.is_terminal() => Ok(()),
@@ -40,12 +40,12 @@ fn record(records: &[Stored]) -> Result<(), String> {
     }
 }
 
-/// What happened to the nodes, as it is on record.
+/// What happened to the nodes, by the records.
 struct Happened {
     completed: BTreeMap<String, Option<String>>,
     skipped: BTreeSet<String>,
     interrupted: BTreeSet<String>,
-    /// Those that have failed since another had replaced what they wanted to replace.
+    /// Nodes that have failed since another had replaced a key that they replace as well.
     conflicted: BTreeSet<String>,
     /// Those with a graph inside the time of which is up.
     out_of_time: BTreeSet<String>,
@@ -53,7 +53,7 @@ struct Happened {
     timed_out: BTreeSet<String>,
     /// Those that have failed for good.
     failed: BTreeSet<String>,
-    /// Where the run was retried: those of them that it had gone on from before, by an arm.
+    /// If the run was retried: the failed nodes after which it had continued before, by an arm.
     gone_on_from: Option<BTreeSet<String>>,
     cancel_requested: bool,
     /// Whether the run has taken too long.
@@ -61,7 +61,7 @@ struct Happened {
 }
 
 impl Happened {
-    /// What comes of the records that count.
+    /// The fold of the records that count.
     fn of(sites: &Sites, records: &[Stored]) -> Happened {
         let mut happened = Happened {
             completed: BTreeMap::new(),
@@ -143,7 +143,7 @@ impl Happened {
         }
     }
 
-    /// The failures that still count are those that the run has gone on from: the records of the others are voided.
+    /// The failures that still count are those after which the run has continued: the records of the others are voided.
     fn is_retried(&mut self) {
         self.cancel_requested = false;
         self.is_timed_out = false;
@@ -151,7 +151,7 @@ impl Happened {
         self.gone_on_from.get_or_insert_default().extend(failed);
     }
 
-    /// A graph begins from its start: what has happened in it before does not count.
+    /// A graph begins from its start: its earlier records do not count.
     fn begins_anew(&mut self, sites: &Sites, path: &String) {
         let stays = |at: &String| !sites.above(at).contains(path);
         self.completed.retain(|at, _| stays(at));

@@ -97,8 +97,7 @@ fn timed_out(run: &Ended) -> u64 {
     run.records.iter().filter(is_timeout).count() as u64
 }
 
-/// Whether a record tells of a failure that only happens at some moments, or of a retry: what has not failed before that
-/// does not fail any more.
+/// Whether a record is that of a failure that depends on time, or of a retry, after which nothing else fails.
 fn is_up_to_time(line: &str) -> bool {
     line.contains("Interrupted")
         || line.contains("Dropped")
@@ -106,10 +105,10 @@ fn is_up_to_time(line: &str) -> bool {
         || line.contains("run_retried")
 }
 
-/// A run that was disturbed gives what it gives undisturbed. Where something was cut short that may not be repeated,
-/// another node was faster, or somebody cancels, the oracle knows better.
+/// Checks that a disturbed run has the same end as the undisturbed one. If an attempt was interrupted that may not be
+/// repeated, another node was faster, or the run is cancelled, only the oracle knows the end.
 fn same_end(lived: &Played, disturbed: &Played) -> Result<(), String> {
-    // What comes of its forks depends on how many records it had.
+    // The results of its forks depend on how many records it had.
     match (&lived.runs[0].outcome, &disturbed.runs[0].outcome) {
         (Outcome::Completed(one), Outcome::Completed(other))
             if weight(one) != weight(other)

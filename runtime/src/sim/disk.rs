@@ -17,7 +17,7 @@ use super::tracks::Tracks;
 use crate::event::EventKind;
 use crate::store::{Append, Owner, Record, RunHeader, RunKey, Stored};
 
-/// What a crash leaves: the store itself, and all that was ever written to it.
+/// The part that survives a crash: the store itself, and all that was ever written to it.
 #[derive(Clone)]
 pub(super) struct Disk(pub(super) Arc<Shared>);
 
@@ -38,9 +38,9 @@ pub(super) struct State {
     pub(super) booted: u32,
     /// All that ever were, by number from 1 on.
     machines: Vec<Machine>,
-    /// What happens to those that are not there yet.
+    /// The faults of processes that do not exist yet.
     faults: VecDeque<StoreFault>,
-    /// Processes that are believed to be dead, and from which nobody has taken over.
+    /// Processes that are believed to be dead, and whose runs are not taken over yet.
     pub(super) lapses: VecDeque<Lapse>,
     /// How often another process was put in charge.
     charge: u32,
@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) counts: Takeovers,
 }
 
-/// What is known of a process.
+/// The state of a process.
 pub(super) struct Machine {
     pub(super) owners: Vec<Owner>,
     /// How many commits it has asked for.
@@ -66,9 +66,9 @@ pub(super) struct Machine {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lapse {
     pub(super) of: u32,
-    /// How long nobody takes over.
+    /// How long no process takes over.
     pub(super) after: Duration,
-    /// Whether one takes over that was believed to be dead before.
+    /// Whether a process takes over that was believed to be dead before.
     pub(super) back: bool,
 }
 
@@ -142,7 +142,7 @@ impl Disk {
         state.machines.len() as u32
     }
 
-    /// A process that was believed to be dead says that it lives. Whether that is believed.
+    /// A process that was believed to be dead renews its lease. Returns whether that has an effect.
     pub(super) fn renew(&self, number: u32) -> bool {
         let owners = self.state().machine(number).owners.clone();
         let is_believed = owners.into_iter().all(|owner| self.0.store.renew(owner));
@@ -150,12 +150,12 @@ impl Disk {
         is_believed
     }
 
-    /// Until a process is to die, and all others with it.
+    /// Resolves when a process has to die, and all others with it.
     pub(super) async fn died(&self) {
         self.0.died.notified().await;
     }
 
-    /// Until a process is believed to be dead. Cancel safe.
+    /// Resolves when a process is believed to be dead. Cancel safe.
     pub(super) async fn lapsed(&self) -> Lapse {
         loop {
             if let Some(lapse) = self.state().lapses.pop_front() {
@@ -169,7 +169,7 @@ impl Disk {
         !self.state().lapses.is_empty()
     }
 
-    /// Whoever was in charge is no more. By what the next one is told from others.
+    /// Ends the charge of the present process. Returns the number of the next charge.
     pub(super) fn next_charge(&self) -> u32 {
         let mut state = self.state();
         state.charge += 1;
@@ -210,27 +210,27 @@ impl Disk {
     /// The runs that were forked are as they were.
     ///
     /// # Errors
-    /// What has changed.
+    /// The change.
     pub(super) fn originals_are_untouched(&self) -> Result<(), String> {
         self.state().tracks.originals.iter().try_for_each(|original| original.is_untouched(&*self.0.store))
     }
 
-    /// What is on record of the run.
+    /// Reads the records of the run.
     pub(super) fn with_records<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
         look(&self.state().tracks.now.records)
     }
 
-    /// What is on record of a run by its id.
+    /// Reads the records of a run by its id.
     pub(super) fn with_records_of<T>(&self, id: &str, look: impl FnOnce(&[Stored]) -> T) -> T {
         look(&self.state().tracks.by_id(id).records)
     }
 
-    /// What is on record of the early fork, and what follows from that.
+    /// The records of the early fork, and their consequences.
     pub(super) fn early(&self) -> Option<(Vec<Stored>, Vec<Stored>)> {
         self.state().tracks.early.as_ref().map(|track| (track.records.clone(), track.follower.events()))
     }
 
-    /// What is on record of a run, as a process may know it: without what follows when another has taken it over.
+    /// Reads the records of a run that a process may know: those before another process has taken it over.
     pub(super) fn with_known<T>(&self, process: u32, id: &str, look: impl FnOnce(&[Stored]) -> T) -> T {
         let state = self.state();
         let track = state.tracks.by_id(id);
@@ -251,14 +251,14 @@ impl Disk {
         self.state().booted <= process
     }
 
-    /// Since when a process must know that another has a run.
+    /// The time since which a process must know that another has a run.
     pub(super) fn refused(&self, process: u32, id: &str) -> Option<Instant> {
         let mut state = self.state();
         let run = state.tracks.by_id(id).run?;
         state.machine(process).refused.get(&run).copied()
     }
 
-    /// Takes note of what the run's journal has got.
+    /// Reads the new records of the run's journal.
     pub(super) fn refresh(&self) {
         let mut state = self.state();
         state.tracks.refresh(&*self.0.store);
@@ -268,7 +268,7 @@ impl Disk {
         }
     }
 
-    /// What the records come to.
+    /// Reads the fold of the records.
     pub(super) fn with_follower<T>(&self, look: impl FnOnce(&Follower) -> T) -> T {
         look(&self.state().tracks.now.follower)
     }
@@ -277,7 +277,7 @@ impl Disk {
         look(&self.state().tracks.by_id(id).follower)
     }
 
-    /// What is on record breaks what is promised.
+    /// The guarantee that the records break, if any.
     pub(super) fn broken(&self) -> Option<String> {
         self.state().tracks.broken.clone()
     }
@@ -301,7 +301,7 @@ impl State {
         }
     }
 
-    /// A process that does not have a run only adds what people have said.
+    /// Checks that a process which does not have a run only adds answers and cancellations.
     pub(super) fn look_at_append(&mut self, process: u32, batch: &Append) {
         let is_said = |record: &Record| matches!(record.kind, EventKind::Answered { .. } | EventKind::CancelRequested);
         let Some(owner) = self.tracks.of(batch.run).and_then(|track| track.owner()) else { return };

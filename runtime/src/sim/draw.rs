@@ -1,4 +1,4 @@
-//! Scenarios by chance.
+//! Random scenarios.
 
 use graphweft_graph::{END, Graph, START, Way};
 use graphweft_judge::notation;
@@ -8,7 +8,7 @@ use super::scenario::{
     Again, Answers, Doing, EarlyFork, Failing, Flow, ForkAt, How, Inside, Kept, Proven, Scenario, Special, StoreFault,
 };
 
-/// What is drawn from a seed; always the same.
+/// The scenario of a seed; always the same.
 pub(super) fn scenario(seed: u64) -> Scenario {
     let mut random = Random::new(seed);
     let drawing =
@@ -218,8 +218,8 @@ fn has_loops(flow: &Flow) -> bool {
     flow.prove().is_some_and(|proven| !proven.plan.loops.is_empty())
 }
 
-/// Limits the time of graphs. Not in loops where the run goes on from that, there or further out: it might go round for
-/// ever.
+/// Limits the time of graphs. Not in loops if the run continues after the timeout, there or further out: it might loop
+/// for ever.
 fn limit(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
     let loops = has_loops(flow);
     for special in flow.nodes.values_mut() {
@@ -238,8 +238,8 @@ fn collects(ways: &[Way]) -> bool {
     ways.iter().any(|way| matches!(way, Way::Any(_)))
 }
 
-/// Has some of the nodes replace a key of the state. Most of them may be tried again when another was faster. Not in loops
-/// where the run goes on from that, there or further out: another may be faster in every turn.
+/// Has some of the nodes replace a key of the state. Most of them may be retried when another was faster. Not in loops
+/// if the run continues after that, there or further out: another may be faster in every turn.
 fn replacing(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
     let loops = has_loops(flow);
     for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
@@ -248,7 +248,7 @@ fn replacing(random: &mut Random, flow: &mut Flow, may_go_round: bool) {
         let may_go_round = may_go_round || (loops && special.err.is_some());
         if let Some(inside) = &mut special.inside {
             replacing(random, inside.flow_mut(), may_go_round);
-            // What is written in there may come too late as well.
+            // The writes in there may come too late as well.
             if inside.flow().sets() && special.attempts == 0 && special.limit.is_none() && random.in_percent(60) {
                 special.attempts = 4;
             }
@@ -300,7 +300,7 @@ fn fault(random: &mut Random) -> StoreFault {
 /// How many jobs a scenario has that has any.
 const JOBS: usize = 2;
 
-/// What a graph may be made of.
+/// The parts of which a graph may be made.
 #[derive(Clone, Copy)]
 struct Drawing {
     /// At most so many nodes.
@@ -320,15 +320,15 @@ fn job(random: &mut Random, at: usize) -> Flow {
     job
 }
 
-/// Has nothing fail for good in a graph with a node that collects: whether the graph is completed before that would be a
-/// matter of time, and with it what it gives.
+/// Prevents final failures in a graph with a collecting node: whether the graph completes before a failure would depend
+/// on time, and with it the output.
 fn soothe(job: &mut Flow) {
     if has_collectors(job) {
         end_well(job);
     }
 }
 
-/// Does so in the graphs from whose failure the graph around goes on.
+/// Does so in graphs after whose failure the graph around continues.
 fn soothe_inside(flow: &mut Flow) {
     for special in flow.nodes.values_mut() {
         let err = special.err;
@@ -396,7 +396,8 @@ fn bounding(random: &mut Random, flow: &mut Flow) {
 fn proven(random: &mut Random, prefix: &str, drawing: Drawing) -> Graph<String> {
     loop {
         let mut graph = random_graphs::graph(random);
-        // END collects nothing, since it has no body, and what collects has no other way in: the language sees to that.
+        // END collects nothing, since it has no body, and a collecting node has no other way in: the macro rejects
+        // both.
         let collects_amiss = graph.nodes.iter().enumerate().any(|(node, data)| {
             let collects = data.ways.iter().any(|way| matches!(way, Way::Any(_)));
             collects && (!drawing.collects || node == END || data.ways.len() > 1)

@@ -1,5 +1,5 @@
-//! The records of a run, folded one by one as they are made, by the function that the engine uses: for the run itself, and
-//! for each child that is a workflow. What a live run holds has to be the same at every commit.
+//! The records of a run, folded one by one as they are made, by the function that the engine uses: for the run itself,
+//! and for each child that is a workflow. The state of a live run has to be the same at every commit.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) struct Folds {
     history: Vec<Stored>,
     /// By the path of the child; that of the run itself is empty.
     folds: BTreeMap<String, Replay<()>>,
-    /// The fold of the run that all records are shown to, as where a run is resumed; and what nodes have asked for.
+    /// The fold of the run over all records, as when a run is resumed; and the requests of nodes.
     whole: Option<(Replay<()>, Desk)>,
 }
 
@@ -48,7 +48,7 @@ impl Folds {
         self.folds.get(child.unwrap_or_default()).map(|fold| &fold.run)
     }
 
-    /// Takes the next record. Returns what follows from it and is not recorded.
+    /// Takes the next record. Returns its consequences that are not recorded.
     ///
     /// # Errors
     /// Where it is impossible.
@@ -57,8 +57,8 @@ impl Folds {
         self.fold(stored)
     }
 
-    /// Takes the record of a retry: folds the records that still count from the first one on. Returns them, with what
-    /// follows from them and is not recorded.
+    /// Takes the record of a retry: folds the records that still count from the first one on. Returns them, with their
+    /// consequences that are not recorded.
     ///
     /// # Errors
     /// Where one is impossible.
@@ -85,7 +85,7 @@ impl Folds {
         &self.scenario
     }
 
-    /// What nodes have asked for, by path.
+    /// The requests of nodes, by path.
     pub(super) fn requests(&self) -> Vec<(String, String)> {
         self.whole.as_ref().map(|(_, desk)| desk.snapshot()).unwrap_or_default()
     }
@@ -104,7 +104,7 @@ impl Folds {
         }
         let mut derived = match (self.sites.job(path), is_node) {
             (Some(job), true) => self.take_in(job.to_owned(), stored)?,
-            // What is asked for in a job says nothing about the graph of the job.
+            // A request in a job does not change the graph of the job.
             (Some(_), false) => Vec::new(),
             (None, _) => self.take_in(String::new(), stored)?,
         };
@@ -118,7 +118,7 @@ impl Folds {
         Ok(derived)
     }
 
-    /// As the driver does it where it resumes a run.
+    /// Folds the requests as the driver does when it resumes a run.
     fn fold_requests(&mut self, stored: &Stored) -> Result<(), String> {
         if let EventKind::RunStarted { input, state, limit, .. } = &stored.record.kind {
             let mut replay = started(

@@ -1,4 +1,4 @@
-//! The log of a run, folded record by record as it grows, and held against what is promised after each of them.
+//! The log of a run, folded record by record as it grows, and checked against the guarantees after each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 use crate::store::Stored;
 
-/// What the records so far come to.
+/// The fold of the records so far.
 pub(super) struct Follower {
     sites: Arc<Sites>,
     folds: Folds,
-    /// The records that count, with what follows from them and is not recorded.
+    /// The records that count, with their consequences that are not recorded.
     events: Vec<Stored>,
     max_concurrency: usize,
     /// How much later than the moment from which a timer counts the record of that moment may be made.
@@ -39,20 +39,20 @@ pub(super) struct Follower {
     /// When the time of the run began to count.
     counts_from: SystemTime,
     is_over: bool,
-    /// Where the run was forked from another, and that from yet another: the numbers of the first records of their own.
+    /// If the run was forked from another, and that from yet another: the numbers of the first records of their own.
     forked: BTreeSet<u64>,
-    /// Whether the run was retried. What had failed before may then go on at any place.
+    /// Whether the run was retried. Failed nodes may then continue at any place.
     is_retried: bool,
     /// The nodes that are done, by path.
     completed: BTreeSet<String>,
     /// The nodes of graphs, by path.
     nodes: BTreeMap<String, Progress>,
-    /// What nodes that are not done have asked their contexts for, by path.
+    /// The requests of nodes that are not done, by path.
     asked: BTreeMap<String, Asked>,
     state: Layers,
-    /// What the nodes of each job have written, by the path of the job.
+    /// The writes of the nodes of each job, by the path of the job.
     wrote: BTreeMap<String, Layers>,
-    /// What each job that is done has told its node that it has written.
+    /// The writes that each completed job has reported to its node.
     told: BTreeMap<String, Vec<StateWrite>>,
     /// Who wrote a key, and with which record: by the node with the graph or the job, empty for the run itself, and the
     /// key.
@@ -107,7 +107,7 @@ impl Follower {
     /// Takes the next record.
     ///
     /// # Errors
-    /// What does not hold behind it.
+    /// The guarantee that does not hold after it.
     pub(super) fn follow(&mut self, stored: &Stored) -> Result<(), String> {
         let (path, kind) = (&stored.record.path, &stored.record.kind);
         let says = |why| format!("`{path}` {why} (record {}, {})", stored.seq, brief(kind));
@@ -135,7 +135,7 @@ impl Follower {
         Ok(())
     }
 
-    /// The records, with what follows from them and is not recorded.
+    /// The records, with their consequences that are not recorded.
     pub(super) fn events(&self) -> Vec<Stored> {
         self.events.clone()
     }
@@ -145,7 +145,7 @@ impl Follower {
         self.folds.of(child)
     }
 
-    /// What nodes have asked for, as the fold of what was recorded.
+    /// The requests of nodes, as the fold of the records.
     pub(super) fn requests(&self) -> Vec<String> {
         self.requests_of(&self.folds.requests())
     }
@@ -200,7 +200,7 @@ impl Follower {
         self.sites.time_limit().is_some_and(|limit| now >= self.counts_from + limit)
     }
 
-    /// What is done, and what the state is, are a matter of the records that still count.
+    /// Completed nodes and the state are folded again from the records that still count.
     fn retries(&mut self) -> Result<(), String> {
         (self.is_over, self.is_retried, self.cancel_requested) = (false, true, false);
         self.counts_from = self.time;
@@ -216,7 +216,7 @@ impl Follower {
         held
     }
 
-    /// What is done stays done, unless what is around it begins from its start.
+    /// A node that is done stays done, unless the graph around it begins from its start.
     fn after_a_retry(&mut self, stored: &Stored) -> Result<(), String> {
         let path = &stored.record.path;
         match &stored.record.kind {
@@ -287,14 +287,14 @@ impl Follower {
         Ok(())
     }
 
-    /// Who has written a key since this record, in the graph that a node stands in.
+    /// The nodes that have written a key since this record, in the graph of a node.
     fn writers(&self, path: &str, key: &str, since: u64) -> impl Iterator<Item = &str> {
         let of = self.sites.graph_around(path).unwrap_or_default();
         let all = self.written.get(&(of, key.to_owned())).into_iter().flatten();
         all.filter(move |(at, _)| *at > since).map(|(_, writer)| writer.as_str())
     }
 
-    /// What a node replaces nobody else has written since its attempt began.
+    /// Checks that no other node has written a replaced key since the attempt began.
     fn replaces(&mut self, path: &str, writes: &[(StateWrite, String)], since: u64) -> Result<(), String> {
         for (write, _) in writes.iter().filter(|(write, _)| matches!(write.op, StateOp::Set(_))) {
             if let Some(first) = self.writers(path, &write.key, since).next() {
@@ -309,14 +309,15 @@ impl Follower {
         Ok(())
     }
 
-    /// A node is said to have been too late to replace a key: another has written it since its attempt began.
+    /// Checks a conflict: another node has written the key since the attempt began.
     fn conflicts(&self, path: &str, key: &str, (first, second): (&str, &str), since: u64) -> Result<(), String> {
         let is_of_it = second == path || self.sites.above(second).iter().any(|above| above == path);
         let is_so = is_of_it && self.writers(path, key, since).any(|writer| writer == first);
         if is_so { Ok(()) } else { Err(format!("is said to have come too late for `{key}`, which nobody has written")) }
     }
 
-    /// What the nodes of a job write is the job's, and then its node's. Returns what becomes of the state around the node.
+    /// The writes of a job's nodes are those of the job, and then those of its node. Returns the writes to the state
+    /// around the node.
     fn writes(&mut self, stored: &Stored) -> Result<Vec<(StateWrite, String)>, String> {
         let path = &stored.record.path;
         if let EventKind::NodeCompleted { state, .. } | EventKind::NodeCollecting { state, .. } = &stored.record.kind {
@@ -356,7 +357,7 @@ impl Follower {
         self.written.retain(|(of, _), _| of != path && !is_below(of, path) && !is_inside(of));
     }
 
-    /// Something that a node has asked its context for.
+    /// A record of a request of a node.
     fn below(&mut self, stored: &Stored) -> Result<(), String> {
         let path = &stored.record.path;
         let node = self.nodes.range(..=path.clone()).rev().find(|(at, _)| is_below(path, at));
@@ -368,7 +369,7 @@ impl Follower {
         }
         self.asked.entry(path.clone()).or_default().follow(stored, self.resumed, self.late)?;
         match &stored.record.kind {
-            // What it had asked for itself goes with it.
+            // Its own requests are withdrawn with it.
             EventKind::RequestWithdrawn => {
                 self.asked.retain(|at, _| !is_below(at, path));
                 self.nodes.retain(|at, _| !is_below(at, path));
@@ -396,11 +397,10 @@ impl Follower {
         Ok(())
     }
 
-    /// What was recorded together is. A node that makes room for another may be on record behind it, but not in a later
-    /// commit.
+    /// A commit is complete. A node that makes room for another may be recorded behind it, but not in a later commit.
     ///
     /// # Errors
-    /// What does not hold now.
+    /// The guarantee that does not hold now.
     pub(super) fn commits(&mut self) -> Result<(), String> {
         let begun = std::mem::take(&mut self.begun);
         let under_way = |path: &&String| self.nodes.get(*path).is_some_and(Progress::is_under_way);
@@ -443,10 +443,10 @@ impl Follower {
         }
     }
 
-    /// The run says that it waits: then all that is under way does, for an answer or a timer.
+    /// The run reports that it waits: then everything under way waits for an answer or a timer.
     ///
     /// # Errors
-    /// What does not.
+    /// The path that does not wait.
     pub(super) fn rests(&self) -> Result<(), String> {
         if self.is_retried {
             return Ok(());
@@ -468,7 +468,7 @@ impl Follower {
     }
 }
 
-/// Whether a node is done with all that it has asked for, whatever has become of it.
+/// Whether a record ends a node and all its requests, in any way.
 fn lets_go(kind: &EventKind) -> bool {
     match kind {
         EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => true,

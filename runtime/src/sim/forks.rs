@@ -1,5 +1,5 @@
-//! Forks: a run that is over is forked, and the fork is played and judged like any other run. The run that it comes from
-//! stays as it is.
+//! Forks: a run that is over is forked, and the fork is played and judged like any other run. The original run does not
+//! change.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::event::EventKind;
 use crate::run_error::RunError;
 use crate::store::{StoreError, Stored};
 
-/// The runs of a scenario that are over, by what came of each.
+/// The runs of a scenario that are over, with the outcome of each.
 pub(super) fn ended(disk: &Disk, outcomes: Vec<Outcome<Value>>) -> Vec<Ended> {
     let originals = disk.originals().into_iter().map(|original| (original.records, original.events));
     let last = (disk.with_records(<[Stored]>::to_vec), disk.with_follower(|follower| follower.events()));
@@ -78,7 +78,7 @@ impl Life<'_> {
             };
             match ended {
                 Ok(outcome) if !self.is_in_charge(&driving) => {
-                    // Whoever is in charge may have come before there was a fork.
+                    // The process in charge may have begun before there was a fork.
                     if !self.ledger.has_ended_early() {
                         self.ledger.ends_early(outcome.clone());
                     }

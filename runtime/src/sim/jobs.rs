@@ -16,7 +16,7 @@ use crate::table::Definition;
 #[derive(Default)]
 struct Stage {
     jobs: Vec<&'static Arc<Definition>>,
-    /// All that were ever made on this thread, by their flows: they are never let go of.
+    /// All that were ever made on this thread, by their flows: they are never dropped.
     made: HashMap<String, &'static Arc<Definition>>,
 }
 

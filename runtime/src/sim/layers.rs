@@ -1,5 +1,5 @@
-//! The state of a run, by its records alone: each graph inside a node has one of its own, which begins as that around it,
-//! and which that around it takes over when the node completes.
+//! The state of a run, by its records alone: each graph inside a node has one of its own, a copy of the state around
+//! it, which the state around it takes over when the node completes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Layers {
 #[derive(Clone, Default)]
 struct Layer {
     state: Map<String, Value>,
-    /// What was written to it, and by which node.
+    /// The writes to it, each with its node.
     writes: Vec<(StateWrite, String)>,
 }
 
@@ -49,7 +49,7 @@ impl Layers {
     /// Takes all of these that are of the run's own nodes, or of the job's.
     ///
     /// # Errors
-    /// Who has written what cannot be folded.
+    /// The node whose writes cannot be folded.
     pub(super) fn take_all(mut self, records: &[Stored]) -> Result<Layers, (String, Fault)> {
         let is_own = |path: &str| match &self.job {
             Some(job) => self.sites.job(path) == Some(job),
@@ -60,7 +60,7 @@ impl Layers {
         Ok(self)
     }
 
-    /// Takes a record of one of the nodes. Returns what was written with it to the state around that, and by whom.
+    /// Takes a record of one of the nodes. Returns its writes to the state around the node, each with its node.
     pub(super) fn take(&mut self, stored: &Stored) -> Result<Vec<(StateWrite, String)>, (String, Fault)> {
         let path = &stored.record.path;
         match &stored.record.kind {
@@ -82,12 +82,12 @@ impl Layers {
         Ok(Vec::new())
     }
 
-    /// What is shared outside of all nodes with graphs.
+    /// The state outside of all nodes with graphs.
     pub(super) fn root(&self) -> &Map<String, Value> {
         &self.root.state
     }
 
-    /// What a node sees that begins now.
+    /// The state that a node sees which begins now.
     pub(super) fn seen_by(&self, path: &str) -> &Map<String, Value> {
         let layer = self.sites.graph_around(path).and_then(|around| self.inside.get(&around));
         &layer.unwrap_or(&self.root).state

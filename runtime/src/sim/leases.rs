@@ -1,4 +1,4 @@
-//! Stores in which a process may be believed to be dead that lives.
+//! Stores in which a living process may be believed to be dead.
 
 use crate::store::{MemoryStore, Owner, Store};
 
@@ -6,7 +6,7 @@ pub(super) trait Leased: Store {
     /// From here on an owner is believed to be dead.
     fn lapse(&self, owner: Owner);
 
-    /// An owner says that it lives. Whether that is believed.
+    /// Renews the lease of an owner. Returns whether that has an effect.
     fn renew(&self, owner: Owner) -> bool;
 }
 
@@ -21,7 +21,7 @@ impl Leased for MemoryStore {
     }
 }
 
-/// Its leases go by the time of the machine, which is another whenever it is played: a lock that was given up is not.
+/// Its leases use the time of the machine, which differs whenever a scenario is played. A released lock does not.
 #[cfg(feature = "sqlite")]
 impl Leased for crate::store::SqliteStore {
     fn lapse(&self, owner: Owner) {

@@ -1,5 +1,5 @@
-//! What the nodes of a simulated run have done, in a book that no crash reaches; and what may never be, looked at
-//! whenever a node begins.
+//! The actions of the nodes of a simulated run, in a book that survives every crash; with checks whenever a node
+//! begins.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,23 +40,23 @@ struct Book {
     is_mended: bool,
     /// Attempts that are under way, by process.
     under_way: BTreeSet<At>,
-    /// Those of them that wait for something that they have asked for.
+    /// Those of them that wait for a request.
     waiting: BTreeSet<At>,
     /// Attempts by run and path, number and how often what is around them had begun: the processes in which they began.
     begun: BTreeMap<(String, u32, usize), Vec<u32>>,
     /// How many attempts of a process began once more in another, while that one lived.
     repeated: u64,
-    /// What was first of what a node had asked for at once: by path, place, how often what is around it had begun, and how
+    /// The first of several requests at once: by path, place, how often the graphs around the node had begun, and how
     /// often it had processed an arrival.
     decided: BTreeMap<(String, usize, usize, usize), &'static str>,
-    /// What came of the run, and of its forks.
+    /// The outcomes of the run, and of its forks.
     ended: Vec<Outcome<Value>>,
     ended_early: Option<Outcome<Value>>,
     /// How often the run was forked before it was over, and those while it waited.
     forked_early: (u64, u64),
-    /// What processes from which it was taken over say of it, by the id of the run.
+    /// The outcomes reported by processes from which the run was taken over, by the id of the run.
     followed: Vec<(String, Outcome<Value>)>,
-    /// What has been broken.
+    /// The broken guarantees.
     broken: Vec<String>,
     lines: Vec<String>,
 }
@@ -163,7 +163,7 @@ impl Ledger {
         self.book().ended.len()
     }
 
-    /// A process from which a run was taken over says what came of that.
+    /// A process from which a run was taken over reports the outcome.
     pub(super) fn follows(&self, run: String, outcome: Outcome<Value>) {
         self.book().followed.push((run, outcome));
     }
@@ -218,7 +218,7 @@ impl Ledger {
         UnderWay { ledger: self.clone(), at: self.at(path), before }
     }
 
-    /// What is on record, as this process may know it.
+    /// Reads the records that this process may know.
     fn known<T>(&self, look: impl FnOnce(&[Stored]) -> T) -> T {
         self.shared.disk.with_known(self.process, &self.run, look)
     }
@@ -231,19 +231,19 @@ impl Ledger {
         format!("{} {path}", self.run)
     }
 
-    /// An attempt waits for something that it has asked for: another may run in its place.
+    /// An attempt waits for a request: another may run in its place.
     pub(super) fn waits(&self, path: &str) {
         self.book().waiting.insert(self.at(path));
     }
 
-    /// It has what it has asked for, and runs again.
+    /// It has the result of its request, and runs again.
     pub(super) fn goes_on(&self, path: &str) {
         let mut book = self.book();
         book.waiting.remove(&self.at(path));
         self.look_at_concurrency(&mut book);
     }
 
-    /// A node has decided by what came first, and decides the same whenever it runs again.
+    /// A node has decided by the first result, and must decide the same whenever it runs again.
     pub(super) fn decides(&self, path: &str, at: usize, first: &'static str) {
         let (entered, arrivals) = self.known(|records| {
             let arrivals = records.iter().filter(|at| is_waiting(at) && at.record.path == path).count();
@@ -256,7 +256,7 @@ impl Ledger {
         }
     }
 
-    /// A step or a child begins. How many failures of it are on record.
+    /// A step or a child begins. Returns how many of its failures are recorded.
     pub(super) fn begin_step(&self, path: &str, of: &str) -> u32 {
         self.known(|records| {
             let counting = counting(records);
@@ -270,7 +270,7 @@ impl Ledger {
         })
     }
 
-    /// By what is on record, and by how often the run was resumed.
+    /// Checks an attempt by the records, and by how often the run was resumed.
     fn look_at_attempt(
         &self,
         path: &str,
@@ -315,14 +315,14 @@ impl Ledger {
         }
     }
 
-    /// What is under way of this run in this process.
+    /// The attempts of this run that are under way in this process.
     fn under_way<'b>(&self, book: &'b Book) -> impl Iterator<Item = &'b str> {
         let (process, run) = (self.process, Arc::clone(&self.run));
         let is_here = move |(of, in_run, _): &&At| *of == process && *in_run == run;
         book.under_way.iter().filter(is_here).map(|(_, _, path)| path.as_str())
     }
 
-    /// What runs in all graphs of all runs together, those of children included.
+    /// Checks the number of running attempts in all graphs of all runs together, those of children included.
     fn look_at_concurrency(&self, book: &mut Book) {
         let most = self.shared.scenario.max_concurrency;
         let running: Vec<&At> =
@@ -344,13 +344,13 @@ impl Ledger {
         }
     }
 
-    /// How often what is around a node had begun, or the run was retried: then all of it may run again.
+    /// How often a graph around a node had begun, or the run was retried: then all of it may run again.
     fn entered(&self, path: &str, records: &[Stored]) -> usize {
         let above = self.shared.sites.above(path);
         records.iter().filter(|at| is_retry(at) || (is_start(at) && above.contains(&at.record.path))).count()
     }
 
-    /// From which record on what happened at a path still counts.
+    /// The record from which on the records at a path still count.
     fn entry(&self, path: &str, records: &[Stored]) -> usize {
         let above = self.shared.sites.above(path);
         records.iter().rposition(|at| is_start(at) && above.contains(&at.record.path)).unwrap_or(0)

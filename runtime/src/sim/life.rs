@@ -1,4 +1,4 @@
-//! What the processes of a scenario have in common, whatever they do with a run: start it, drive it, retry it, fork it.
+//! The shared data of the processes of a scenario that start, drive, retry or fork a run.
 
 use std::cell::Cell;
 use std::time::SystemTime;
@@ -30,6 +30,6 @@ pub(super) struct Ended {
     pub(super) id: String,
     pub(super) outcome: Outcome<Value>,
     pub(super) records: Vec<Stored>,
-    /// Those that count, with what follows from them and is not recorded.
+    /// The records that count, with their consequences that are not recorded.
     pub(super) events: Vec<Stored>,
 }

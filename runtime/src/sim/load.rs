@@ -1,5 +1,5 @@
-//! What travels beside the numbers of a scenario: values that plain JSON would merge with others, or cannot write. Each
-//! follows from its number, so that every node knows, whatever has died in between, which bits it has to get.
+//! The load beside the numbers of a scenario: values that plain JSON would merge with others, or cannot write. Each is
+//! a function of its number, so that every node can check the bits that it gets, whatever has died in between.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::value::{self, MaxSize};
 const NUMBER: &str = "number";
 const LOAD: &str = "load";
 
-/// A number, and what travels beside it.
+/// A number with its load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Carried {
     pub(super) number: u64,
@@ -70,7 +70,7 @@ enum Key {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Deep(Vec<Deep>);
 
-/// What a node takes and gives is nested in a few lists and maps more.
+/// Less than the limit, since inputs and outputs are nested in a few lists and maps more.
 const MAX_DEPTH: usize = 60;
 
 impl Carried {
@@ -114,7 +114,7 @@ pub(super) fn is_recorded(value: &Value, recorded: &Value) -> bool {
     value::encode(value, MaxSize::DEFAULT).is_ok_and(|encoded| encoded == *recorded)
 }
 
-/// What is not as it was made, anywhere in a value: in the inputs of a join, the items of a list, behind a label.
+/// The damage anywhere in a value: in the inputs of a join, the items of a list, behind a label.
 pub(super) fn damage(value: &Value) -> Option<String> {
     match value {
         Value::Array(all) => all.iter().find_map(damage),
@@ -177,7 +177,7 @@ fn deep(random: &mut Random) -> Deep {
     (0..depth).fold(Deep(Vec::new()), |inner, _| Deep(vec![inner]))
 }
 
-/// Also such as could be taken for marks.
+/// A text, also one that could be mistaken for a mark.
 fn text(random: &mut Random) -> String {
     let texts =
         ["", "$graphweft:some", "$$graphweft:map", "number", "\u{0}\n\u{7f}", "\u{1F980}e\u{301}", "l0", "null"];

@@ -1,10 +1,10 @@
-//! A simulator: the engine, the driver and the stores as they are, on one thread under a clock of their own, with
-//! everything that chance decides drawn from one number.
+//! A simulator: the engine, the driver and the stores as they are, on one thread under a clock of their own, with all
+//! randomness drawn from one seed.
 //!
-//! A [`Scenario`](scenario::Scenario) says which graph runs, which routes its nodes take, how long they take, how they
-//! fail, what they ask, when the store fails and the process dies. One scenario gives one run, to the byte of its log,
-//! so that what goes wrong once goes wrong again. While it runs a [ledger](ledger) that no crash reaches holds what the
-//! nodes do against what is promised, and when it is over the record is held against the [oracle](oracle), a plain
+//! A [`Scenario`](scenario::Scenario) has the graph, the routes of its nodes, their times, failures and questions, and
+//! the moments when the store fails and the process dies. One scenario gives one run, to the byte of its log, so that
+//! every error can be reproduced. While it runs, a [ledger](ledger) that survives every crash checks the actions of the
+//! nodes against the guarantees. When it is over, the records are checked against the [oracle](oracle), a plain
 //! interpreter of DESIGN.md 3.1 that plays the same routes.
 //!
 //! - `GRAPHWEFT_SEED=7 GRAPHWEFT_RUNS=1 cargo test -p graphweft --lib sim::tests::random` repeats one seed;

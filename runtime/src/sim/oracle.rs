@@ -1,6 +1,6 @@
-//! What a run has to come to: a plain interpreter of DESIGN.md 3.1. It puts tokens with tags on edges, one after
-//! another, along the routes that the scenario says, and shares nothing with the core: its loops and joins are those
-//! that the judge has found.
+//! The expected result of a run: a plain interpreter of DESIGN.md 3.1. It puts tokens with tags on edges, one after
+//! another, along the routes of the scenario, and shares nothing with the core: its loops and joins are those that the
+//! judge has found.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,8 +17,8 @@ use super::wiring;
 /// The number of the turn in each loop around, the outermost first.
 type Tag = Vec<u64>;
 
-/// Plays a scenario in which these nodes have failed in a way that time decides: they were cut short and may not be
-/// repeated, another was faster than their last attempt, or the time of the graph inside was up.
+/// Plays a scenario in which these nodes have failed for a reason that depends on time: they were interrupted and may
+/// not be repeated, another was faster than their last attempt, or the time of the graph inside was up.
 pub(super) fn tell(scenario: &Scenario, given_up: &BTreeSet<String>) -> Story {
     let mut story = Story::default();
     let within = Within { before: "w".to_owned(), behind: String::new(), may_be_stopped: false };
@@ -28,7 +28,7 @@ pub(super) fn tell(scenario: &Scenario, given_up: &BTreeSet<String>) -> Story {
     story
 }
 
-/// Where a graph stands in the run.
+/// The place of a graph in the run.
 #[derive(Clone)]
 struct Within {
     before: String,
@@ -59,7 +59,7 @@ struct Play<'a> {
     within: Within,
     story: &'a mut Story,
     is_outermost: bool,
-    /// What is on each edge, under the tag at its end.
+    /// The token on each edge, under the tag at its end.
     tokens: BTreeMap<(EdgeIx, Tag), Option<Value>>,
     on_their_way: VecDeque<(EdgeIx, Tag, Option<Value>)>,
     over: BTreeSet<(NodeIx, Tag)>,
@@ -335,7 +335,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// What a group hands over: a value for each place, or the one that there is where never more than one is.
+    /// The output of a group: a value for each place, or the only one if there is never more than one.
     fn joined(&self, node: NodeIx, way: usize, live: &[Option<&Value>]) -> Value {
         let seen = &self.verdict.fired[node][way];
         if seen.iter().all(|places| places.count_ones() <= 1) {
@@ -423,7 +423,7 @@ impl<'a> Play<'a> {
         self.ended.fails.insert(path);
     }
 
-    /// Plays a workflow that a node runs as a child: what it is worth to that.
+    /// Plays a workflow that a node runs as a child. Returns its weight for that node.
     fn runs_job(&mut self, path: &str, which: usize, may_be_stopped: bool) -> u64 {
         let within = Within { before: path.to_owned(), behind: String::new(), may_be_stopped };
         let (scenario, mut told) = (self.scenario, Story::default());
@@ -435,7 +435,7 @@ impl<'a> Play<'a> {
         behaviour::job_gives(ended.output.as_ref().filter(|_| !has_failed))
     }
 
-    /// Plays the graph inside a node: its output, or what has failed in it.
+    /// Plays the graph inside a node: its output, or the failure in it.
     fn enter(
         &mut self,
         path: &str,

@@ -4,7 +4,7 @@ use super::at_once::at_once;
 use super::records::is_retry;
 use crate::store::{RunHeader, RunKey, Store, Stored};
 
-/// The id of the run that comes of so many forks, each of the one before it.
+/// The id of the run after so many forks, each of the one before it.
 pub(super) fn id(forks: usize) -> String {
     if forks == 0 { "x".to_owned() } else { format!("x{forks}") }
 }
@@ -28,14 +28,14 @@ impl Original {
     }
 
     /// # Errors
-    /// What the fork has otherwise.
+    /// The difference of the fork.
     pub(super) fn is_forked_as(&self, store: &dyn Store, fork: &RunHeader) -> Result<(), String> {
         let header = self.header.as_ref().ok_or("a run was forked that is not there")?;
         is_forked_as(store, &header.id, &self.records, fork)
     }
 
     /// # Errors
-    /// What has changed.
+    /// The change.
     pub(super) fn is_untouched(&self, store: &dyn Store) -> Result<(), String> {
         let Some(header) = &self.header else { return Err("a run was forked that is not there".to_owned()) };
         let now = at_once(store.header(&header.id)).map_err(|error| error.to_string())?;
@@ -54,10 +54,10 @@ impl Original {
     }
 }
 
-/// The fork has the records before the one of its number, and then says what does not count in it.
+/// Checks that the fork has the records before the one of its number, and then the record of its voids.
 ///
 /// # Errors
-/// What it has otherwise.
+/// The difference.
 pub(super) fn is_forked_as(store: &dyn Store, id: &str, original: &[Stored], fork: &RunHeader) -> Result<(), String> {
     let (of, at) = fork.forked_from.as_ref().ok_or("a second run, and no fork")?;
     if id != of {

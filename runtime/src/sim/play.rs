@@ -30,18 +30,18 @@ use crate::run_error::RunError;
 use crate::store::{MemoryStore, StoreError, Stored};
 use crate::workflow::Flow;
 
-/// How long a process may go on with one run; nothing that happens in one takes a tenth of it.
+/// How long a process may take for one run; no event of a run takes a tenth of it.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How long nobody is there between two processes.
+/// The time without any process between two processes.
 const DOWNTIME: Duration = Duration::from_millis(1500);
 
-/// What came of a scenario.
+/// The result of a scenario.
 #[derive(Debug)]
 pub(super) struct Played {
     /// The run, and its forks, each of the one before it.
     pub(super) runs: Vec<Ended>,
-    /// All that happened, line by line.
+    /// The log of the play, line by line.
     pub(super) log: Vec<String>,
     /// How many processes died, and how often the store failed one that lived on.
     pub(super) crashes: u64,
@@ -57,7 +57,7 @@ pub(super) struct Played {
 /// Plays it.
 ///
 /// # Errors
-/// What was broken while it ran.
+/// The guarantee that was broken while it ran.
 pub(super) fn play(scenario: &Scenario) -> Result<Played, String> {
     match scenario.store {
         Kept::InMemory => play_on(scenario, MemoryStore::new()),
@@ -111,7 +111,7 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
             now = clock.now() + DOWNTIME;
             (ended, life.records())
         });
-        // Whatever was under way is gone with it.
+        // Everything that was under way is dropped with it.
         drop(runtime);
         if let Some(broken) = ledger.broken().or(disk.broken()).or(disk.originals_are_untouched().err()) {
             return Err(match std::env::var("GRAPHWEFT_LOG") {
@@ -229,7 +229,7 @@ impl Life<'_> {
             if !is_on_purpose(&failed, &self.scenario.faults) {
                 return Err(format!("the store is said to have failed: {failed}"));
             }
-            // Somebody frees the disk, and asks for the run again.
+            // The disk is freed, and the run is requested again.
             self.store_failures.update(|before| before + 1);
             process.mend();
             is_first = self.disk.with_records(|records| records.is_empty());
@@ -243,12 +243,12 @@ impl Life<'_> {
         self.disk.with_records_of(id, |records| records.last().is_some_and(|last| is_end(&last.record.kind, outcome)))
     }
 
-    /// Whether a run that has ended in vain is to be retried: once.
+    /// Whether a run that has failed or was cancelled is to be retried: once.
     fn is_to_be_retried(&self) -> bool {
         self.scenario.retries && !self.disk.with_records(|records| records.iter().any(is_retry))
     }
 
-    /// Retries the run, where that is not on record yet.
+    /// Retries the run, if that is not recorded yet.
     async fn retries(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
         if !self.is_to_be_retried() {
             return self.recovers(engine, &self.id()).await;
@@ -389,7 +389,7 @@ impl Life<'_> {
         }
         let right = json!(behaviour::answer(question));
         match engine.answer(run, question, right.clone()).await {
-            // Its node may be at something else, or wait for its next attempt.
+            // Its node may be busy, or wait for its next attempt.
             Ok(()) | Err(AnswerError::Unread { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
@@ -407,7 +407,7 @@ impl Life<'_> {
         }
     }
 
-    /// A run that is over stays as it is, whoever asks for it and whatever time passes.
+    /// Checks that a run that is over never changes.
     async fn stays_over(&self, driving: &Driving, outcome: &Outcome<Value>) -> Result<(), String> {
         let before = self.disk.with_records(<[Stored]>::len);
         tokio::time::sleep(Duration::from_secs(100)).await;

@@ -1,4 +1,4 @@
-//! The store as one process has it: a process that is to die, or to lose its runs, does so at a commit.
+//! The store of one process: a process that has to die, or to lose its runs, does so at a commit.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::store::{
 /// How long a commit waits for another process to take over, which may have nothing to take over.
 const HELD: Duration = Duration::from_millis(400);
 
-/// What comes of a commit.
+/// The fate of a commit.
 enum Fate {
     Done,
-    /// Carried out or not, nobody is told.
+    /// Carried out or not, without a result for the caller.
     Dies {
         carried_out: bool,
     },
@@ -30,13 +30,13 @@ enum Fate {
         how: How,
         carried_out: bool,
     },
-    /// The process is believed to be dead from here on. Where the commit is held, another process takes over before it.
+    /// The process is believed to be dead from here on. If the commit is held, another process takes over before it.
     Lapses {
         held: Option<Duration>,
     },
 }
 
-/// The store as one process has it.
+/// The store of one process.
 #[derive(Clone)]
 pub(super) struct Process {
     disk: Disk,
@@ -60,7 +60,7 @@ impl Process {
         self.number < state.booted || matches!(state.machine(self.number).fails, Some(How::Dies))
     }
 
-    /// What was wrong with it is put right.
+    /// Ends its faults.
     pub(super) fn mend(&self) {
         self.disk.state().machine(self.number).fails = None;
     }
@@ -69,7 +69,7 @@ impl Process {
         self.disk.state().machine(self.number).fails.is_some()
     }
 
-    /// What is to come of the next commit.
+    /// The fate of the next commit.
     fn fate(&self) -> Fate {
         let mut state = self.disk.state();
         let machine = state.machine(self.number);
@@ -99,7 +99,7 @@ impl Process {
         }
     }
 
-    /// The runs of a process that is believed to be dead are anybody's.
+    /// Any process may take over the runs of a process that is believed to be dead.
     fn lapse(&self) {
         let mut state = self.disk.state();
         let machine = state.machine(self.number);
@@ -204,7 +204,7 @@ fn error(how: How) -> StoreError {
     }
 }
 
-/// Whether a store has failed as the scenario says.
+/// Whether a store has failed as in the scenario.
 pub(super) fn is_on_purpose(failed: &StoreError, faults: &[StoreFault]) -> bool {
     let hows = [How::Full, How::Io, How::Busy];
     hows.iter().any(|how| *failed == error(*how)) && faults.iter().any(|fault| fault.how != How::Dies)
@@ -277,7 +277,7 @@ impl Store for Process {
         self.look(|store| store.list(query))
     }
 
-    /// A commit where it is meant to take runs over; whoever only looks every now and then would never let it rest.
+    /// A commit if it is meant to take runs over. The periodic looks do not count, or the run would never rest.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         if claim.own {
             return self.commit(|process| process.claims(claim));

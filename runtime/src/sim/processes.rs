@@ -29,17 +29,17 @@ pub(super) struct Driving {
     pub(super) engine: Engine,
     /// What the engine has registered.
     pub(super) definition: Arc<Definition>,
-    /// By what it is told whether it is in charge.
+    /// The number of its charge, which shows whether it is in charge.
     charge: u32,
     /// Whether it has had the run before.
     pub(super) is_back: bool,
 }
 
-/// What processes come to, one after another.
+/// The lives of processes, which end one after another.
 type Lives<'l> = FuturesUnordered<LocalBoxFuture<'l, Result<Option<Lapse>, String>>>;
 
 impl Life<'_> {
-    /// Until the run is over for all of them.
+    /// Lets processes live until the run is over for all of them.
     pub(super) async fn live_together(&self, first: Process) -> Result<(), String> {
         let mut all = vec![self.begins(first)?];
         let mut lives = Lives::new();
@@ -107,11 +107,11 @@ impl Life<'_> {
         Ok(Driving { process, engine, definition, charge: self.disk.next_charge(), is_back: false })
     }
 
-    /// The events of a run that is over are its records, each once and in order, and come to an end: whichever processes
-    /// the run was in meanwhile.
+    /// Checks that the events of a run that is over are its records, each once and in order, and that the stream ends,
+    /// in whatever processes the run was.
     ///
     /// # Errors
-    /// What else they are.
+    /// The difference.
     pub(super) async fn are_the_records(&self, run: &Run<Value>, mut events: Events) -> Result<(), String> {
         let mut seen = Vec::new();
         let watched = async {
@@ -151,17 +151,18 @@ impl Life<'_> {
     }
 }
 
-/// What a process says of a run that was taken over from it is what became of the run, before it was retried perhaps.
+/// Checks that the outcome which a process reports for a run that was taken over from it is that of the run, maybe
+/// before its retry.
 ///
 /// # Errors
-/// What it says otherwise.
+/// The difference.
 pub(super) fn is_what_came_of(runs: &[Ended], id: &str, outcome: &Outcome<Value>) -> Result<(), String> {
     let run = runs.iter().find(|run| run.id == id).ok_or_else(|| format!("`{id}` was followed, and is no run"))?;
     let is_so = run.records.iter().any(|at| is_end(&at.record.kind, outcome));
     if is_so { Ok(()) } else { Err(format!("a process that has lost the run says that it ended with {outcome:?}")) }
 }
 
-/// Whether a record says that the run ended like this.
+/// Whether a record is that of this end of the run.
 pub(super) fn is_end(kind: &EventKind, outcome: &Outcome<Value>) -> bool {
     match (kind, outcome) {
         (EventKind::RunCompleted { output }, Outcome::Completed(said)) => is_recorded(said, output),

@@ -1,4 +1,4 @@
-//! How far a node of a graph is, by its records.
+//! The progress of a node of a graph, by its records.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::store::Stored;
 
-/// What is known of a node in one turn of the graph that it stands in.
+/// The state of a node in one turn of its graph.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     attempt: u32,
@@ -16,14 +16,14 @@ pub(super) struct Progress {
     begun_at: u64,
     /// How often the run had been taken over when the attempt began last.
     resumed: u32,
-    /// When the time of the graph inside is up, and whether that is on record.
+    /// When the time of the graph inside is up, and whether that is recorded.
     limit: Option<SystemTime>,
     is_timed_out: bool,
 }
 
 #[derive(Debug, Default, PartialEq)]
 enum At {
-    /// It has not begun, or wants another arrival.
+    /// It has not begun, or waits for another arrival.
     #[default]
     Idle,
     UnderWay,
@@ -57,7 +57,7 @@ impl Progress {
         self.begun_at
     }
 
-    /// Whether nothing more is to come of it, unless something more arrives.
+    /// Whether it is done, unless it gets another arrival.
     pub(super) fn is_done(&self) -> bool {
         matches!(self.at, At::Idle | At::Failed | At::Over)
     }
@@ -65,7 +65,7 @@ impl Progress {
     /// Takes the next record of it.
     ///
     /// # Errors
-    /// What that breaks.
+    /// The rule that the record breaks.
     pub(super) fn follow(
         &mut self,
         stored: &Stored,

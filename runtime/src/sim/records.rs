@@ -1,4 +1,4 @@
-//! What kind of a record one is.
+//! The kinds of records.
 
 use std::time::SystemTime;
 

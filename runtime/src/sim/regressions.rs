@@ -8,7 +8,7 @@ fn holds(scenario: &str) {
     }
 }
 
-/// The skip was lost: the record of the start is made before what follows from it.
+/// The skip was lost: the record of the start is made before its consequences.
 #[test]
 fn a_node_that_start_skips_is_on_record_also_after_a_crash() {
     holds(
@@ -29,7 +29,7 @@ fn an_item_of_items_that_waits_for_its_turn_gets_it_also_after_a_recovery() {
     );
 }
 
-/// The answer was recorded together with the news that the run waits, and nobody woke it.
+/// The answer was recorded together with the status that the run waits, and the run was not woken.
 #[test]
 fn a_run_that_is_answered_while_it_leaves_the_memory_goes_on() {
     holds(
@@ -60,7 +60,7 @@ fn two_nodes_that_panic_at_once_go_on_by_their_arms_also_after_a_crash() {
     );
 }
 
-/// The workflow was run again from its start, and with it what may not be repeated.
+/// The workflow was run again from its start, with a node that may not be repeated.
 #[test]
 fn a_nested_workflow_in_which_something_was_cut_short_is_not_tried_again() {
     holds(
@@ -80,7 +80,7 @@ fn a_run_that_was_claimed_for_its_answer_without_anybody_knowing_goes_on() {
     );
 }
 
-/// Who asked for the run again, before its driver had noticed that the store had failed, was told nothing.
+/// A caller that requested the run again, before its driver had noticed that the store had failed, got no error.
 #[test]
 fn a_run_whose_store_fails_at_an_answer_goes_on_when_it_is_asked_for_again() {
     holds(
@@ -89,7 +89,7 @@ fn a_run_whose_store_fails_at_an_answer_goes_on_when_it_is_asked_for_again() {
     );
 }
 
-/// What was skipped in there was looked for in the graph of the run itself, which then was said to have changed.
+/// A node skipped in there was looked up in the graph of the run itself, which was then reported as changed.
 #[test]
 fn a_run_goes_on_after_a_child_workflow_in_which_a_node_was_skipped() {
     holds(
@@ -99,7 +99,7 @@ fn a_run_goes_on_after_a_child_workflow_in_which_a_node_was_skipped() {
     );
 }
 
-/// Whenever it was looked at, something seemed to have moved, and it was looked at again.
+/// Each look counted as a movement, which caused another look.
 #[test]
 fn a_run_in_which_a_child_workflow_sleeps_alone_comes_to_rest() {
     holds(
@@ -108,7 +108,7 @@ fn a_run_in_which_a_child_workflow_sleeps_alone_comes_to_rest() {
     );
 }
 
-/// The records from before were folded only then, with that of the child's start, which forgot the answer.
+/// The records from before were folded only then, with that of the child's start, which dropped the answer.
 #[test]
 fn an_answer_that_comes_before_the_records_are_folded_is_not_asked_for_again_in_a_child_workflow() {
     holds(
@@ -142,7 +142,7 @@ fn a_node_in_items_that_are_tried_again_keeps_its_place_also_after_a_recovery() 
     );
 }
 
-/// An item before it had failed; what would have been skipped in it came on record when its node was long over.
+/// An item before it had failed; its skipped nodes were recorded when its node was long over.
 #[test]
 fn nothing_is_skipped_after_a_crash_in_an_item_that_never_began() {
     holds(
@@ -154,7 +154,7 @@ fn nothing_is_skipped_after_a_crash_in_an_item_that_never_began() {
     );
 }
 
-/// The last record of the run was on its way to the store: the answer was dropped, and was said to have been taken.
+/// The last record of the run was being appended: the answer was dropped, and was reported as accepted.
 #[test]
 fn an_answer_to_a_run_that_is_just_cancelled_is_refused() {
     holds(
@@ -175,7 +175,7 @@ fn no_item_begins_that_is_to_be_stopped_after_a_recovery() {
     );
 }
 
-/// It had been skipped in the attempt before, and that was on record.
+/// It had been skipped in the attempt before, and that was recorded.
 #[test]
 fn what_is_skipped_in_items_that_are_tried_again_is_on_record_again() {
     holds(
@@ -188,7 +188,7 @@ fn what_is_skipped_in_items_that_are_tried_again_is_on_record_again() {
     );
 }
 
-/// It had left the memory, and went on to be cancelled.
+/// It had left the memory, and was resumed to be cancelled.
 #[test]
 fn a_graph_whose_items_wait_is_cancelled_on_record_also_where_the_run_is_read_for_that() {
     holds(
@@ -198,7 +198,7 @@ fn a_graph_whose_items_wait_is_cancelled_on_record_also_where_the_run_is_read_fo
     );
 }
 
-/// What had failed in the items was taken for what was still under way.
+/// Failed nodes in the items were mistaken for nodes under way.
 #[test]
 fn nothing_begins_again_in_items_that_failed_and_were_gone_on_from_when_the_run_is_retried() {
     holds(
@@ -233,7 +233,7 @@ fn what_a_retried_run_asks_is_asked_though_its_node_had_been_cancelled() {
     );
 }
 
-/// Nothing on record said that the graph of the child had been told to stop.
+/// No record showed that the graph of the child was being stopped.
 #[test]
 fn a_node_that_is_stopped_in_a_child_workflow_follows_from_a_record() {
     holds(
@@ -256,7 +256,7 @@ fn a_graph_inside_a_child_workflow_goes_on_after_the_store_has_failed() {
     );
 }
 
-/// What had failed in the attempt before was believed to have led to the end of the run.
+/// The failure of the attempt before was believed to have led to the end of the run.
 #[test]
 fn a_graph_that_was_to_be_tried_again_when_the_run_was_cancelled_is_tried_again_by_its_retry() {
     holds(
@@ -275,7 +275,7 @@ fn a_graph_that_fails_in_its_second_attempt_is_retried_in_that_attempt() {
     );
 }
 
-/// The node was cancelled, and while the record of that was on its way its question took an answer.
+/// The node was cancelled, and while the record of that was being appended its question took an answer.
 #[test]
 fn a_question_takes_no_answer_once_its_node_is_cancelled() {
     holds(
@@ -286,7 +286,7 @@ fn a_question_takes_no_answer_once_its_node_is_cancelled() {
     );
 }
 
-/// It was dropped while the record that it had been asked was on its way, and was open when that had come.
+/// It was dropped while its record was being appended, and was open after that.
 #[test]
 fn a_question_that_was_dropped_before_it_was_on_record_takes_no_answer() {
     holds(
@@ -295,7 +295,7 @@ fn a_question_that_was_dropped_before_it_was_on_record_takes_no_answer() {
     );
 }
 
-/// The same node had failed before the retry, and what that closes was closed again when the records were read.
+/// The same node had failed before the retry, which closed the question again when the records were read.
 #[test]
 fn a_question_of_a_retried_run_is_open_after_a_crash() {
     for at in 0..24 {
@@ -307,7 +307,7 @@ fn a_question_of_a_retried_run_is_open_after_a_crash() {
     }
 }
 
-/// What the retry had voided counted again: the fork failed as the run had before.
+/// The records that the retry had voided counted again: the fork failed as the run had before.
 #[test]
 fn a_fork_from_before_the_retry_of_its_run_does_not_end_as_the_run_had_before_that() {
     for before in 0..6 {
@@ -318,7 +318,7 @@ fn a_fork_from_before_the_retry_of_its_run_does_not_end_as_the_run_had_before_th
     }
 }
 
-/// A way led from it to the head of the loop, and so to all that stands in the loop: in the same turn too.
+/// A way led from it to the head of the loop, and so to all nodes of the loop: in the same turn too.
 #[test]
 fn what_comes_before_a_node_in_its_turn_does_not_run_again_with_it() {
     for which in 0..8 {
@@ -364,7 +364,7 @@ fn a_collecting_node_that_runs_again_processes_all_of_its_arrivals_again() {
     }
 }
 
-/// Its start did not count any more, and what had happened in it still did: the run could not be resumed.
+/// Its start was void, and the records inside it were not: the run could not be resumed.
 #[test]
 fn a_child_workflow_that_has_failed_starts_anew_when_the_run_is_retried() {
     holds(
@@ -435,7 +435,7 @@ fn a_node_that_ran_only_in_an_earlier_attempt_at_the_workflow_around_it_may_be_n
     );
 }
 
-/// They had been stopped by what ran again, each in its time, and all began again at once.
+/// They had been stopped by nodes that ran again, one after another, and all began again at once.
 #[test]
 fn nodes_that_nothing_stops_any_more_when_the_run_is_retried_keep_to_their_limit() {
     holds(
@@ -454,7 +454,7 @@ fn a_run_that_two_processes_claim_one_after_the_other_is_driven_by_the_second() 
     );
 }
 
-/// Its process had nothing to record, and so never learnt that it had lost the run: there the question stayed open.
+/// Its process had nothing to record, and so never noticed that it had lost the run: there the question stayed open.
 #[test]
 fn a_process_from_which_a_waiting_run_was_taken_over_follows_it_to_its_end() {
     holds(
@@ -473,7 +473,7 @@ fn a_process_from_which_a_waiting_run_was_taken_over_shows_the_questions_of_the_
     );
 }
 
-/// What the process was about to record came behind what another had recorded meanwhile, with the time of before.
+/// The pending records of the process came behind those that another had made meanwhile, with an earlier time.
 #[test]
 fn the_times_of_records_do_not_go_back_where_two_processes_record() {
     holds(
@@ -495,7 +495,7 @@ fn a_collecting_node_that_fails_does_so_with_its_first_arrival() {
     );
 }
 
-/// What its child workflow had done by then was voided, for a failure that came later.
+/// The records of its child workflow up to then were voided, for a failure that came later.
 #[test]
 fn a_child_workflow_that_has_not_failed_where_its_run_is_forked_continues_in_the_fork() {
     holds(
@@ -504,7 +504,7 @@ fn a_child_workflow_that_has_not_failed_where_its_run_is_forked_continues_in_the
     );
 }
 
-/// The same by what the retry of the run had voided, which the fork does not copy.
+/// The same by the voids of the run's retry, which the fork does not copy.
 #[test]
 fn a_child_workflow_that_has_not_failed_where_a_retried_run_is_forked_continues_in_the_fork() {
     holds(
@@ -514,7 +514,7 @@ fn a_child_workflow_that_has_not_failed_where_a_retried_run_is_forked_continues_
     );
 }
 
-/// It was said not to have ended, since the node that it had lost was still being executed there.
+/// It was reported as not ended, since the node that it had lost was still being executed there.
 #[test]
 fn a_process_from_which_a_run_was_taken_over_that_has_failed_since_can_retry_it() {
     holds(
@@ -544,7 +544,7 @@ fn the_retry_of_a_run_keeps_what_items_of_a_child_workflow_have_come_to() {
     );
 }
 
-/// The engine believed that it had the run, and what it had was the run as it was before it was taken over.
+/// The engine believed that it had the run, but it had the run as it was before it was taken over.
 #[test]
 fn a_retried_run_that_is_taken_over_and_taken_back_at_once_continues() {
     holds(

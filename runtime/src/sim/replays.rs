@@ -1,5 +1,5 @@
-//! Holds the state of a live run, and of the graphs of its children, against the fold of its records: at every commit, field
-//! by field.
+//! Compares the state of a live run, and of the graphs of its children, with the fold of its records: at every commit,
+//! field by field.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Moments {
 
     fn look(&self, observed: &Observed<'_>) {
         let Observed { run, run_id, records, waits, .. } = *observed;
-        // One that has lost it, and does not know that yet.
+        // A process that has lost the run, and does not know that yet.
         if !self.disk.is_owner(self.ledger.process(), run_id) {
             return;
         }
@@ -43,7 +43,7 @@ impl Moments {
         {
             self.ledger.breaks(format!("behind record {records}, the requests are not the fold of the records: {why}"));
         }
-        // That the graph of a child is told to stop is not recorded; what became of its node is.
+        // The stop of a child's graph is not recorded; only that of its node is.
         if run.prefix().is_some() && run.is_ending() {
             return;
         }
@@ -71,7 +71,7 @@ impl Moments {
             if run.prefix().is_none() && follower.state() != &**run.state() {
                 return Err("the run's state is another".to_owned());
             }
-            // What a child begins with is what its node saw then, and had written.
+            // A child begins with the state that its node saw then, and had written.
             let with_state = run.prefix().is_none();
             same(&run.snapshot(with_state), &folded.snapshot(with_state))
         })

@@ -1,4 +1,4 @@
-//! What a simulated run is made of: plain data that can be printed, read back and made smaller.
+//! The description of a simulated run: plain data that can be printed, read back and made smaller.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,11 +8,11 @@ use graphweft_graph::{Graph, NodeIx, Plan, analyse};
 use graphweft_judge::notation;
 use serde::{Deserialize, Serialize};
 
-/// All that decides over a run.
+/// Everything that determines a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Scenario {
-    /// What routes, times and values are drawn from, by the paths of the nodes.
+    /// The seed from which routes, times and values are drawn, by the paths of the nodes.
     pub(super) chance: u64,
     pub(super) flow: Flow,
     /// Workflows that nodes run as children.
@@ -28,7 +28,7 @@ pub(super) struct Scenario {
     pub(super) store: Kept,
     /// How long a commit takes, in milliseconds.
     pub(super) commit_takes: u64,
-    /// What the store does to each process, one after another.
+    /// The faults of the store for each process, one after another.
     pub(super) faults: Vec<StoreFault>,
     /// When the run is to be cancelled, in milliseconds.
     pub(super) cancel_at: Option<u64>,
@@ -40,7 +40,7 @@ pub(super) struct Scenario {
     pub(super) starts_again: bool,
     /// Whether a run that has failed or was cancelled is retried, once nothing fails any more.
     pub(super) retries: bool,
-    /// What the retry runs again besides what has failed.
+    /// The nodes that the retry runs again besides the failed ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) again: Vec<Again>,
     /// A fork of the run while that is under way or waits. Nothing fails in it.
@@ -51,7 +51,7 @@ pub(super) struct Scenario {
     pub(super) forks: Vec<ForkAt>,
 }
 
-/// One thing that a retry runs again: which of those that the history has, modulo how many there are.
+/// A node or request that a retry runs again: its number among those of the history, modulo how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Again {
     /// A node that has begun, as if it never had.
@@ -100,7 +100,7 @@ pub(super) enum Answers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoreFault {
     pub(super) at: u64,
-    /// Whether the commit is carried out all the same, and only nobody told.
+    /// Whether the commit is carried out all the same, and only the result is lost.
     pub(super) carried_out: bool,
     pub(super) how: How,
 }
@@ -109,15 +109,15 @@ pub(super) struct StoreFault {
 pub(super) enum How {
     /// The process dies with it.
     Dies,
-    /// The store says so, until it is mended, and the process lives on.
+    /// The store returns this error until it is mended, and the process lives on.
     Full,
     Io,
-    /// The store says so once.
+    /// The store returns this error once.
     Busy,
     /// The process is believed to be dead, and another takes its run over. It lives on, and its commit comes first or
     /// second.
     TakenOver {
-        /// How many milliseconds nobody takes over.
+        /// How many milliseconds no process takes over.
         #[serde(default)]
         after: u64,
         /// Whether that is a process from which a run was taken over before, if there is one.
@@ -126,11 +126,11 @@ pub(super) enum How {
     },
 }
 
-/// A graph and what is special about its nodes.
+/// A graph, and the special properties of its nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Flow {
-    /// As [`notation`] has it.
+    /// In the form of [`notation`].
     pub(super) graph: String,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) nodes: BTreeMap<String, Special>,
@@ -139,7 +139,7 @@ pub(super) struct Flow {
     pub(super) max_parallel: Option<u32>,
 }
 
-/// What is special about a node.
+/// The special properties of a node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Special {
@@ -158,14 +158,14 @@ pub(super) struct Special {
     pub(super) limit: Option<u64>,
     /// For a node of `[..]`, and for the nodes inside.
     pub(super) max_parallel: Option<u32>,
-    /// For a collecting node: how many arrivals it wants; 0 is 1.
+    /// For a collecting node: how many arrivals it collects; 0 is 1.
     pub(super) wants: u64,
     /// An arm that leads round a loop, and how often it may be taken; after that the node takes the way to an end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bound: Option<(usize, u32)>,
-    /// What it asks its context for, one thing after another.
+    /// Its requests, one after another.
     pub(super) does: Vec<Doing>,
-    /// Whether it replaces a key of the state that others replace as well, so that it may have to be tried again.
+    /// Whether it replaces a key of the state that others replace as well, so that it may have to be retried.
     pub(super) sets: bool,
     /// Whether it cleans up, which takes a while, when it is cancelled.
     pub(super) cleans_up: bool,
@@ -229,7 +229,7 @@ pub(super) struct Proven<'s> {
 }
 
 impl Proven<'_> {
-    /// Whether an arm leads round a loop whose turns can be counted, and another one to an end, which no error goes by.
+    /// Whether an arm leads round a loop whose turns can be counted, and another one, which takes no error, to an end.
     pub(super) fn may_be_bounded(&self, node: NodeIx, arm: usize) -> bool {
         let data = &self.graph.nodes[node];
         let err = self.flow.special(&data.id).err;
@@ -295,7 +295,7 @@ impl Flow {
         self.nodes.get(node).cloned().unwrap_or_default()
     }
 
-    /// What is special about the node of this name, wherever in the flow it stands.
+    /// The special properties of the node of this name, anywhere in the flow.
     pub(super) fn find(&self, node: &str) -> Option<&Special> {
         let here = self.nodes.get(node);
         here.or_else(|| self.insides().find_map(|(_, inside)| inside.flow().find(node)))
@@ -311,7 +311,7 @@ impl Scenario {
         self.flow.can_run() && self.flow.runs_jobs_of(&(0..jobs)) && self.jobs.iter().enumerate().all(of_job)
     }
 
-    /// Whether a graph has a time limit: then what comes of the run depends on the time that things take.
+    /// Whether a graph has a time limit: then the result of the run depends on time.
     pub(super) fn has_limits(&self) -> bool {
         self.flow.has_limits() || self.jobs.iter().any(Flow::has_limits)
     }
@@ -329,7 +329,7 @@ impl Scenario {
         mended
     }
 
-    /// What is special about the node of this name, wherever it stands: names are unique.
+    /// The special properties of the node of this name, at any place: names are unique.
     pub(super) fn find(&self, node: &str) -> Option<&Special> {
         self.flow.find(node).or_else(|| self.jobs.iter().find_map(|job| job.find(node)))
     }

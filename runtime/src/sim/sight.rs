@@ -1,4 +1,4 @@
-//! What an attempt has to see of the run's state, by the records alone.
+//! The run's state that an attempt has to see, by the records alone.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 
-/// What an attempt sees that began with this record: all that was written before to the state around it.
+/// The state that an attempt sees which began with this record: all earlier writes to the state around it.
 pub(super) fn seen(
     sites: &Arc<Sites>,
     path: &str,
@@ -32,8 +32,8 @@ pub(super) fn seen(
     Ok(layers.seen_by(path).clone())
 }
 
-/// What a job begins with, or goes on with after a crash: what its node has seen when it began last, and has written
-/// before it came to the job.
+/// The state with which a job begins, or resumes after a crash: the state that its node has seen when it last began,
+/// with the node's own writes before the job.
 fn job_sees(sites: &Arc<Sites>, job: &str, records: &[Stored]) -> Result<Map<String, Value>, (String, Fault)> {
     let (node, at) = job.rsplit_once("/job:").unwrap_or_default();
     let special = sites.special(node).cloned().unwrap_or_default();
@@ -48,7 +48,7 @@ fn job_sees(sites: &Arc<Sites>, job: &str, records: &[Stored]) -> Result<Map<Str
     Ok(state)
 }
 
-/// What a job has given to its node, where it is done.
+/// The writes that a completed job has passed to its node.
 fn job_wrote(sites: &Sites, job: &str, records: &[Stored]) -> Vec<StateWrite> {
     let (node, _) = job.rsplit_once("/job:").unwrap_or_default();
     let above = sites.above(node);

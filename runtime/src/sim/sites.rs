@@ -1,4 +1,4 @@
-//! Where the nodes of a scenario stand: what a path says without looking at the run.
+//! The places of a scenario's nodes, as far as a path shows them without the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use graphweft_graph::Graph;
 
 use super::scenario::{Doing, Flow, Inside, Scenario, Special};
 
-/// For the name of each node, the node with the graph that it stands in.
+/// For the name of each node, the node with the graph around it.
 #[derive(Debug)]
 pub(super) struct Sites {
     scenario: Scenario,
@@ -21,7 +21,7 @@ pub(super) struct Around {
     pub(super) max_parallel: Option<u32>,
     /// How many of its nodes may be under way at once.
     most_nodes: Option<u32>,
-    /// Whether it stands in a `[..]`, however deep.
+    /// Whether it is in a `[..]`, at any depth.
     is_in_each: bool,
     /// Whether it is that of a job.
     is_job: bool,
@@ -46,7 +46,7 @@ impl Sites {
         self.scenario.time_limit.map(Duration::from_millis)
     }
 
-    /// The graph that a node stands in; `None` for what is no node of a graph.
+    /// The graph of a node; `None` for a path of no node of a graph.
     pub(super) fn around(&self, path: &str) -> Option<&Around> {
         self.around.get(name_of(path))
     }
@@ -64,7 +64,7 @@ impl Sites {
         None
     }
 
-    /// Whether it is a node of a graph, and nothing that a node has asked its context for.
+    /// Whether it is a node of a graph, and no request.
     pub(super) fn is_node(&self, path: &str) -> bool {
         self.around(path).is_some()
     }
@@ -83,7 +83,7 @@ impl Sites {
         self.around(path).is_some_and(|around| !around.is_in_job)
     }
 
-    /// The path of the job that a node stands in; that of a job is below a node, of which there are no others.
+    /// The path of the job around a node; only the path of a job is below a node.
     pub(super) fn job<'p>(&self, path: &'p str) -> Option<&'p str> {
         self.around(path).filter(|around| around.is_in_job)?;
         let start = path.rfind("/job:")?;
@@ -91,7 +91,7 @@ impl Sites {
         Some(&path[..end])
     }
 
-    /// Which of the scenario's jobs stands at a path.
+    /// The scenario's job at a path.
     pub(super) fn which_job(&self, path: &str) -> Option<usize> {
         let (node, job) = path.rsplit_once("/job:")?;
         match self.special(node)?.does.get(job.parse::<usize>().ok()?)? {
@@ -100,7 +100,7 @@ impl Sites {
         }
     }
 
-    /// The paths of the nodes and the jobs with the graphs that a node stands in, the innermost first.
+    /// The paths of the nodes and the jobs with the graphs around a node, the innermost first.
     pub(super) fn above(&self, path: &str) -> Vec<String> {
         let mut above = Vec::new();
         let mut at = path.to_owned();
@@ -124,13 +124,13 @@ impl Sites {
         above
     }
 
-    /// The node, or the job, with the graph that a node stands in; `None` for one of the run's own graph.
+    /// The node, or the job, with the graph of a node; `None` for one of the run's own graph.
     pub(super) fn graph_around(&self, path: &str) -> Option<String> {
         self.above(path).into_iter().next()
     }
 
-    /// Whether a node has come too late itself for a key that `first` has written: what fails with a graph inside fails
-    /// for a reason that lies in there.
+    /// Whether a node has come too late itself for a key that `first` has written: a node with a graph inside fails for
+    /// a reason inside the graph.
     pub(super) fn is_too_late(&self, path: &str, first: &str) -> bool {
         !self.above(first).iter().any(|above| above == path)
     }
@@ -144,7 +144,7 @@ impl Sites {
         self.above(path).into_iter().flat_map(with_node).collect()
     }
 
-    /// A node of `[..]` around a node that more of its items are under way of than may be.
+    /// A node of `[..]` around a node that has more items under way than it may.
     pub(super) fn many_items<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
         let under_way: BTreeSet<String> = under_way.flat_map(|at| self.with_above(at)).collect();
         self.with_above(path).into_iter().find_map(|node| {
@@ -157,7 +157,7 @@ impl Sites {
         })
     }
 
-    /// The node of `[..]` that a node stands in, and in which of its items: `[1]`.
+    /// The node of `[..]` around a node, and its item: `[1]`.
     fn item<'p>(&self, path: &'p str) -> Option<(String, &'p str)> {
         self.around(path).filter(|around| around.is_each)?;
         // The items in front of the last are in the path of the node around; what is behind it are the node's own turns.
@@ -165,7 +165,7 @@ impl Sites {
         Some((self.graph_around(path)?, &path[item]))
     }
 
-    /// A graph around a node, and the node itself is in it, that more nodes are under way in than may be.
+    /// A graph around a node that has more nodes under way than it may, the node itself among them.
     pub(super) fn overfull<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
         let under_way: BTreeSet<String> = under_way.flat_map(|at| self.with_above(at)).collect();
         self.with_above(path).into_iter().find_map(|node| {
@@ -180,7 +180,7 @@ impl Sites {
         [path.to_owned()].into_iter().chain(self.above(path)).filter(|at| self.is_node(at)).collect()
     }
 
-    /// Which graph a node stands in: that of the run or of a job, or inside which node and which of its items.
+    /// The graph of a node: that of the run or of a job, or that inside a node and one of its items.
     fn graph_at(&self, path: &str) -> String {
         match self.item(path) {
             Some((around, item)) => format!("{around}{item}"),
@@ -188,7 +188,7 @@ impl Sites {
         }
     }
 
-    /// A node in items of one node of `[..]` that more of these are at, or inside of, than may be: the node at `path`, or a
+    /// A node in items of one node of `[..]` with more of these items in it than it may have: the node at `path`, or a
     /// nested workflow around it.
     pub(super) fn crowded<'p>(&self, path: &str, under_way: impl Iterator<Item = &'p str>) -> Option<String> {
         let under_way: Vec<&str> = under_way.collect();
@@ -217,7 +217,7 @@ fn stand_in(flow: &Flow, of: &Around, around: &mut BTreeMap<String, Around>) {
         let is_each = matches!(into, Inside::Each(_));
         let max_parallel = flow.special(name).max_parallel;
         let is_in_job = of.is_in_job;
-        // What a nested workflow is limited to where it stands, unless that limits the items in it.
+        // The limit at the place of a nested workflow, unless that limits the items in it.
         let most_nodes = max_parallel.filter(|_| !is_each && !of.is_in_each).or(into.flow().max_parallel);
         let is_in_each = is_each || of.is_in_each;
         let name = name.to_owned();

@@ -45,7 +45,7 @@ fn run_every_route(flow: &Flow, counts: &mut Counts) -> Result<(), String> {
     let mut fired: BTreeSet<(NodeIx, usize, u64)> = BTreeSet::new();
     let mut is_all = true;
     for choice in 0..proven.graph.nodes[START].choices.len() as u64 {
-        // A routed START goes by its input.
+        // A routed START chooses by its input.
         let mut scenario = Scenario { chance: choice << 15, flow: flow.clone(), ..Scenario::default() };
         for played in 0.. {
             let story = takes_first_routes(&mut scenario);
@@ -74,7 +74,7 @@ fn run_every_route(flow: &Flow, counts: &mut Counts) -> Result<(), String> {
     Ok(())
 }
 
-/// Has nodes of which nothing is said yet take their first choice.
+/// Has nodes without a route in the scenario take their first choice.
 fn takes_first_routes(scenario: &mut Scenario) -> Story {
     loop {
         let story = oracle::tell(scenario, &BTreeSet::new());
@@ -90,7 +90,7 @@ fn takes_first_routes(scenario: &mut Scenario) -> Story {
     }
 }
 
-/// The next choice of routes, in the order in which they come up; `false` behind the last.
+/// The next choice of routes, in their order; `false` behind the last.
 fn takes_other_routes(scenario: &mut Scenario, story: &Story) -> bool {
     for (at, (path, routing, choice)) in story.routes.iter().enumerate().rev() {
         if let Some(next) = routing.free().into_iter().find(|next| next > choice) {

@@ -1,4 +1,4 @@
-//! What the oracle says of a run.
+//! The result of the oracle for a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use super::behaviour::Routing;
 
-/// What happens in a run, whatever the order.
+/// The events of a run, in any order.
 #[derive(Debug, Default)]
 pub(super) struct Story {
-    /// Nodes that complete, by path, with the label by which they go on.
+    /// Nodes that complete, by path, with the label of their arm.
     pub(super) completes: BTreeMap<String, Option<String>>,
     pub(super) skips: BTreeSet<String>,
-    /// Nodes that need not come to an end: what they lead to may be over before they are.
+    /// Nodes that need not end: the nodes to which they lead may be over before.
     pub(super) may_be_stopped: BTreeSet<String>,
     /// Their names: they may also be skipped, in turns that never come.
     pub(super) may_be_in_vain: BTreeSet<String>,
     /// Nodes whose failure fails the run.
     pub(super) fails: BTreeSet<String>,
     pub(super) output: Option<Value>,
-    /// Where chance had a say, in order: the paths, how they may go on, and how they did.
+    /// The random choices, in order: the paths, the possible choices, and the one that was taken.
     pub(super) routes: Vec<(String, Routing, usize)>,
-    /// For the graph itself, how its ways in were seen to fire: node, way, places.
+    /// For the graph itself, the firings of its ways in: node, way, places.
     pub(super) fired: BTreeSet<(NodeIx, usize, u64)>,
 }
 
 impl Story {
-    /// Takes over what has happened in a graph that is a part of this one. What fails stops all that is beside it.
+    /// Adds the events of a graph that is a part of this one. A failure stops all nodes beside it.
     pub(super) fn takes(&mut self, mut told: Story, has_failed: bool) {
         if has_failed {
             told.may_be_stopped.extend(told.completes.keys().cloned());

@@ -1,4 +1,4 @@
-//! The records of the run that is played, as the disk gets them, and to which process the run belongs.
+//! The records of the run that is played, as the disk gets them, and the process that has the run.
 
 use super::at_once::at_once;
 use super::follow::Follower;
@@ -11,7 +11,7 @@ pub(super) struct Tracks {
     /// A fork of the run that was not over then.
     pub(super) early: Option<Track>,
     pub(super) originals: Vec<Original>,
-    /// What a record has broken first.
+    /// The first guarantee that a record has broken.
     pub(super) broken: Option<String>,
 }
 
@@ -19,11 +19,11 @@ pub(super) struct Track {
     pub(super) run: Option<RunKey>,
     id: String,
     pub(super) records: Vec<Stored>,
-    /// What they come to.
+    /// The fold of the records.
     pub(super) follower: Follower,
-    /// Whether the last commit says that the run waits.
+    /// Whether the run waits since the last commit.
     pub(super) rests: bool,
-    /// From which record on it belonged to which process.
+    /// The processes that had the run, each with its first record.
     pub(super) owners: Vec<(u64, u32)>,
 }
 
@@ -33,7 +33,7 @@ impl Track {
     }
 
     /// # Errors
-    /// What its new records break.
+    /// The guarantee that its new records break.
     fn refresh(&mut self, store: &dyn Store) -> Result<(), String> {
         let Some(run) = self.run else { return Ok(()) };
         let from = self.records.len() as u64;
@@ -75,7 +75,7 @@ impl Tracks {
         [&mut self.now].into_iter().chain(&mut self.early).find(|track| track.run == Some(run))
     }
 
-    /// That of a run; that of the run that is played now for all but the early fork.
+    /// The track of a run; that of the run that is played now for all except the early fork.
     pub(super) fn by_id(&self, id: &str) -> &Track {
         self.early.as_ref().filter(|track| track.id == id).unwrap_or(&self.now)
     }
@@ -103,7 +103,7 @@ impl Tracks {
         }
     }
 
-    /// Takes note of what the journal has got.
+    /// Reads the new records of the journal.
     pub(super) fn refresh(&mut self, store: &dyn Store) {
         let tracks = [&mut self.now].into_iter().chain(&mut self.early);
         let held = tracks.map(|track| track.refresh(store)).fold(Ok(()), Result::and);

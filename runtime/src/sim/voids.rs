@@ -1,4 +1,4 @@
-//! What the record of a retry voids is held against the graph, by the loops that the judge has found.
+//! Checks the voids in the record of a retry against the graph, by the loops that the judge has found.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,7 +11,7 @@ use super::wiring::kept;
 use crate::event::{AfterFailure, EventKind};
 use crate::store::Stored;
 
-/// What is done and still counts, before a retry: the records with which it was done, by path.
+/// The completions that still count before a retry: their records, by path.
 fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     let mut done: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut unchecked: BTreeMap<String, u64> = BTreeMap::new();
@@ -37,8 +37,8 @@ fn done(sites: &Sites, records: &[Stored]) -> BTreeMap<String, Vec<u64>> {
     done
 }
 
-/// The answers that were recorded unchecked and never accepted, by the numbers of their records: whoever gave them was told
-/// that the question was withdrawn.
+/// The answers that were recorded unchecked and never accepted, by the numbers of their records: their callers got the
+/// error that the question was withdrawn.
 fn refused(records: &[Stored]) -> Vec<u64> {
     let mut refused: BTreeMap<&str, u64> = BTreeMap::new();
     for Stored { seq, record, .. } in records {
@@ -51,7 +51,7 @@ fn refused(records: &[Stored]) -> Vec<u64> {
     refused.into_values().collect()
 }
 
-/// Whether all that has happened in the graphs inside a node does not count any more.
+/// Whether a record makes all earlier records of the graphs inside a node void.
 fn begins_anew(kind: &EventKind) -> bool {
     let is_failed = matches!(kind, EventKind::NodeFailed { then: AfterFailure::RetryAt { .. }, .. });
     is_failed || matches!(kind, EventKind::NodeStarted { inside: Some(_), .. })
@@ -84,7 +84,7 @@ fn failed_jobs(sites: &Sites, records: &[Stored], done: &BTreeMap<String, Vec<u6
                     )
                 };
                 let ends_around = |at: &Stored| around.as_ref() == Some(&at.record.path) && ends(&at.record.kind);
-                // What comes of it when the job is stopped does not.
+                // Records after the stop of the job do not count.
                 let stops = |at: &Stored| at.record.path == job && at.record.kind == EventKind::RunCancelling;
                 if !records[at..].iter().take_while(|at| !stops(at)).any(ends_around) {
                     failed.insert(job.to_owned());
@@ -98,7 +98,7 @@ fn failed_jobs(sites: &Sites, records: &[Stored], done: &BTreeMap<String, Vec<u6
     failed
 }
 
-/// The node that has asked for this, or the node itself.
+/// The node that made a request, or the node itself.
 fn node_of<'p>(sites: &Sites, path: &'p str) -> &'p str {
     let mut at = path;
     while !sites.is_node(at) {
@@ -112,10 +112,10 @@ fn is_inside(sites: &Sites, path: &str, node: &str) -> bool {
     sites.around_all(node_of(sites, path)).iter().any(|above| above == node)
 }
 
-/// The retry voids what was done by the nodes that it names and by all behind them, and nothing else that was done.
+/// Checks that the retry voids the completions of the nodes that it names and of all behind them, and no others.
 ///
 /// # Errors
-/// What is voided and should stay, or the other way round.
+/// The record that is void and should not be, or the other way round.
 pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind, is_fork: bool) -> Result<(), String> {
     let EventKind::RunRetried { voids, from_nodes, rerun } = retry else { return Ok(()) };
     let mut graphs = Graphs { sites, known: BTreeMap::new() };
@@ -131,7 +131,7 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
     let failed = failed_jobs(sites, records, &done);
     for (path, numbers) in done {
         let is_in_failed = failed.iter().any(|job| is_below(&path, job));
-        // In the run that was forked its node may have been done with it, behind what the fork has of that.
+        // In the original run its node may have been done with it, behind the records that the fork has copied.
         if is_fork && is_in_failed {
             continue;
         }
@@ -146,10 +146,10 @@ pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind
     Ok(())
 }
 
-/// What a retry names.
+/// A node or request that a retry names.
 struct Named<'r> {
     path: &'r str,
-    /// The node that has asked for it, or the node itself.
+    /// The node that made the request, or the node itself.
     node: &'r str,
     /// Whether all of it begins anew.
     is_anew: bool,
@@ -162,13 +162,13 @@ struct Graphs<'s> {
 }
 
 impl Graphs<'_> {
-    /// Whether what was done at a path is not done any more.
+    /// Whether the completion at a path is void.
     fn runs_again(&mut self, named: &Named<'_>, path: &str) -> bool {
         let node = node_of(self.sites, path);
         let is_request = node != path;
         let is_inside = self.sites.around_all(node).iter().any(|above| above == named.node);
         if node == named.node {
-            // What a node had asked for is returned to it, unless it is named itself.
+            // The results of a node's requests are returned to it, unless they are named themselves.
             let is_named = |at: &str| at == named.path || is_below(at, named.path) || is_below(named.path, at);
             return named.is_anew || !is_request || (named.path != named.node && is_named(path));
         }
@@ -187,7 +187,7 @@ impl Graphs<'_> {
         lasts.iter().any(|last| firsts.iter().any(|first| self.is_behind(first, last)))
     }
 
-    /// Whether a token that comes of the first node may come to the other, or to what is made of it there.
+    /// Whether a token from the first node may reach the other, directly or by further nodes.
     fn is_behind(&mut self, first: &str, last: &str) -> bool {
         let (from, to) = (Spot::of(first), Spot::of(last));
         if first == last || (from.before, from.item) != (to.before, to.item) {
@@ -240,7 +240,7 @@ impl Graphs<'_> {
     }
 }
 
-/// Where a node stands: the graph under way, and the turns in it.
+/// The place of a node: the graph under way, and the turns in it.
 struct Spot<'p> {
     before: &'p str,
     /// The item of `[..]` in which the graph is, and those around it.

@@ -1,4 +1,4 @@
-//! What a plain look at a graph, and at the loops that the judge has found in it, says of its edges and nodes.
+//! Properties of edges and nodes, from a graph and the loops that the judge has found in it.
 
 use std::collections::BTreeSet;
 
@@ -34,11 +34,11 @@ pub(super) fn kept(graph: &Graph<String>, verdict: &Verdict, edge: EdgeIx) -> us
     }
 }
 
-/// The nodes that lead to collecting nodes and nowhere else: what they do may be in vain.
+/// The nodes that lead to collecting nodes and nowhere else: their output may be unneeded.
 pub(super) fn only_collected(graph: &Graph<String>) -> BTreeSet<NodeIx> {
     let collects = |node: NodeIx| graph.nodes[node].ways.iter().any(|way| matches!(way, Way::Any(_)));
     let ends = |node: NodeIx| node == END || graph.edges.iter().all(|edge| edge.from != node);
-    // Those that lead elsewhere: what has an edge to an end, or to one of them, that is no collecting node.
+    // Nodes that lead elsewhere: those with an edge to an end, or to one of them, that is no collecting node.
     let mut elsewhere: BTreeSet<NodeIx> = (0..graph.nodes.len()).filter(|node| ends(*node)).collect();
     loop {
         let leads = |edge: &&Edge| elsewhere.contains(&edge.to) && !collects(edge.to);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::table::Definition;
 
-/// That of the run, and those that its nodes may run as children.
+/// The workflow of the run, and those that its nodes may run as children.
 #[derive(Clone)]
 pub(super) struct Workflows {
     pub(super) run: Arc<Definition>,

@@ -19,7 +19,7 @@ impl<T, R: WriteMode<T>> StateKey<T, R> {
         StateKey { name, holds: PhantomData }
     }
 
-    /// What a node that is written by hand states of it in [`Node::STATE`](crate::Node::STATE).
+    /// Its declaration for [`Node::STATE`](crate::Node::STATE) of a node that is written by hand.
     pub const fn fact(&self) -> StateKeyFact {
         match R::ZERO {
             Some(zero) => StateKeyFact::with_zero(self.name, zero),

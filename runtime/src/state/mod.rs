@@ -37,24 +37,26 @@
 //! ```
 //!
 //! # Reading
-//! `#[state(OWNER)] owner: String` is a parameter with the value of a key, and `#[state] owner: String` reads the key that is
-//! called like the parameter. Take an `Option` if the key may have no value. [`Context::state`](crate::Context::state) reads
-//! any key, and always gives an `Option`.
+//! `#[state(OWNER)] owner: String` is a parameter with the value of a key, and `#[state] owner: String` reads the key
+//! that is called like the parameter. Take an `Option` if the key may have no value.
+//! [`Context::state`](crate::Context::state) reads any key, and always gives an `Option`.
 //!
 //! A key whose reducer has a [`Zero`] has that value before anything is written to it: 0 for [`Sum`], an empty list
 //! for [`Append`] and [`Union`], an empty map for [`MergeMap`].
 //!
 //! # Writing
-//! A node declares the keys that it writes: `#[writes(OWNER)] owner: StateWriter<String>` is a key that the node has written
-//! whenever it completes, and one that has not fails with [`Fault::StateNotWritten`]. `#[may_write(OWNER)]` is a key that it
-//! may leave as it is. A type that implements [`Node`](crate::Node) by hand states its keys in [`Node::STATE`](crate::Node::STATE),
-//! and gets its writers from [`Context::state_writer`](crate::Context::state_writer), as does a closure that
-//! [mocks](crate::EngineBuilder::mock) a node. A node that [calls](crate::Context::call) a child which writes declares the keys of
-//! the child too: what a child writes is what its caller writes.
+//! A node declares the keys that it writes: `#[writes(OWNER)] owner: StateWriter<String>` is a key that the node has
+//! written whenever it completes, and one that has not fails with [`Fault::StateNotWritten`]. `#[may_write(OWNER)]` is
+//! a key that it may leave as it is. A type that implements [`Node`](crate::Node) by hand states its keys in
+//! [`Node::STATE`](crate::Node::STATE), and gets its writers from
+//! [`Context::state_writer`](crate::Context::state_writer), as does a closure that [mocks](crate::EngineBuilder::mock)
+//! a node. A node that [calls](crate::Context::call) a child which writes declares the keys of the child too: what a
+//! child writes is what its caller writes.
 //!
 //! # At the start
-//! `#[given(OWNER)]` above a workflow is a key that the caller sets: `engine.start::<research>(..).state(OWNER, ..)`. Without it
-//! the run does not start ([`StartError::MissingState`](crate::StartError::MissingState)). A key with a zero may be left out.
+//! `#[given(OWNER)]` above a workflow is a key that the caller sets: `engine.start::<research>(..).state(OWNER, ..)`.
+//! Without it the run does not start ([`StartError::MissingState`](crate::StartError::MissingState)). A key with a zero
+//! may be left out.
 //!
 //! # Concurrency
 //! A node reads the state as it was when its attempt started, and its own writes. Its writes are recorded with its
@@ -62,10 +64,10 @@
 //! is lost. Without one ([`Overwrite`]), a key may be written by one node at a time: a node that overwrites what
 //! another node has written since the attempt started fails with [`Fault::StateConflict`], and a retry of it succeeds.
 //!
-//! All of this holds for a nested workflow and for `[..]` as it does for any node. The nodes inside read the state as it was
-//! when the node around them started, and what has been written inside since. The graph around the node sees what they
-//! have written when the node completes, all of it at once. What was written inside an attempt that failed is discarded,
-//! also where the run continues by the arm `err` or with another attempt.
+//! All of this holds for a nested workflow and for `[..]` as it does for any node. The nodes inside read the state as
+//! it was when the node around them started, and what has been written inside since. The graph around the node sees
+//! what they have written when the node completes, all of it at once. What was written inside an attempt that failed is
+//! discarded, also where the run continues by the arm `err` or with another attempt.
 
 mod key;
 mod reducer;
@@ -94,10 +96,10 @@ pub struct State<'c> {
 impl State<'_> {
     /// The value of a key; `None` if nothing has been written to it.
     ///
-    /// All that reads a key reads it with one type, also after a restart with another version of the program. A field with
-    /// a default or an `Option` may be added to that type. A field that the value has and `T` does not read is an error that
-    /// names both: keep it, or rename it with `#[serde(alias = "..")]`. To look at a value of any type, read it as a
-    /// [`serde_json::Value`].
+    /// All that reads a key reads it with one type, also after a restart with another version of the program. A field
+    /// with a default or an `Option` may be added to that type. A field that the value has and `T` does not read is an
+    /// error that names both: keep it, or rename it with `#[serde(alias = "..")]`. To look at a value of any type, read
+    /// it as a [`serde_json::Value`].
     ///
     /// # Errors
     /// [`Fault::Context`] if the value is not a `T`, or has a field that `T` does not read.
@@ -110,7 +112,7 @@ impl State<'_> {
         read(self.before, self.draft, Part::Shared, name)
     }
 
-    /// Says how a node writes.
+    /// Never callable: its error message shows how a node writes.
     #[doc(hidden)]
     pub fn set<T, R>(&self, _: StateKey<T, R>, _: T)
     where
@@ -118,7 +120,7 @@ impl State<'_> {
     {
     }
 
-    /// Says how a node writes.
+    /// Never callable: its error message shows how a node writes.
     #[doc(hidden)]
     pub fn merge<T, R>(&self, _: StateKey<T, R>, _: T)
     where
@@ -126,7 +128,7 @@ impl State<'_> {
     {
     }
 
-    /// Says how a node writes.
+    /// Never callable: its error message shows how a node writes.
     #[doc(hidden)]
     pub fn push<I, R>(&self, _: StateKey<Vec<I>, R>, _: I)
     where
@@ -135,7 +137,7 @@ impl State<'_> {
     }
 }
 
-/// Never: what a node writes is a parameter of it.
+/// Never implemented: a node writes by its parameters.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "`ctx.state()` reads the state, and does not write it",
@@ -145,7 +147,7 @@ impl State<'_> {
 )]
 pub trait WrittenByContext {}
 
-/// What a collecting node keeps for itself from one arrival to the next.
+/// The private state of a collecting node, kept from one arrival to the next.
 ///
 /// No other node sees it, so nothing is declared: every key may be read and written.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! How writes to one key come together.
+//! Reducers: how writes to one key are merged.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 
@@ -67,7 +67,7 @@ reducers! {
 impl Reducer for MergeMap {
     fn op(value: Value) -> Result<StateOp, &'static str> {
         match value {
-            // One with other keys is recorded as an object too, which is not to be merged as a map.
+            // A map with other keys is recorded as a marked object, which must not be merged as a map.
             Value::Object(map) if !value::is_marked(&map) => Ok(StateOp::Merge(map)),
             _ => Err("a map whose keys are text"),
         }
@@ -85,7 +85,7 @@ pub trait WriteMode<T> {
     /// Whether a write replaces the value.
     #[doc(hidden)]
     const OVERWRITES: bool = false;
-    /// What the key holds before anything is written to it.
+    /// The value of the key before it is written.
     #[doc(hidden)]
     const ZERO: Option<ZeroValue> = None;
 }

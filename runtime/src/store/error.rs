@@ -78,8 +78,8 @@ pub enum StoreError {
         /// The message of the database.
         message: String,
     },
-    /// The file was removed, renamed, replaced, emptied or cut off while it was open. What was recorded since is lost, and
-    /// nothing more is: this store does not recover.
+    /// The file was removed, renamed, replaced, emptied or cut off while it was open. Records made since then are lost,
+    /// and nothing more is recorded: this store does not recover.
     #[error(
         "`{}` {message} while this process had it open, so nothing more is recorded; put it back or choose another path, \
          and restart the process", path.display()

@@ -40,12 +40,13 @@ struct Runs {
     owners: HashMap<Owner, Vec<String>>,
     last_owner: u64,
     last_run: u64,
-    /// Runs that can go on by themselves, by when; 1970 where at once. Most runs of a great number are not in it.
+    /// Runs that can resume without an answer, by the time when they can; 1970 is at once. With many runs, most are not
+    /// in it.
     ready: BTreeSet<(SystemTime, RunKey)>,
-    /// Suspended runs that can go on by themselves, by when they were suspended.
+    /// Suspended runs that can resume without an answer, by the time when they were suspended.
     suspended: BTreeSet<(SystemTime, RunKey)>,
     nudged: BTreeSet<RunKey>,
-    /// Runs that are over, by when that was: a number that only grows.
+    /// Runs that are over, in the order in which they ended: by a number that only grows.
     ended: BTreeMap<u64, RunKey>,
     last_end: u64,
     max_resident_finished: usize,
@@ -102,7 +103,7 @@ impl MemoryStore {
         self
     }
 
-    /// An owner is believed to live or to be dead, whatever it does. Its runs stay as they are.
+    /// Has the store treat an owner as alive or as dead, whatever the owner does. Its runs stay as they are.
     #[cfg(test)]
     pub(crate) fn believe(&self, owner: Owner, lives: bool) {
         let mut state = self.lock();
@@ -113,7 +114,7 @@ impl MemoryStore {
         }
     }
 
-    /// No user code runs under this lock, so that what it holds is whole even after a panic.
+    /// No user code runs under this lock, so its data is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -143,7 +144,7 @@ impl Run {
         stored.skip_while(|stored| stored.seq < from).take(limit).collect()
     }
 
-    /// When it can go on by itself.
+    /// When it can resume without an answer.
     fn ready(&self) -> Option<SystemTime> {
         match self.header.status {
             RunStatus::Running => Some(SystemTime::UNIX_EPOCH),
@@ -226,7 +227,7 @@ impl Runs {
         self.ready.extend(run.ready().map(|at| (at, key)));
         self.suspended.extend(run.header.wake_at.map(|_| (run.header.updated, key)));
         if status.is_over() {
-            // It belongs to nobody.
+            // A run that is over has no owner.
             run.header.owner = None;
             self.last_end += 1;
             run.end = Some(self.last_end);
@@ -267,7 +268,7 @@ impl Runs {
         let mut later = self.ready.iter().skip_while(|(at, _)| *at <= claim.now);
         let next_wake = later.find(|(_, key)| can_take(key)).map(|(at, _)| *at);
         let now = self.ready.iter().take_while(|(at, _)| *at <= claim.now).map(|(_, key)| *key);
-        // The clock was set back since.
+        // Runs suspended in the future of this clock: it was set back since.
         let not_yet = self.suspended.iter().rev().take_while(|(since, _)| *since > claim.now).map(|(_, key)| *key);
         let not_yet = not_yet.filter(|key| self.runs[key].ready().is_some_and(|at| at > claim.now));
         let take: Vec<RunKey> = now.chain(not_yet).filter(can_take).take(claim.limit).collect();

@@ -53,15 +53,17 @@ pub trait Store: Send + Sync + 'static {
     /// Headers, newest run first.
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>>;
 
-    /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds [`EventKind::RunResumed`] to each, in one
-    /// transaction.
+    /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds
+    /// [`EventKind::RunResumed`] to each, in one transaction.
     ///
-    /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a `wake_at` that
-    /// has passed. It is ready as well if it has a `wake_at` and was suspended ([`updated`](RunHeader::updated)) after `now`:
-    /// the clock was set back, and a `wake_at` by the clock before is too late. The engine knows how much is left.
+    /// A run is ready if it is [`Running`](RunStatus::Running), or [suspended](RunStatus::is_suspended) with a
+    /// `wake_at` that has passed. It is ready as well if it has a `wake_at` and was suspended
+    /// ([`updated`](RunHeader::updated)) after `now`: the clock was set back, and a `wake_at` by the old clock is too
+    /// late. The engine computes how much time is left.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>>;
 
-    /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes nothing.
+    /// Whether an owner is alive: it has joined and not left, and the store has not detected that it is dead. Changes
+    /// nothing.
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Whether an owner that is alive has joined with this workflow. Changes nothing.
@@ -72,9 +74,9 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
-    /// Whether what is recorded is lost when the process dies, and an [`append`](Self::append) is done when its future is
-    /// polled for the first time. A node then begins before its start is recorded; that happens before the run waits for
-    /// anything, before anybody watches or reads, and when the run is dropped.
+    /// Whether records are lost when the process dies, and an [`append`](Self::append) is done when its future is
+    /// polled for the first time. Then a node begins before its start is recorded. The record is made before the run
+    /// waits for anything, before its events are watched or read, and when the run is dropped.
     fn is_volatile(&self) -> bool {
         false
     }
@@ -247,8 +249,8 @@ pub struct Claim {
     pub only: Option<RunKey>,
     /// Not these runs, which it already executes, or cannot execute.
     pub except: Vec<RunKey>,
-    /// Also its own runs that are running. Its own suspended runs are taken in any case: an engine keeps a run that it has
-    /// unloaded.
+    /// Also its own runs that are running. Its own suspended runs are taken in any case: an engine keeps a run that it
+    /// has unloaded.
     pub own: bool,
     /// Also runs whose owner is no longer alive.
     pub orphans: bool,

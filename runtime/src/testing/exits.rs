@@ -1,4 +1,4 @@
-//! How a node that is a closure goes on.
+//! How the output of a node that is a closure is routed.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) struct Exits {
     pub(super) bound: Option<Bound>,
 }
 
-/// An arm that may be taken so often.
+/// A bounded arm.
 #[derive(Clone, Copy)]
 pub(super) struct Bound {
     pub(super) arm: usize,
@@ -45,8 +45,8 @@ impl Exits {
         Routed { emitted: self.emit(Some(label), &error, moment), error: records.map(|max| recorded(&error, max)) }
     }
 
-    /// The output of a closure does not say by which label it went; that of a routed node which is to be restored is the
-    /// label, or an object with the label as its key. Otherwise it is taken to have gone by the first.
+    /// The recorded output of a closure does not contain its label. To be restored, the output of a routed node must be
+    /// the label, or an object with the label as its key. Otherwise the first label is assumed.
     pub(super) fn restore(&self, output: &Value, choice: usize) -> Result<Emitted, Unreadable> {
         let output = Value::__from_json(output)?;
         let names = |label: &&String| output == label.as_str() || output.get(label.as_str()).is_some();

@@ -33,7 +33,7 @@ pub(crate) enum Step {
     Take(&'static str, Value),
     Wait,
     Fail(&'static str),
-    /// An error that goes by this label once no attempt is left.
+    /// An error that takes the arm with this label once no attempt is left.
     FailBy(&'static str, &'static str),
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Panics {
     End,
 }
 
-/// The items that a value stands for.
+/// The items of a value.
 pub(crate) type Items = fn(&Value) -> Vec<Value>;
 
 type Body = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Step> + Send + Sync>;
@@ -206,7 +206,7 @@ impl AnyScope for MadeScope {
     }
 
     fn restore(&self, output: &Value, choice: usize) -> Result<Emitted, Unreadable> {
-        // It is left by its first choice, whatever the output is.
+        // The edges of a scope are those of its first choice, whatever the output is.
         Ok(self.exits.emit(None, &Value::__from_json(output)?, Moment::recorded(choice)))
     }
 
@@ -229,9 +229,9 @@ pub(crate) struct Made {
     resources: BTreeMap<String, ResourceNeed>,
     types: BTreeMap<String, TypeId>,
     limits: Limits,
-    /// What every node says of the state.
+    /// The state declarations of every node.
     state: StateFacts,
-    /// By node: the arm, how often it may be taken, and what is taken after that.
+    /// By node: the arm, how often it may be taken, and the choice after that.
     bounds: BTreeMap<String, (usize, u32, usize)>,
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn made(text: &str) -> Made {
     made_of(net(text))
 }
 
-/// The same of a graph that is there already.
+/// The same for an existing graph.
 pub(crate) fn made_of(net: Net) -> Made {
     Made {
         name: "w".to_owned(),
@@ -283,7 +283,7 @@ impl Made {
         self
     }
 
-    /// What `[..]` makes items of.
+    /// How `[..]` makes items of a value.
     pub(crate) fn items(mut self, name: &str, items: Items) -> Self {
         self.items.insert(name.to_owned(), items);
         self
@@ -295,7 +295,7 @@ impl Made {
         self
     }
 
-    /// What every node may write to the state.
+    /// The state keys that every node may write.
     pub(crate) fn may_write(mut self, keys: &'static [StateKeyFact]) -> Self {
         self.state = StateFacts { may_write: keys, ..StateFacts::NONE };
         self
@@ -307,7 +307,7 @@ impl Made {
         self
     }
 
-    /// Which of its choices a routed START takes, of so many.
+    /// The choice that a routed START takes, of so many.
     pub(crate) fn starts_by(mut self, choose: fn(&Value, usize) -> usize) -> Self {
         self.starts_by = Some(choose);
         self

@@ -1,4 +1,4 @@
-//! What arrives at a node, as the type that it takes.
+//! Converts the tokens that arrive at a node to its input type.
 
 use std::any::Any;
 
@@ -6,10 +6,10 @@ use super::group::JoinFn;
 use crate::fault::Fault;
 use crate::table::{Arrived, BoxValue, Hand};
 
-/// For each way into a node, how a join there is put together.
+/// For each way into a node, the function that assembles the input of a join there.
 pub type JoinTable = Vec<Option<JoinFn>>;
 
-/// What arrived, as the node's input.
+/// The arrived tokens, as the node's input.
 pub(crate) fn take<T: 'static>(arrived: Arrived, joins: &JoinTable) -> Result<T, Fault> {
     match arrived {
         Arrived::One(token) => take_one(token.value, token.hand),
@@ -34,8 +34,8 @@ fn unfit<T>() -> Fault {
     Fault::Context { message: format!("what arrived does not have the type `{}`", std::any::type_name::<T>()) }
 }
 
-/// A value under a type of which only a check at run time knows that it is the same: the error of a nested workflow is a
-/// `Failure`, and the error of the node that it is has no other name than `N::Error`.
+/// Converts a value to the same type under another name, with a check at run time: the error of a nested workflow is a
+/// `Failure`, and as the error of a node its only name is `N::Error`.
 pub(crate) fn cast<T: 'static, U: 'static>(value: T) -> Option<U> {
     let mut slot: Option<T> = Some(value);
     let any: &mut dyn Any = &mut slot;

@@ -1,4 +1,4 @@
-//! What a node's signature asks of the run.
+//! The parameters of a node that come from the run.
 
 use std::any::TypeId;
 
@@ -13,7 +13,7 @@ use crate::state::{StateKey, StateKeyFact, WriteMode, decode, zero_of};
 use crate::table::GivenKey;
 use crate::value;
 
-/// `#[resource] name: &T`, as something to be checked before the run starts.
+/// `#[resource] name: &T`, as a need that is checked before the run starts.
 pub fn need<T: Send + Sync + 'static>() -> ResourceNeed {
     ResourceNeed { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>() }
 }
@@ -26,7 +26,7 @@ pub async fn resource<T: Send + Sync + 'static>(context: &Context) -> &T {
     }
 }
 
-/// `#[resource] name: &T` in a blocking body, where it was found to be there before the body was moved.
+/// `#[resource] name: &T` in a blocking body. Its existence was checked before the body was moved.
 pub fn held<T: Send + Sync + 'static>(context: &Context) -> &T {
     match context.resource::<T>() {
         Some(resource) => resource,
@@ -84,17 +84,17 @@ fn missing_key(name: &str) -> Fault {
     Fault::Context { message }
 }
 
-/// "The parameter takes what the key holds."
+/// "The parameter takes the type of the key."
 #[diagnostic::on_unimplemented(
     message = "the key holds `{T}`, but the parameter takes `{Self}`",
     label = "has to be `{T}`",
     note = "a key that may have no value is read as `Option<{T}>`"
 )]
 pub trait ReadsKey<T>: Sized {
-    /// A value that is there.
+    /// The parameter from an existing value.
     fn of(value: T) -> Self;
 
-    /// What it is without a value; `None` if it needs one.
+    /// The parameter without a value; `None` if it needs one.
     fn missing() -> Option<Self>;
 }
 
@@ -144,7 +144,7 @@ pub fn writer<W: WritesKey<K>, K>(context: &Context, key: K) -> W {
     W::writes(context, key)
 }
 
-/// What a key is to a proof.
+/// A key as a fact for a proof.
 pub const fn key_fact<T, R: WriteMode<T>>(key: &StateKey<T, R>) -> StateKeyFact {
     key.fact()
 }
@@ -154,7 +154,7 @@ pub const fn named_key_fact(name: &'static str) -> StateKeyFact {
     StateKeyFact::reduced(name, false)
 }
 
-/// The keys that have to be there, with how many they are; an `Option` takes what it finds.
+/// The keys that must have a value, and their number; an `Option` needs none.
 pub const fn needed<const N: usize>(all: [(StateKeyFact, bool); N]) -> ([StateKeyFact; N], usize) {
     let (mut needed, mut len, mut at) = ([named_key_fact(""); N], 0, 0);
     while at < N {

@@ -11,18 +11,18 @@ pub type Takes = u8;
 
 /// The target has no parameters and ignores the value.
 ///
-/// The two modes are integer types because the macro passes a literal for them: where both fit, which is where a node
-/// without parameters follows one that gives `()`, rustc's fallback for integers settles it.
+/// The two modes are integer types because the macro passes a literal for them: if both fit, which is so if a node
+/// without parameters follows one that returns `()`, rustc's fallback for integers decides.
 pub type Ignores = i32;
 
-/// A mode of a value that no node gives.
+/// A mode for a value that no node returns.
 ///
-/// With one impl alone rustc would read off from it what an edge carries before it looks at what is carried, and a wrong
-/// type would be a mismatch of arguments instead of an edge that does not fit. A second impl, for a type of which there
-/// are no values, makes it look first.
+/// With a single impl rustc would infer the type of an edge from it before it looks at the value, and a wrong type
+/// would be a mismatch of arguments instead of an edge that does not fit. A second impl, for a type without values,
+/// prevents that.
 pub type Waits = i64;
 
-/// What no node gives.
+/// A type that no node returns.
 pub struct Nothing(std::convert::Infallible);
 
 impl Nothing {
@@ -33,14 +33,14 @@ impl Nothing {
 
 /// "This node can follow `A`, which gives `Out`."
 ///
-/// The expansion calls the functions of this trait by their whole path, `<ship as Follows<..>>::edge(0)`: a call that does
-/// not fit is then an error about the trait alone, without the source of a function whose bound it would be.
+/// The expansion calls the functions of this trait by their whole path, `<ship as Follows<..>>::edge(0)`: then a call
+/// that does not fit is an error about the trait alone, which does not show the source of a function with such a bound.
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`",
     label = "takes `{In}`, is given `{Out}`: implement `From<{Out}>` for `{In}`, or put a node between"
 )]
 pub trait Follows<A: ?Sized, Out, In, Mode> {
-    /// Takes what the edge carries.
+    /// Converts the value of the edge.
     fn hand(value: Out) -> In;
 
     /// `a => b`
@@ -89,9 +89,9 @@ impl<A: ?Sized, B, T> Follows<A, T, (), Ignores> for B {
     label = "leads to END with `{Out}`: write `-> {Out}`, or put a node between that gives `{Declared}`"
 )]
 ///
-/// Self is END, by a parameter: to an impl for the type `END` alone rustc would point in its words.
+/// Self is END, by a parameter: for an impl for the type `END` alone, rustc's message would point to that impl.
 pub trait Ends<A: ?Sized, Out, Declared, Mode> {
-    /// Takes what reaches END.
+    /// Converts the value that reaches END.
     fn end(value: Out) -> Declared;
 
     /// `a => END`
@@ -129,7 +129,7 @@ impl<A: ?Sized, B, T> Ends<A, T, T, Takes> for B {
     }
 }
 
-/// "`[..]` runs for every item of what the node before it gives." Self is the `[..]`, which is to blame.
+/// "`[..]` runs for every item of the output of the node before it." Self is the `[..]`, to which the error points.
 #[diagnostic::on_unimplemented(
     message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Out}`",
     label = "is given `{Out}`, which is no `Vec`: let the node before give one, or leave the brackets out"
@@ -151,7 +151,7 @@ impl<A: ?Sized, T, F, L> Items<A, Vec<T>> for Each<F, L> {
     }
 }
 
-/// What stands inside `[..]`.
+/// The graph inside `[..]`.
 pub trait Inside {
     /// Where it begins.
     type First: Target;
@@ -161,7 +161,7 @@ impl<F: Target, L> Inside for Each<F, L> {
     type First = F;
 }
 
-/// "What goes to several nodes is copied for each of them."
+/// "A value that goes to several nodes is copied for each of them."
 #[diagnostic::on_unimplemented(
     message = "`{Self}` goes to several nodes and cannot be copied",
     label = "leads to several nodes: derive `Clone` for `{Self}` (`#[value]` does), or lead to one node"
@@ -178,7 +178,7 @@ impl<T: Clone> Copies for T {
     }
 }
 
-/// What a workflow gives: the type that END is held to, written or inferred.
+/// The output type of a workflow, which END is checked against, written or inferred.
 pub struct Gives<O>(PhantomData<fn() -> O>);
 
 impl<O> Clone for Gives<O> {
@@ -263,8 +263,8 @@ where
     });
 }
 
-/// "This node can follow `A` as a branch of a join whose branches exclude each other": the same as [`Follows`], in the
-/// words that such a join needs.
+/// "This node can follow `A` as a branch of a join whose branches exclude each other": the same as [`Follows`], with a
+/// message for such a join.
 #[diagnostic::on_unimplemented(
     message = "node `{Self}` takes `{In}`, but `{A}` gives `{Out}`, and no other branch of the join comes with it",
     label = "takes `{In}`, is given `{Out}`",
@@ -272,10 +272,10 @@ where
             route so that both branches can run"
 )]
 pub trait FollowsAlone<A: ?Sized, Out, In, Mode> {
-    /// Takes what the edge carries.
+    /// Converts the value of the edge.
     fn hand_alone(value: Out) -> In;
 
-    /// `(a, b) => c`, of which never more than one comes: the edge from `a`.
+    /// `(a, b) => c`, if never more than one of them arrives: the edge from `a`.
     fn edge_alone(_: Mode) -> Edge<Out>
     where
         Self: Sized,
@@ -293,10 +293,10 @@ impl<A: ?Sized, B: Follows<A, T, U, M>, T, U, M> FollowsAlone<A, T, U, M> for B 
     }
 }
 
-/// What a node gives, before it is taken apart.
+/// The output of a node, before it is split into items.
 pub struct ItemsOf<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
-/// `a => [..]`: what `a` gives is known before it is held to be a `Vec`.
+/// `a => [..]`: the output of `a` is known before it is checked to be a `Vec`.
 pub fn items_of<A: Mention>(_: A) -> ItemsOf<<A::Node as Source>::Shown, <A::Node as Source>::Output>
 where
     A::Node: Source,
@@ -316,8 +316,8 @@ impl<A: ?Sized, T: 'static> ItemsOf<A, T> {
     }
 }
 
-/// A node that gives a `T`, as the source of an edge to END. It comes behind what the workflow gives, so that both are
-/// known before they are compared, and a wrong type is blamed on the edge.
+/// A node that returns a `T`, as the source of an edge to END. It comes behind the output type of the workflow, so that
+/// both are known before they are compared, and the error of a wrong type points at the edge.
 pub struct Leaves<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
 
 /// `a => ..`
@@ -336,13 +336,13 @@ where
     Edge::by(|_, _| {})
 }
 
-/// What a routed node gives on one of its arms.
+/// The value of one arm of a routed node.
 pub struct Given<A: ?Sized, P> {
     value: P,
     by: PhantomData<fn() -> A>,
 }
 
-/// Names the payload of an arm before its target is, so that a wrong one is blamed on the edge.
+/// Fixes the payload of an arm before its target, so that the error of a wrong one points at the edge.
 pub fn give<A: Mention, P>(_: A, value: P) -> Given<<A::Node as Source>::Shown, P>
 where
     A::Node: Source,

@@ -1,4 +1,4 @@
-//! How a finished node goes on: along no edge, one, several, or by its label.
+//! How the output of a finished node is routed: along no edge, one, several, or by its label.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::field::Unreadable;
 use crate::table::{Emitted, Hand, Moment, Routed, Token, Tokens};
 use crate::value::{Against, MaxSize, Unrecordable};
 
-/// What a node with output `T` and error `E` does with them.
+/// How the output `T` and the error `E` of a node are routed.
 pub enum Exit<T, E> {
     /// It leads nowhere: a branch on the side.
     Terminal,
@@ -26,14 +26,14 @@ pub enum Exit<T, E> {
     Whole(Arc<Route<Result<T, E>>>, ErrorForms<E>),
 }
 
-/// A function that matches on the label of what a node gave.
+/// A function that matches on the label of a node's output.
 type Route<T> = dyn Fn(T, Moment<'_>) -> Emitted + Send + Sync;
 
-/// What an error that is routed can be made from and turned into.
+/// The conversions of an error that is routed.
 pub struct ErrorForms<E> {
-    /// How a fault becomes an error, where there is a way.
+    /// How a fault becomes an error, if that is possible.
     pub from_fault: Option<fn(Fault) -> E>,
-    /// How it is recorded and read back. An error that is no value has no such way, and its workflow does not compile.
+    /// How it is recorded and read back. An error that is no payload has none, and its workflow does not compile.
     pub json: Option<ErrorJson<E>>,
 }
 
@@ -45,7 +45,7 @@ impl<E> Clone for ErrorForms<E> {
 
 impl<E> Copy for ErrorForms<E> {}
 
-/// Why an error goes nowhere.
+/// Why an error takes no arm.
 pub(crate) enum Unrouted<E> {
     /// There is no arm for it.
     NoArm(E),
@@ -79,7 +79,7 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
-    /// The same of a value in a box, which goes on in it where it has one edge.
+    /// The same for a value in a box, which is reused if there is one edge.
     pub(crate) fn boxed(&self, value: Box<T>, moment: Moment<'_>) -> Emitted {
         match self {
             Exit::One(hand) => emit_one(0, Token { value, hand: *hand }),
@@ -98,7 +98,7 @@ impl<T: Send + 'static, E> Exit<T, E> {
         Emitted { choice, tokens }
     }
 
-    /// Where the error goes.
+    /// The tokens for the error's arm.
     pub(crate) fn error(&self, error: E, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Routed, Unrouted<E>> {
         let Exit::Whole(route, forms) = self else { return Err(Unrouted::NoArm(error)) };
         let write = forms.json.map(|json| json.write).zip(records);
@@ -117,7 +117,7 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
-    /// Where an error went that is on record.
+    /// The tokens for a recorded error, by the choice that was taken.
     pub(crate) fn recorded_error(&self, error: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {
         match self {
             Exit::Whole(route, ErrorForms { json: Some(json), .. }) => {
@@ -174,22 +174,22 @@ pub fn exit_whole<T, E>(
     Exit::Whole(Arc::new(route), ErrorForms { from_fault, json })
 }
 
-/// START of a workflow without output: what it leads to, and END.
+/// START of a workflow without output: its edges, and the implied edge to END.
 pub fn and_unit<T, E>(exit: Exit<T, E>) -> Exit<T, E> {
     Exit::AndUnit(Box::new(exit))
 }
 
-/// The end of a `match` whose other arms are known to be all there are.
+/// The last arm of a `match` whose other arms are known to be exhaustive.
 pub fn unrouted() -> Emitted {
     unreachable!("the labels of a route map are exhaustive, or the workflow does not compile")
 }
 
-/// What a route function gives for a choice with one edge.
+/// The result of a route function for a choice with one edge.
 pub fn emit_one(choice: usize, token: Token) -> Emitted {
     Emitted { choice, tokens: Tokens::One(token) }
 }
 
-/// What a route function gives for a choice with several.
+/// The result of a route function for a choice with several.
 pub fn emit_many(choice: usize, tokens: Vec<Token>) -> Emitted {
     Emitted { choice, tokens: Tokens::Many(tokens) }
 }

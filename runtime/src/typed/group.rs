@@ -7,10 +7,10 @@ use super::edge::{Gives, Nothing};
 use super::mention::{Mention, Source};
 use crate::table::Token;
 
-/// Puts what the places of a join hold into the slot of its node's input.
+/// Puts the values of a join's places into the slot of its node's input.
 pub type JoinFn = fn(places: Vec<Option<Token>>, slot: &mut dyn Any);
 
-/// A branch that has run whenever the join fires.
+/// A branch that has always run when the join fires.
 pub struct Always<A>(PhantomData<fn() -> A>);
 
 /// A branch that a route may skip.
@@ -30,9 +30,9 @@ pub fn may_be_skipped<A: Mention>(_: A) -> MayBeSkipped<A::Node> {
 pub trait Place {
     /// The node that feeds it.
     type Name;
-    /// What the join sees of it.
+    /// The type that the join gets from it.
     type Given: Send + 'static;
-    /// What is in it; `None` where a value is missing that must be there.
+    /// Its value; `None` if a required value is missing.
     fn take(token: Option<Token>) -> Option<Self::Given>;
 }
 
@@ -60,11 +60,11 @@ impl<A: Source> Place for MayBeSkipped<A> {
 
 /// The places of a join, as a tuple.
 pub trait Places {
-    /// The nodes, as a tuple: how messages name them.
+    /// The nodes, as a tuple, for messages.
     type Names;
-    /// What the join sees.
+    /// The type that the join gets.
     type Given: 'static;
-    /// What is in the places.
+    /// The values of the places.
     fn take(places: Vec<Option<Token>>) -> Option<Self::Given>;
 }
 
@@ -99,7 +99,7 @@ places!(A B C D E F G H I J K L M N);
 places!(A B C D E F G H I J K L M N O);
 places!(A B C D E F G H I J K L M N O P);
 
-/// The join takes exactly what its places hold.
+/// The join takes exactly the values of its places.
 pub struct TakesAll;
 
 /// The join has no parameters.
@@ -114,7 +114,7 @@ pub struct WaitsForAll;
     label = "takes `{In}`, is given `{Given}`: take exactly that, an `Option` for each branch that a route may skip"
 )]
 pub trait Joins<Names, Given, In, Mode> {
-    /// Takes what the places hold.
+    /// Converts the values of the places.
     fn join(given: Given) -> In;
 
     /// `(a, b) => join`
@@ -156,7 +156,7 @@ impl<B, Names, T> Joins<Names, T, (), IgnoresAll> for B {
     label = "leads to END with `{Given}`: write `-> {Given}`, an `Option` for each branch that a route may skip"
 )]
 pub trait EndsAll<Names, Given, Declared, Mode> {
-    /// Takes what the places hold.
+    /// Converts the values of the places.
     fn end(given: Given) -> Declared;
 
     /// `(a, b) => END`
@@ -215,7 +215,7 @@ pub trait JoinsMany<In> {
 #[diagnostic::do_not_recommend]
 impl<B> JoinsMany<()> for B {}
 
-/// The places of one join, with what they are called and give.
+/// The places of one join, with their names and types.
 pub struct Together<P, Names, Given>(PhantomData<fn() -> P>, PhantomData<fn() -> (Names, Given)>);
 
 /// `(a, b)`

@@ -1,10 +1,11 @@
-//! The labels of a route map, held against those of the value: none is unknown, none is missing.
+//! Checks the labels of a route map against those of the value: none is unknown, none is missing.
 //!
-//! Which labels a type has is known to its impl of [`Route`](crate::Route) alone, as text. So the expansion asks in a
-//! constant, and a panic there is the error, at the label or at the map: the only one in which rustc prints words that
-//! are put together while it compiles. Everything that is computed from that constant is an error to which it has nothing to add.
+//! Only the impl of [`Route`](crate::Route) knows the labels of a type, as text. So the expansion checks them in a
+//! constant, and a panic there is the error, at the label or at the map: only in such an error does rustc print a text
+//! that is composed while it compiles. For everything that is computed from that constant rustc reports no second
+//! error.
 
-/// A message that is put together in a constant.
+/// A message that is composed in a constant.
 struct Words {
     bytes: [u8; Words::MOST],
     length: usize,
@@ -17,7 +18,7 @@ impl Words {
         Words { bytes: [0; Words::MOST], length: 0 }
     }
 
-    /// With `text` behind it; what has no room is left out.
+    /// Appends `text`, or leaves it out if there is no room.
     const fn and(mut self, text: &str) -> Self {
         let text = text.as_bytes();
         if self.length + text.len() <= Words::MOST {
@@ -31,7 +32,7 @@ impl Words {
         self
     }
 
-    /// With a name in backticks behind it.
+    /// Appends a name in backticks.
     const fn name(self, name: &str) -> Self {
         self.and("`").and(name).and("`")
     }
@@ -64,7 +65,7 @@ const fn has(names: &[&str], name: &str) -> bool {
     false
 }
 
-/// Holds one label of a route map to be a label of what the node gives.
+/// Checks that one label of a route map is a label of the node's output.
 #[track_caller]
 pub const fn known_label(node: &str, labels: &[&str], label: &str) {
     if has(labels, label) {
@@ -79,8 +80,8 @@ pub const fn known_label(node: &str, labels: &[&str], label: &str) {
     panic!("{}", words.text())
 }
 
-/// Holds a route map without `_` to have an arm for each label of what the node gives; `spent` says that it has an arm for
-/// when a bound is spent.
+/// Checks that a route map without `_` has an arm for each label of the node's output. `spent`: whether it has the arm
+/// that is taken when a bound is spent.
 #[track_caller]
 pub const fn every_label(node: &str, labels: &[&str], written: &[&str], spent: bool) {
     let mut words = Words::new().name(node).and(" may give ");

@@ -23,13 +23,13 @@ use crate::table::{
 };
 use crate::value::MaxSize;
 
-/// What a node's output has to become before it goes on: itself, or what a collecting node has collected.
+/// Converts a node's output to the value for its edges: the output itself, or the collected value of a collecting node.
 pub trait Yields<N: Node>: Send + Sync + 'static {
-    /// What goes on, and is recorded.
+    /// The value for its edges, which is recorded.
     type Given: Payload;
     /// Whether it runs for each arrival.
     const COLLECTS: bool;
-    /// `None`: nothing yet.
+    /// The value; `None` if there is none yet.
     fn give(output: N::Output) -> Option<Self::Given>;
 }
 
@@ -66,11 +66,11 @@ pub struct Leaf<N: Node, Y: Yields<N>> {
     yields: PhantomData<Y>,
 }
 
-/// What a workflow may set beside the node's own methods.
+/// Functions that a workflow may set in place of the node's own methods.
 pub struct Explain<E> {
     /// `let a = a(retry(when = ..))`
     pub when: Option<fn(&E) -> bool>,
-    /// An error in words, where the node's own method knows only its type.
+    /// An error as text, if the node's own method knows only its type.
     pub words: Option<fn(&E) -> Vec<String>>,
 }
 
@@ -81,8 +81,8 @@ impl<E> Default for Explain<E> {
 }
 
 impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
-    /// One future and not several within each other, which would each move what they are given and what they give. It has
-    /// its node by its context, which counts no reference for it.
+    /// One future and not several nested ones, each of which would move its input and its output. It gets its node from
+    /// its context, so that no reference is counted.
     #[allow(clippy::manual_async_fn, reason = "an `async fn` has room for its arguments twice")]
     fn attempt(
         input: impl FnOnce(&Self) -> Result<N::Input, Fault> + Send + 'static,
@@ -143,8 +143,8 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         }
     }
 
-    /// An error that is routed and cannot be recorded is retried like any other; it takes no arm, since a run that is
-    /// picked up again would not know what went along it.
+    /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
+    /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
         let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
@@ -212,7 +212,7 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
     }
 }
 
-/// Runs a node until it ends, or until something that it asked of the run fails it.
+/// Runs a node until it ends, or until one of its requests fails it.
 pub(crate) async fn until_fault<T>(node: impl Future<Output = T>, context: &Context) -> Result<T, Fault> {
     let mut node = pin!(node);
     poll_fn(|waker| or_fault(node.as_mut().poll(waker), context)).await
@@ -225,7 +225,7 @@ fn or_fault<T>(polled: Poll<T>, context: &Context) -> Poll<Result<T, Fault>> {
     }
 }
 
-/// An input that is there.
+/// The conversion of an input that exists already.
 fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
     |_| Ok(input)
 }
@@ -239,16 +239,16 @@ fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {
     Ok(Box::new(N::copy(input)?))
 }
 
-/// What an entry is called.
+/// The name of an entry.
 #[derive(Clone, Copy)]
 pub enum Name {
-    /// As the node says of itself (`#[node(name = ..)]`), or else as it was written.
+    /// The node's own name (`#[node(name = ..)]`), or else the written one.
     Own(&'static str),
-    /// As a `let` says.
+    /// The name of a `let`.
     Given(&'static str),
-    /// As a `let` says that sets options and leaves the name as it is.
+    /// The name in a `let` that sets options and keeps the name.
     Kept(&'static str),
-    /// As a `let` says, which also says what it was called before.
+    /// The name of a `let`, with its former names.
     Renamed(&'static str, &'static [&'static str]),
 }
 
@@ -260,7 +260,7 @@ impl Name {
         }
     }
 
-    /// What it was called before. A node under a second name was never called as the first one was.
+    /// Its former names. A node under a second name never had those of the first.
     fn renamed_from<N: Node>(self) -> &'static [&'static str] {
         match self {
             Name::Own(_) | Name::Kept(_) => N::RENAMED_FROM,

@@ -1,4 +1,4 @@
-//! How a node is named inside an expansion: `charge {}`, or `of::<Batch>()` where the type has no such literal.
+//! How a node is named inside an expansion: `charge {}`, or `of::<Batch>()` if the type has no such literal.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload};
 use crate::value::{MaxSize, Unrecordable, check_json};
 
-/// An expression that stands for a node's type.
+/// An expression that names a node's type.
 pub trait Mention {
     /// That type.
     type Node;
@@ -32,35 +32,35 @@ pub fn of<N>() -> Of<N> {
     Of(PhantomData)
 }
 
-/// A type, as it is: in an expansion, tokens that an error about the type can stand at.
+/// The type itself: in an expansion, tokens to which an error about the type can point.
 pub type Is<T> = T;
 
-/// Where a workflow begins: what it gives is the workflow's input. It has no way in.
+/// The start of a workflow: its output is the workflow's input. It has no way in.
 pub struct START {}
 
-/// Where a workflow ends: what reaches it is the workflow's output. It has no way out.
+/// The end of a workflow: the value that reaches it is the workflow's output. It has no way out.
 pub struct END {}
 
-/// What an edge can begin at.
+/// A node at which an edge can begin.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node",
     label = "not a node",
     note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
 )]
 pub trait Source {
-    /// What messages call it.
+    /// Its name in messages.
     type Shown: ?Sized;
-    /// The same where it stands among others.
+    /// Its name in messages in a list with others.
     type Listed: 'static;
-    /// What it gives.
+    /// Its output.
     type Output: Send + 'static;
-    /// How it fails.
+    /// Its error.
     type Error: Send + 'static;
-    /// What it gives, as JSON.
+    /// Its output, as JSON.
     fn json(output: &Self::Output, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
-    /// What it gave, from JSON.
+    /// Its output, from JSON.
     fn from_json(output: &serde_json::Value) -> Result<Self::Output, Unreadable>;
-    /// The JSON Schema of what it gives.
+    /// The JSON Schema of its output.
     fn schema() -> Schema;
 }
 
@@ -83,18 +83,18 @@ impl<N: Node> Source for N {
     }
 }
 
-/// What `[..]` can begin with.
+/// A node with which `[..]` can begin.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a node",
     label = "not a node",
     note = "a node is an async function marked `#[node]`, a workflow, or a type that implements `Node`"
 )]
 pub trait Target {
-    /// What it takes.
+    /// Its input.
     type Input: Send + 'static;
     /// A copy of that, for another attempt.
     fn copy(input: &Self::Input) -> Result<Self::Input, Fault>;
-    /// The JSON Schema of what it takes.
+    /// The JSON Schema of its input.
     fn schema() -> Schema;
 }
 
@@ -124,13 +124,13 @@ fn not_kept<T>(error: &dyn std::error::Error) -> Fault {
     }
 }
 
-/// START as a source: it gives the input.
+/// START as a source: its output is the input of the workflow.
 pub struct StartOf<I>(PhantomData<fn() -> I>);
 
-/// A collecting node as a source: it gives what its first `Some` holds.
+/// A collecting node as a source: its output is the value of its first `Some`.
 pub struct Collected<N>(PhantomData<fn() -> N>);
 
-/// A node whose `err` is routed, as the source of a plain edge: it gives the whole `Result`.
+/// A node whose `err` is routed, as the source of a plain edge: its output is the whole `Result`.
 pub struct Whole<N>(PhantomData<fn() -> N>);
 
 /// `[first => .. => last]`: takes a `Vec`, gives a `Vec`.

@@ -1,5 +1,5 @@
-//! The typed layer: what the macros expand to. Every function here checks one promise by its bounds and gives back a
-//! piece of the untyped [table](crate::table) in which the core and the driver run the graph.
+//! The typed layer, to which the macros expand. Every function here checks one guarantee by its bounds and returns a
+//! piece of the untyped [table](crate::table) with which the core and the driver run the graph.
 
 mod arrival;
 mod context;

@@ -1,4 +1,4 @@
-//! Options as expansions write them: what was not written keeps its default.
+//! Options as expansions write them: an option that was not written keeps its default.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub fn retry_policy(
     }
 }
 
-/// `let name = node(..)`: what is written there, over the node's own options.
+/// `let name = node(..)`: options written there replace the node's own.
 pub fn override_options(
     own: NodeOptions,
     retry: Option<RetryPolicy>,

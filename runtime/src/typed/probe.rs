@@ -1,5 +1,5 @@
-//! Questions that are answered by a type, never by its tokens. An inherent constant wins over a trait's at a concrete
-//! type; a const argument computed from it keeps two impls apart.
+//! Properties of types, determined by the type and never by its tokens. An inherent constant wins over a trait's at a
+//! concrete type; a const argument computed from it selects between two impls.
 
 use std::error::Error;
 use std::fmt::{Debug, Display};
@@ -15,10 +15,10 @@ use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
 use crate::value::{MaxSize, Unrecordable};
 
-/// Asks something of `T`.
+/// Probes properties of `T`.
 pub struct Probe<T>(PhantomData<T>);
 
-/// What holds for a type of which nothing else is known.
+/// The default properties of a type.
 pub trait Plain {
     /// Whether it is a `Result`.
     const FALLIBLE: bool = false;
@@ -59,7 +59,7 @@ impl Probe<std::convert::Infallible> {
     pub const OCCURS: bool = false;
 }
 
-/// Asks whether the labels of a type are literals.
+/// Probes whether the labels of a type are literals.
 pub struct LiteralProbe<T>(PhantomData<T>);
 
 impl<T> Plain for LiteralProbe<T> {}
@@ -69,7 +69,7 @@ impl<T: Literal> LiteralProbe<T> {
     pub const LITERAL: bool = true;
 }
 
-/// How a type is made from another, where it can be.
+/// The default of conversions: there is none.
 pub trait NoWay<T> {
     /// There is none.
     const FROM_FAULT: Option<fn(Fault) -> T> = None;
@@ -81,13 +81,13 @@ pub trait NoWay<T> {
 
 impl<T> NoWay<T> for Probe<T> {}
 
-/// Asks whether an error can be made from a fault.
+/// Probes whether an error can be made from a fault.
 pub struct FaultProbe<T>(PhantomData<T>);
 
 impl<T> NoWay<T> for FaultProbe<T> {}
 
 impl<T: From<Fault>> FaultProbe<T> {
-    /// A fault may flow where the error flows.
+    /// A fault may take the arm of the error.
     pub const FROM_FAULT: Option<fn(Fault) -> T> = Some(T::from);
 }
 
@@ -106,7 +106,7 @@ impl<E> Clone for ErrorJson<E> {
 
 impl<E> Copy for ErrorJson<E> {}
 
-/// Asks whether an error can be recorded. That it must be where it is routed is said elsewhere, once.
+/// Probes whether an error can be recorded. That a routed one must be is checked elsewhere, once.
 pub struct ErrorProbe<T>(PhantomData<T>);
 
 impl<T> NoWay<T> for ErrorProbe<T> {}
@@ -117,7 +117,7 @@ impl<T: Payload> ErrorProbe<T> {
         Some(ErrorJson { write: T::__to_json, read: T::__from_json, reread: reread::<T>() });
 }
 
-/// Asks whether an input can be cloned.
+/// Probes whether an input can be cloned.
 pub struct CloneProbe<T>(PhantomData<T>);
 
 impl<T> NoWay<T> for CloneProbe<T> {}
@@ -127,11 +127,11 @@ impl<T: Clone> CloneProbe<T> {
     pub const CLONE: Option<fn(&T) -> T> = Some(T::clone);
 }
 
-/// What a function returns, taken apart by whether it is a `Result`.
+/// The return value of a function, split into output and error if it is a `Result`.
 pub trait Split<const FALLIBLE: bool> {
-    /// What the node gives.
+    /// The output of the node.
     type Output;
-    /// How it fails.
+    /// The error of the node.
     type Error;
     /// One or the other.
     fn split(self) -> Result<Self::Output, Self::Error>;
@@ -155,12 +155,12 @@ impl<T> Split<false> for T {
     }
 }
 
-/// "A type travels through a workflow." `Same` is what this value is given on to, or the unit type: where that is an
-/// error already, nothing more is said here.
+/// "A type travels through a workflow." `Same` is a type computed from the check of the target, or the unit type: if
+/// that is an error already, rustc reports no second one here.
 ///
-/// The expansion asks it by a constant of this trait and not by a bound, so that the error does not show where the bound
-/// stands in the source of the library; and what is computed from that constant is an error as well, to which rustc has
-/// nothing to add: a type that cannot travel is one error, however many edges it should go along.
+/// The expansion checks it by a constant of this trait and not by a bound, so that the error does not show the source
+/// of the bound in the library. Everything that is computed from that constant is an error as well, which rustc does
+/// not report again: a type that cannot travel is one error, however many edges carry it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel through a workflow",
     label = "put `#[value]` on `{Self}`: what travels is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`",
@@ -199,8 +199,8 @@ impl<T, const CHECKED: bool> Checked<CHECKED> for T {
     type Type = T;
 }
 
-// The checks below are called in a constant of their own. Where one of them fails, that constant is an error to rustc, and
-// so is every type that has it for an argument: what is wrong is reported once, and nothing that follows from it.
+// The checks below are called in a constant of their own. If one of them fails, that constant is an error to rustc, and
+// so is every type that has it for an argument: rustc reports the first error, and none that follows from it.
 
 /// "A collecting function returns an `Option`."
 #[diagnostic::on_unimplemented(
@@ -212,14 +212,14 @@ pub trait ReturnsOption<N, const OPTIONAL: bool> {}
 #[diagnostic::do_not_recommend]
 impl<N, T> ReturnsOption<N, true> for T {}
 
-/// Holds a collecting function to return an `Option`.
+/// Checks that a collecting function returns an `Option`.
 pub const fn is_option<N, T: ReturnsOption<N, OPTIONAL>, const OPTIONAL: bool>() -> bool {
     OPTIONAL
 }
 
-/// What an `Option` holds, once it is known to be one.
+/// The type inside an `Option`, once it is known to be one.
 pub trait Holds<const OPTIONAL: bool> {
-    /// What `Some` holds.
+    /// The type of the value of `Some`.
     type Held;
 }
 
@@ -227,14 +227,14 @@ impl<T> Holds<true> for Option<T> {
     type Held = T;
 }
 
-/// What is known of the labels of a value: there are some with names.
+/// The kind of a value's labels: they have names.
 pub const NAMES: u8 = 0;
-/// There are literals.
+/// The kind of a value's labels: they are literals.
 pub const LITERALS: u8 = 1;
-/// There are none.
+/// The kind of a value's labels: there are none.
 pub const NO_LABELS: u8 = 2;
 
-/// Which of them it is.
+/// The kind of a value's labels.
 pub const fn labels_of(routes: bool, fails: bool, literal: bool) -> u8 {
     match (routes || fails, literal) {
         (true, _) => NAMES,
@@ -243,7 +243,7 @@ pub const fn labels_of(routes: bool, fails: bool, literal: bool) -> u8 {
     }
 }
 
-/// "A label with a name is one of a value that has some." Where there are none at all, [`HasLabels`] says it.
+/// "A label with a name is one of a value that has some." If it has no labels at all, [`HasLabels`] is the error.
 #[diagnostic::on_unimplemented(
     message = "`{N}` gives `{Self}`, whose labels are literals and ranges",
     label = "no label of `{Self}`: write a literal, a range such as `0..=9`, or `_`",
@@ -306,22 +306,22 @@ takes_literal! {
     i32: u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize;
 }
 
-/// How `ok` and `err` are meant: of the `Result` that a node returns where it can fail, of its value otherwise.
+/// The meaning of `ok` and `err`: labels of the `Result` that a node returns if it can fail, of its value otherwise.
 pub struct By<const OCCURS: bool>;
 
 /// The labels of a node whose map names `ok` or `err`.
 pub trait ByName<N: Source> {
-    /// What is matched.
+    /// The type that is matched.
     type Labels;
     /// The labels, as text.
     const LABELS: &'static [&'static str];
-    /// What a plain edge or `_` carries.
+    /// The type that a plain edge or `_` carries.
     type Whole;
     /// Takes apart.
     fn split(result: Result<N::Output, N::Error>) -> Self::Labels;
     /// Puts together.
     fn whole(labels: Self::Labels) -> Self::Whole;
-    /// What a plain edge carries.
+    /// The value that a plain edge carries.
     fn plain(result: Result<N::Output, N::Error>) -> Self::Whole;
 }
 
@@ -343,13 +343,13 @@ impl<N: Source> ByName<N> for By<true> {
     }
 }
 
-/// How names are meant that are neither `ok` nor `err`: of the value where it has labels. Where it has none but the
-/// node can fail, somebody mistyped `ok`.
+/// The meaning of names that are neither `ok` nor `err`: labels of the value, if it has labels. If it has none but the
+/// node can fail, the name is a misspelled `ok`.
 pub struct Named<const ROUTES: bool>;
 
 /// The labels of a node whose map names neither.
 pub trait ByValue<N: Source> {
-    /// What is matched.
+    /// The type that is matched.
     type Labels;
     /// The labels, as text.
     const LABELS: &'static [&'static str];
@@ -461,8 +461,8 @@ impl<E> Fails<true> for E {
     }
 }
 
-/// An error in words, by the best that its type offers. The macro calls `(&&&&&Words(&error)).words()`: method lookup
-/// takes the impl that needs the fewest derefs.
+/// An error as text, by the best impl that its type has. The macro calls `(&&&&&Words(&error)).words()`: method lookup
+/// takes the impl that needs the fewest derefs (autoref specialization).
 pub struct Words<'a, E>(pub &'a E);
 
 macro_rules! words {
@@ -516,7 +516,7 @@ pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {
     may_retry(error)
 }
 
-/// Moves a blocking body to the pool that is there for it. A panic inside goes on outside.
+/// Moves a blocking body to the pool for blocking work. A panic inside is resumed outside.
 pub async fn blocking<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(body).await {
         Ok(value) => value,

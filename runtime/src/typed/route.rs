@@ -25,7 +25,7 @@ impl<T: Literal> LiteralOnce<true> for T {
     }
 }
 
-/// What the literals of a node's route map are compared with.
+/// The value with which the literals of a node's route map are compared.
 pub fn view<T: LiteralOnce<KNOWN>, const KNOWN: bool>(value: &T) -> T::View<'_> {
     value.view_once()
 }

@@ -233,7 +233,7 @@ pub fn define<I: Payload, O: Payload>(
             Err(_) => unreachable!("a workflow is entered through its own input type"),
         }),
         end: Box::new(move |arrived| match arrived {
-            // An edge to END hands over what it carries as it is.
+            // An edge to END passes its value on unchanged.
             Arrived::One(token) if token.value.is::<O>() => token.value,
             arrived => match take::<O>(arrived, &end) {
                 Ok(output) => Box::new(output),
@@ -265,7 +265,7 @@ fn write<T: Payload>(value: &BoxValue, max: MaxSize) -> Result<serde_json::Value
     value.downcast_ref::<T>().map_or(Ok(serde_json::Value::Null), |value| value.__to_json(max))
 }
 
-/// Two functions may carry the same `name = ".."`; in one workflow the names that were written there tell them apart.
+/// Two functions may have the same `name = ".."`; in one workflow they get the names that were written there instead.
 fn distinct(mut entries: Vec<Entry>, written: &[&'static str]) -> Vec<Entry> {
     let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     for (at, entry) in entries.iter_mut().enumerate() {
@@ -292,12 +292,12 @@ pub fn joins(ways: impl IntoIterator<Item = (usize, JoinFn)>) -> JoinTable {
     joins
 }
 
-/// Stands for a flow whose graph was refused.
+/// A placeholder for a flow whose graph was rejected.
 pub fn broken<I: Payload, O: Payload>(_: Gives<O>) -> Flow<I, O> {
     unreachable!("{REFUSED}")
 }
 
-/// Stands for a definition whose graph was refused.
+/// A placeholder for a definition whose graph was rejected.
 pub fn refused() -> Definition {
     unreachable!("{REFUSED}")
 }

@@ -1,4 +1,4 @@
-//! The graph as the macro writes it down: numbers and names, which cost rustc next to nothing.
+//! The graph in the form of the macro's expansion: numbers and names, which cost rustc next to nothing.
 
 use graphweft_graph::{Choice, Edge, Graph, NodeData, Plan, Way, analyse};
 
@@ -6,9 +6,9 @@ use graphweft_graph::{Choice, Edge, Graph, NodeData, Plan, Way, analyse};
 pub struct Shape {
     /// The names of all nodes, START and END first.
     pub names: &'static [&'static str],
-    /// What `graphweft_graph`'s model holds, as a list of counted lists: the edges as pairs; then for each node its
-    /// choices, each a list of edges; then for each node its ways in: 0 and an edge, 1 and a list of places, 2 and a list
-    /// of edges.
+    /// The model of `graphweft_graph`, as a list of counted lists: the edges as pairs; then for each node its
+    /// choices, each a list of edges; then for each node its ways in: 0 and an edge, 1 and a list of places, 2 and a
+    /// list of edges.
     pub numbers: &'static [u32],
     /// For each node and choice, how its labels were written; an empty list for a node that is not routed.
     pub labels: &'static [&'static [&'static str]],
@@ -49,7 +49,7 @@ impl Shape {
         Graph { nodes: nodes.collect(), edges }
     }
 
-    /// What was proven of the graph when it was compiled.
+    /// The plan that was derived from the graph when it was compiled.
     pub fn plan(graph: &Graph<&'static str>) -> Plan {
         match analyse(graph) {
             Ok(plan) => plan,

@@ -10,17 +10,17 @@ use serde_json::{Error, Map, Value as Json};
 
 use super::form::{FLOAT, INTEGER, MAP, MAX_DEPTH, SOME, mark_of, resembles_mark};
 
-/// Reads a value. What is not marked is read as serde_json reads it.
+/// Reads a value. Unmarked JSON is read as serde_json reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Decoder<'j> {
     json: &'j Json,
     /// How many options and newtypes are around it, since the last list or map.
     wraps: usize,
-    /// Whether marks are heeded.
+    /// Whether marks are interpreted.
     exact: bool,
 }
 
-/// What stands in its place.
+/// A value, without its mark.
 enum What<'j> {
     Plain(&'j Json),
     Some(&'j Json),
@@ -35,12 +35,13 @@ impl<'j> Decoder<'j> {
         Decoder { json, wraps: 0, exact }
     }
 
-    /// The decoder of something in a list or a map.
+    /// The decoder of a value in a list or a map.
     fn inside(self, json: &'j Json) -> Self {
         Decoder { json, wraps: 0, exact: self.exact }
     }
 
-    /// The decoder of what is in an option or a newtype. A type that contains itself in nothing else would go on for ever.
+    /// The decoder of the value in an option or a newtype. A type that contains itself in nothing else would recurse
+    /// for ever.
     fn wrapped(self, json: &'j Json) -> Result<Self, Error> {
         if self.wraps == MAX_DEPTH {
             return Err(Error::custom(format_args!(
@@ -90,7 +91,7 @@ impl<'j> Decoder<'j> {
         if self.exact && resembles_mark(key) { &key[1..] } else { key }
     }
 
-    /// Something that is read as JSON has it.
+    /// The JSON of a value that is read without interpretation.
     fn plain(self) -> Result<&'j Json, Error> {
         match self.what()? {
             What::Some(inner) => self.wrapped(inner)?.plain(),
@@ -168,7 +169,7 @@ impl<'j> Deserializer<'j> for Decoder<'j> {
             What::Float(number) if number.is_nan() => {
                 let bits = number.to_bits();
                 let (sign, fraction) = ((bits >> 63) as u32, (bits >> 29) as u32 & 0x7F_FFFF);
-                // One that was no `f32` may have all of its bits further down.
+                // The fraction of a NaN that was no `f32` may be in the lower bits only.
                 let fraction = if fraction == 0 { 0x40_0000 } else { fraction };
                 visitor.visit_f32(f32::from_bits(sign << 31 | 0x7F80_0000 | fraction))
             }
@@ -283,7 +284,7 @@ impl<'j> Deserializer<'j> for Decoder<'j> {
     }
 }
 
-/// A variant with something in it.
+/// A variant with data.
 struct Variant<'j> {
     variant: &'j str,
     value: Decoder<'j>,

@@ -11,10 +11,10 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::form::{FLOAT, INTEGER, MAP, MAX_CALLS, MAX_DEPTH, MaxSize, Part, SOME, is_marked, resembles_mark, written};
 
-/// Why a value cannot be recorded, and where in it.
+/// Why a value cannot be recorded, and the position in it.
 #[derive(Debug)]
 pub struct Unrecordable {
-    /// The way to what is wrong, from the inside.
+    /// The path to the problem, from the inside.
     way: Vec<Part>,
     message: String,
 }
@@ -35,14 +35,14 @@ impl Unrecordable {
     }
 
     fn within(mut self, part: Part) -> Self {
-        // The way to what is nested too deep says nothing, and is long.
+        // The path to a value that is nested too deep is long and not helpful.
         if self.way.len() < MAX_DEPTH / 2 {
             self.way.push(part);
         }
         self
     }
 
-    /// The same, as a part of a list.
+    /// The same error, as a part of a list.
     pub(crate) fn of_item(self, item: usize) -> Self {
         self.within(Part::Item(item))
     }
@@ -52,7 +52,7 @@ impl Unrecordable {
         written(self.way.iter().rev())
     }
 
-    /// What is wrong there.
+    /// The problem there.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -80,7 +80,7 @@ pub(super) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize, exact: bool
     value.serialize(Encoder { meter: &meter, depth: 0, wraps: 0, calls: 0, exact })
 }
 
-/// How much more a value may take.
+/// The size that is left for a value.
 struct Meter {
     left: Cell<usize>,
     max: MaxSize,
@@ -91,11 +91,12 @@ struct Encoder<'m> {
     meter: &'m Meter,
     /// How many lists and maps are around it.
     depth: usize,
-    /// How many options and newtypes there are since: JSON does not show most of them, and each is a call.
+    /// How many options and newtypes there are since the last of those: most are not visible in JSON, and each is a
+    /// call.
     wraps: usize,
     /// All calls.
     calls: usize,
-    /// Whether what plain JSON would merge is marked.
+    /// Whether values that plain JSON would merge are marked.
     exact: bool,
 }
 
@@ -106,20 +107,20 @@ impl<'m> Encoder<'m> {
         Ok(())
     }
 
-    /// The encoder of what is inside a list or a map.
+    /// The encoder of the values inside a list or a map.
     fn inside(self) -> Result<Self, Unrecordable> {
         self.takes(2)?;
         Encoder { depth: self.depth + 1, wraps: 0, ..self }.called()
     }
 
-    /// The encoder of what is in an option or a newtype.
+    /// The encoder of the value in an option or a newtype.
     fn wrapped(self) -> Result<Self, Unrecordable> {
         Encoder { wraps: self.wraps + 1, ..self }.called()
     }
 
     fn called(self) -> Result<Self, Unrecordable> {
         let calls = self.calls + 1;
-        // A wrap may turn out to be marked.
+        // A wrap may get a mark later, which is a level of its own.
         if self.depth + self.wraps > MAX_DEPTH || calls > MAX_CALLS {
             return Err(Unrecordable::too_deep());
         }
@@ -146,7 +147,7 @@ impl<'m> Encoder<'m> {
     }
 
     fn list(self, length: Option<usize>) -> Result<List<'m>, Unrecordable> {
-        // What a value says of its length may be wrong.
+        // The length that a value reports may be wrong.
         let items = Vec::with_capacity(length.unwrap_or(0).min(4096));
         Ok(List { inside: self.inside()?, items, variant: None })
     }

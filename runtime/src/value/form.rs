@@ -1,9 +1,9 @@
-//! What marks a value that plain JSON cannot say, and the limits.
+//! The marks of values that plain JSON cannot express, and the limits.
 
 use serde_json::{Map, Value as Json};
 
-/// How deep the lists and maps of a value may be nested. With what an event has around it, this stays below the 128
-/// levels that readers of JSON accept by default.
+/// How deep the lists and maps of a value may be nested. With the levels of an event around it, this stays below the
+/// 128 levels that readers of JSON accept by default.
 pub(super) const MAX_DEPTH: usize = 100;
 
 /// How many lists, maps, options and newtypes a value may have around one of its parts.
@@ -20,24 +20,24 @@ pub(super) const MAP: &str = "$graphweft:map";
 pub struct MaxSize(pub(crate) usize);
 
 impl MaxSize {
-    /// None: for what is not kept.
+    /// No limit, for values that are not recorded.
     pub(crate) const NONE: MaxSize = MaxSize(usize::MAX);
     /// 64 MiB.
     pub const DEFAULT: MaxSize = MaxSize(64 << 20);
 }
 
-/// Whether it is an object that stands for something that plain JSON cannot say.
+/// Whether an object is the mark of a value that plain JSON cannot express.
 pub(crate) fn is_marked(map: &Map<String, Json>) -> bool {
     mark_of(map).is_some()
 }
 
-/// The mark, and what is marked.
+/// The mark, and the marked value.
 pub(super) fn mark_of(map: &Map<String, Json>) -> Option<(&str, &Json)> {
     let (key, value) = map.iter().next().filter(|_| map.len() == 1)?;
     key.starts_with(MARK).then_some((key.as_str(), value))
 }
 
-/// Whether a key could be taken for a mark, or for one that is escaped.
+/// Whether a key could be mistaken for a mark, or for an escaped one.
 pub(super) fn resembles_mark(key: &str) -> bool {
     key.starts_with('$') && key.trim_start_matches('$').starts_with(&MARK[1..])
 }

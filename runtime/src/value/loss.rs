@@ -1,9 +1,9 @@
-//! What a type would lose of a recorded value: a type that has changed since may read less than was recorded.
+//! The loss when a type reads a recorded value: a type that has changed since may read less than was recorded.
 //!
-//! The value is read with the type and written again. What was recorded has to be in what is written: every field, every
-//! item, every number and text. A field that is not there may still have been read, under another name
-//! (`#[serde(alias = "..")]`), or by a type that does not write all that it reads. So it is replaced by something else: if
-//! the value can then still be read, and is the same, nothing reads the field.
+//! The value is read with the type and written again. The written value has to contain every recorded field, item,
+//! number and text. A missing field may still have been read, under another name (`#[serde(alias = "..")]`), or by a
+//! type that does not write all that it reads. So the recorded field is replaced by another value: if the whole can
+//! then still be read, and is written the same, the type does not read the field.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json};
 
 use super::form::{Part, written};
 
-/// What a recorded value is held against.
+/// What is compared with a recorded value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Against {
     /// Fields and values: the type is another one than that which recorded the value.
@@ -28,12 +28,12 @@ pub(crate) struct Loss {
     /// As in `lines[2].price`; `.` is the whole.
     pub(crate) field: String,
     recorded: Json,
-    /// What the type makes of it; `None` if it does not read it.
+    /// The value that the type writes in its place; `None` if it does not read it.
     now: Option<Json>,
 }
 
 impl Loss {
-    /// What is lost there, and how.
+    /// A description of the loss.
     pub(crate) fn what(&self) -> String {
         let recorded = shortened(&self.recorded);
         match &self.now {
@@ -59,7 +59,8 @@ pub(crate) fn shortened(json: &Json) -> String {
     text
 }
 
-/// What a type loses of a recorded value that it has written again as `now`. `rewrite` does the same with another value.
+/// The first part of a recorded value that a type loses, which it has written again as `now`. `rewrite` does the same
+/// with another value.
 pub(crate) fn loss(
     recorded: &Json,
     now: &Json,
@@ -83,12 +84,12 @@ pub(crate) fn loss(
 
 struct Comparison<'r> {
     whole: &'r Json,
-    /// What the whole is now, in order.
+    /// The whole as it is written now, sorted.
     now: Json,
     rewrite: &'r dyn Fn(&Json) -> Option<Json>,
     against: Against,
     way: Vec<Part>,
-    /// Fields of which it is known that they are read: their way without the numbers of items, and the fields beside them.
+    /// Fields that are known to be read: their path without the numbers of items, and the fields beside them.
     read: BTreeSet<(String, Vec<String>)>,
     sorted_in_vain: usize,
 }
@@ -126,7 +127,7 @@ impl Comparison<'_> {
                     now.sort_by_cached_key(|item| Ordered(in_order(item)));
                     self.compare_items(&recorded, &now).map_err(|in_order| {
                         self.sorted_in_vain += 1;
-                        // A field that nothing reads is one in any order.
+                        // A field that is not read is lost in any order.
                         if in_order.now.is_none() { in_order } else { loss }
                     })
                 })
@@ -150,7 +151,7 @@ impl Comparison<'_> {
         Loss { field: written(self.way.iter()), recorded: recorded.clone(), now: now.cloned() }
     }
 
-    /// Whether something else in the place of the field would make a difference.
+    /// Whether another value in place of the field would make a difference.
     fn is_read(&mut self, beside: &Map<String, Json>) -> bool {
         let fields = self.way.iter().map(|part| match part {
             Part::Field(name) => Part::Field(name.clone()),
@@ -181,7 +182,7 @@ fn place_in<'j>(whole: &'j mut Json, way: &[Part]) -> Option<&'j mut Json> {
     })
 }
 
-/// Whether there are any fields in it that a type may not read.
+/// Whether it contains fields, which a type may not read.
 pub(crate) fn has_fields(json: &Json) -> bool {
     match json {
         Json::Array(items) => items.iter().any(has_fields),
@@ -190,7 +191,8 @@ pub(crate) fn has_fields(json: &Json) -> bool {
     }
 }
 
-/// Nothing is lost with it: a type may leave it out when it writes (`#[serde(skip_serializing_if = "..")]`).
+/// Whether it is empty, so that its absence is no loss: a type may leave it out (`#[serde(skip_serializing_if =
+/// "..")]`).
 fn is_empty(json: &Json) -> bool {
     match json {
         Json::Null => true,
@@ -200,7 +202,7 @@ fn is_empty(json: &Json) -> bool {
     }
 }
 
-/// Also an integer that is a float now, if that has the same value.
+/// Whether two numbers are the same, also an integer that is a float of the same value now.
 fn is_same_number(recorded: &serde_json::Number, now: &serde_json::Number) -> bool {
     let integer = |number: &serde_json::Number| number.as_i128();
     let exact = |float: Option<f64>| float.filter(|float| float.fract() == 0.0).map(|float| float as i128);
@@ -212,7 +214,7 @@ fn is_same_number(recorded: &serde_json::Number, now: &serde_json::Number) -> bo
     }
 }
 
-/// The same with the items of every list, and the fields of every object, in order.
+/// The same value with the items of every list, and the fields of every object, sorted.
 fn in_order(json: &Json) -> Json {
     match json {
         Json::Array(items) => {
@@ -246,7 +248,7 @@ impl Ord for Ordered {
     }
 }
 
-/// Values before and after a field is added to all of them with the same value have the same order.
+/// An order of values that does not change if a field with one value is added to all of them.
 fn order(one: &Json, other: &Json) -> Ordering {
     match (one, other) {
         (Json::Array(one), Json::Array(other)) => {

@@ -1,6 +1,6 @@
 //! Values as they are recorded: JSON from which each is read back exactly.
 //!
-//! Ordinary values look as serde_json writes them. What plain JSON would merge with something else, or cannot write, is
+//! Ordinary values look as serde_json writes them. Values that plain JSON would merge with others, or cannot write, are
 //! marked by an object with one key that begins with `$graphweft:`:
 //!
 //! | value | as it is recorded |
@@ -35,7 +35,7 @@ pub(crate) fn encode<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<J
     encode::encode(value, max, true)
 }
 
-/// A value as plain JSON, for those who read it without its type.
+/// A value as plain JSON, for readers without its type.
 pub(crate) fn to_plain<T: Serialize + ?Sized>(value: &T, max: MaxSize) -> Result<Json, Unrecordable> {
     encode::encode(value, max, false)
 }
@@ -50,10 +50,10 @@ pub(crate) fn from_plain<T: DeserializeOwned>(json: &Json) -> Result<T, serde_pa
     serde_path_to_error::deserialize(decode::Decoder::new(json, false))
 }
 
-/// Whether JSON from outside may be looked at by functions that call themselves for each level, and may be recorded.
+/// Checks that JSON from outside is not too deep for recursive functions, and may be recorded.
 ///
 /// # Errors
-/// What is wrong with it. It is dropped here, level by level.
+/// The problem. The JSON is dropped here, level by level.
 pub(crate) fn check_json(json: Json, max: MaxSize) -> Result<Json, Unrecordable> {
     let (mut level, mut next): (Vec<&Json>, Vec<&Json>) = (vec![&json], Vec::new());
     let mut size = 0_usize;

@@ -1,4 +1,4 @@
-//! Bounded loops: an arm with `(at most 5)` keeps a loop going, and there is an arm for when that is spent.
+//! Bounded loops: an arm with `(at most 5)` leads back in a loop, and the arm `spent` is taken after that.
 
 use graphweft_graph::{NodeIx, Plan};
 
@@ -6,14 +6,14 @@ use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Arm, Bound, Flow, FlowNode};
 
-/// Refuses bounds without `spent`. This can be said of a graph that is refused, too.
+/// Refuses bounds without `spent`. This is checked for a graph that is refused, too.
 pub(super) fn have_a_way_on(flow: &Flow, diagnostics: &mut Diagnostics) {
     for (node, data) in flow.nodes.iter().enumerate() {
         let bounded = data.arms.iter().find_map(|arm| arm.bound.map(|bound| (arm, bound)));
         let Some((arm, bound)) = bounded else { continue };
         let spent = data.spent().and_then(|spent| data.arms.get(spent));
         match spent {
-            // It may have stood in what could not be read.
+            // It may be in a part that could not be read.
             None if flow.holes.contains(&node) => {}
             None => no_spent(data, arm, bound, diagnostics),
             Some(spent) => {
@@ -39,7 +39,7 @@ fn no_spent(node: &FlowNode, arm: &Arm, bound: Bound, diagnostics: &mut Diagnost
         ));
 }
 
-/// Refuses bounds of what does not keep a loop going.
+/// Refuses bounds of arms that do not lead back in a loop.
 pub(super) fn keep_a_loop_going(spell: &Spell<'_>, flow: &Flow, plan: &Plan, diagnostics: &mut Diagnostics) {
     for (node, data) in flow.nodes.iter().enumerate() {
         for (at, arm) in data.arms.iter().enumerate() {

@@ -9,7 +9,7 @@ use super::spell::Spell;
 use crate::diagnostics::Diagnostics;
 use crate::ir::MentionTokens;
 
-/// Where a flow stands, which decides how its errors can be mended: `[..]` has no END to lead to.
+/// The kind of a flow, on which the help of its errors depends: `[..]` has no END to lead to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Inside {
     Workflow,
@@ -28,8 +28,7 @@ pub(super) fn tell(spell: &Spell<'_>, inside: Inside, problems: &[Problem], diag
     several_outputs(spell, inside, &outputs, diagnostics);
 }
 
-/// Whether the workflow says where it begins; tells if it does not. `nowhere` is blamed where nothing is written at
-/// all.
+/// Whether the workflow has a beginning; reports an error if it has none, at `nowhere` if nothing is written at all.
 pub(super) fn begins(spell: &Spell<'_>, nowhere: Span, diagnostics: &mut Diagnostics) -> bool {
     let flow = spell.flow;
     let mut written = flow.mentions.iter().filter(|mention| !matches!(mention.tokens, MentionTokens::Implied(_)));
@@ -61,7 +60,7 @@ pub(super) fn begins(spell: &Spell<'_>, nowhere: Span, diagnostics: &mut Diagnos
     false
 }
 
-/// One error, whatever the number of outputs: they are mended together.
+/// One error for any number of outputs, since one change mends them together.
 fn several_outputs(
     spell: &Spell<'_>,
     inside: Inside,
@@ -104,10 +103,10 @@ fn several_outputs(
     }
 }
 
-/// How many ways into END are compared in pairs for a mend.
+/// How many ways into END are compared in pairs for the help.
 const COMPARED: usize = 12;
 
-/// The ways into END that one of them meets on some route, and those that they meet: what a group at END would hold.
+/// The ways into END that one of them meets on some route, and those that they meet: the places of a group at END.
 fn meeting<'f>(spell: &Spell<'f>, edge: EdgeIx) -> Vec<&'f Way> {
     let all: Vec<&Way> = spell.graph().nodes.get(END).into_iter().flat_map(|end| &end.ways).take(COMPARED).collect();
     let mut group: Vec<&Way> = spell.find_way(edge).into_iter().collect();

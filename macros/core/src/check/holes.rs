@@ -1,10 +1,10 @@
-//! What is still wrong when a part of the graph could not be read.
+//! The problems that remain when a part of the graph could not be read.
 
 use graphweft_graph::{END, EdgeIx, NodeIx, Problem, START};
 
 use crate::ir::Flow;
 
-/// The problems that stay whatever the unreadable parts say.
+/// The problems that do not depend on the unreadable parts.
 pub(super) fn that_stand(flow: &Flow, problems: Vec<Problem>) -> Vec<Problem> {
     let stands = |problem: &Problem| flow.holes.is_empty() || !may_be_mended(flow, problem);
     let mut problems: Vec<Problem> = problems.into_iter().filter(stands).collect();
@@ -15,7 +15,7 @@ pub(super) fn that_stand(flow: &Flow, problems: Vec<Problem>) -> Vec<Problem> {
     if problems.iter().any(endless) {
         problems.retain(|problem| !matches!(problem, Problem::NoOutput { .. }));
     }
-    // What goes round for ever comes to its first node twice.
+    // A cycle reaches its first node twice.
     let cycles: Vec<Vec<NodeIx>> = problems
         .iter()
         .filter_map(|problem| match problem {
@@ -41,7 +41,7 @@ fn on_a_cycle(flow: &Flow, edge: EdgeIx, cycles: &[Vec<NodeIx>]) -> bool {
     cycles.iter().any(leads_on)
 }
 
-/// Whether what could not be read may be just what is missing.
+/// Whether the part that could not be read may be the part that is missing.
 fn may_be_mended(flow: &Flow, problem: &Problem) -> bool {
     let unknown = |node: &NodeIx| flow.holes.contains(node);
     let ends = |edge: usize| flow.graph.edges.get(edge).map_or([START, END], |edge| [edge.from, edge.to]);

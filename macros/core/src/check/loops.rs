@@ -80,7 +80,7 @@ fn no_way_out(spell: &Spell<'_>, nodes: &[NodeIx], diagnostics: &mut Diagnostics
         .help("give a node of it an arm that leads out, for example `done: END`");
 }
 
-/// The token that closes a circle: the first node, where the last one leads back to it.
+/// The token that closes a cycle: the first node, at the place where the last one leads back to it.
 fn closing(spell: &Spell<'_>, first: NodeIx, last: NodeIx) -> Blame {
     let edges = &spell.graph().edges;
     let edge = edges.iter().position(|edge| edge.from == last && edge.to == first);

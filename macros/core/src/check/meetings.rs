@@ -1,4 +1,4 @@
-//! Where branches meet: no node runs twice, and the turns of a loop meet nothing else.
+//! Branches that meet: no node runs twice, and the turns of a loop meet nothing else.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
     }
 }
 
-/// Whether one of two ways in is wrong in itself, which is told, and has to be mended first.
+/// Whether one of two ways in has an error of its own, which is reported, and has to be mended first.
 fn told_otherwise(spell: &Spell<'_>, problems: &[Problem], first: EdgeIx, second: EdgeIx) -> bool {
     let wrong = |edge: EdgeIx| {
         let way = spell.find_way(edge);
@@ -118,7 +118,7 @@ fn loops_meet(
         .help(format!("or put what `{name}` takes from `{from}` on a route that ends the loop"));
 }
 
-/// Whether a node collects; that such a node has another way in is told of its own.
+/// Whether a node collects; another way into such a node is reported by itself.
 fn collects(spell: &Spell<'_>, node: NodeIx) -> bool {
     spell.graph().nodes.get(node).is_some_and(|node| node.ways.iter().any(|way| matches!(way, Way::Any(_))))
 }

@@ -1,4 +1,4 @@
-//! Proves the graph, and tells what is wrong with it.
+//! Proves the graph, and reports its problems.
 
 mod bounds;
 mod ends;
@@ -24,7 +24,7 @@ pub(crate) fn check(workflow: &mut Workflow, diagnostics: &mut Diagnostics) {
         (None, None) => Span::call_site(),
     };
     prove(workflow, nowhere, diagnostics);
-    // Whoever adds a reason for refusing a graph may forget to say it: a graph is never refused without a word.
+    // A new reason for refusing a graph may lack a message. A graph is never refused without one.
     if !is_proven(&workflow.flow) && !diagnostics.has_errors() {
         diagnostics
             .error(nowhere, "internal error: the graph was rejected without a diagnostic")
@@ -48,7 +48,7 @@ fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnos
             self::flow(each, Inside::Each, true, diagnostics);
         }
     }
-    // Without a beginning everything is unreachable, which says nothing new.
+    // Without a beginning every node is unreachable, so more errors would not help.
     if !begins {
         return;
     }

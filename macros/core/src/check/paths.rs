@@ -18,7 +18,7 @@ pub(super) fn tell(spell: &Spell<'_>, problems: &[Problem], diagnostics: &mut Di
             Problem::Unreachable { node } => {
                 lost.insert(*node);
             }
-            // Two edges from the two names of a doubled edge are doubled by it.
+            // Two edges from the two names of a doubled edge are only doubled by that one.
             Problem::DuplicateEdge { first, second }
                 if spell.sources_of(*first, *second).is_some_and(|pair| twice.contains(&pair)) => {}
             Problem::DuplicateEdge { first, second } if told.insert(spell.targets(*first, *second)) => {
@@ -47,7 +47,7 @@ fn written_twice(spell: &Spell<'_>, problems: &[Problem]) -> BTreeSet<(MentionIx
     pairs.collect()
 }
 
-/// What is lost only because of another lost node is not told: it is found again with that one.
+/// A node that is lost only because of another lost node is not reported: it is found again with that one.
 fn unreachable(spell: &Spell<'_>, lost: &BTreeSet<NodeIx>, diagnostics: &mut Diagnostics) {
     let mut told_of = BTreeSet::new();
     let is_root = |node: &NodeIx| !spell.graph().edges.iter().any(|edge| edge.to == *node && edge.from != *node);

@@ -1,4 +1,4 @@
-//! A graph in the user's own words: names, ways in, routes.
+//! A graph as text for messages, as the user wrote it: names, ways in, routes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,7 +7,7 @@ use graphweft_graph::{END, Edge, EdgeIx, Graph, NodeIx, Route, START, Way};
 use crate::diagnostics::Blame;
 use crate::ir::{Flow, Label, MentionIx};
 
-/// Spells what stands in a flow.
+/// Spells the parts of a flow.
 pub(super) struct Spell<'f> {
     pub(super) flow: &'f Flow,
 }

@@ -12,7 +12,7 @@ use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
 
 impl Emission<'_> {
-    /// A function that makes the entry of a node, and its name, where nothing of the workflow's locals is in it: rustc
+    /// A function that makes the entry of a node, and its name, if the entry uses no locals of the workflow: rustc
     /// checks many small bodies faster than one large one.
     pub fn entry_apart(&self, node: NodeIx) -> Option<(TokenStream, Ident)> {
         let kind = self.flow.nodes.get(node).map(|node| &node.kind);
@@ -124,13 +124,14 @@ impl Emission<'_> {
     }
 }
 
-/// Whether a path names a type rather than a function. `#[node]` knows how to put its error into words; of a type that
-/// implements `Node` by hand only the place where it is used knows, and asking there for every node would cost rustc time.
+/// Whether a path names a type rather than a function. For a `#[node]` the attribute emits how its error becomes text.
+/// For a type that implements `Node` by hand, only the workflow can emit that, and doing so for every node would cost
+/// rustc time.
 fn is_written_by_hand(path: &Path) -> bool {
     path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
 }
 
-/// How the errors of a node are put into words, and which of them may be retried.
+/// How the errors of a node become text, and which of them may be retried.
 fn explain(ty: &TokenStream, when: Option<&Expr>) -> TokenStream {
     let error = quote!(<#ty as __gw::Node>::Error);
     let when = match when {

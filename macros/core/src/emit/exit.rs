@@ -1,4 +1,4 @@
-//! How a node goes on: its plain edges, or a function that matches on its label.
+//! How the output of a node is routed: its plain edges, or a function that matches on its label.
 
 use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 use proc_macro2::{Ident, Span, TokenStream};
@@ -42,8 +42,8 @@ impl Emission<'_> {
         }
     }
 
-    /// The same for the only edge of a node that is no join and does not collect, and leads to another by one plain edge.
-    /// Most nodes are so, and one call for all of it is what costs rustc least.
+    /// The same for the only edge of a node that is no join and does not collect, and leads to another by one plain
+    /// edge. Most nodes are like that, and a single call costs rustc least.
     pub fn only_edge(&self, node: NodeIx) -> Option<(TokenStream, TokenStream, Span)> {
         let data = self.flow.graph.nodes.get(node)?;
         let is_plain = data.ways.iter().all(|way| matches!(way, Way::Plain(_)));
@@ -54,7 +54,7 @@ impl Emission<'_> {
         (is_plain && !is_routed && self.carries(*edge)).then(|| (follows, target, glue(self.flow.edges[*edge].arrow)))
     }
 
-    /// The target of an edge between two nodes that hands over one value, and what holds it to the source.
+    /// The target of an edge between two nodes that carries one value, and the tokens that check it against the source.
     fn simple_edge(&self, edge: EdgeIx) -> Option<(TokenStream, TokenStream)> {
         let data = self.flow.edges.get(edge)?;
         let to = self.flow.graph.edges.get(edge)?.to;
@@ -69,7 +69,7 @@ impl Emission<'_> {
         !self.is_unknown(edge) && (!to_end || !self.flow.unit_output)
     }
 
-    /// An edge that is taken whatever the label.
+    /// An edge that is taken under every label.
     fn plain_edge(&self, edge: EdgeIx) -> TokenStream {
         let Some(data) = self.flow.edges.get(edge) else { return TokenStream::new() };
         let to = self.flow.graph.edges.get(edge).map_or(END, |edge| edge.to);
@@ -217,7 +217,7 @@ impl Emission<'_> {
         }
     }
 
-    /// What goes out by a label: what its arm says, or where that is bounded and spent, what the arm `spent` says.
+    /// The emission for a label: that of its arm, or that of the arm `spent` if the bound of its arm is spent.
     fn emit_arm(&self, node: NodeIx, arm: usize, payload: &TokenStream) -> TokenStream {
         let taken = self.emit_choice(node, arm, payload);
         let Some(data) = self.flow.nodes.get(node) else { return taken };
@@ -288,7 +288,7 @@ impl Emission<'_> {
         quote_spanned!(span=> <#target as __gw::Follows<_, _, #input, _>>::token(#given, 0))
     }
 
-    /// The edges of a routed node that stand in no arm.
+    /// The edges of a routed node that are in no arm.
     fn plain_edges(&self, node: NodeIx) -> Vec<EdgeIx> {
         let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
         let choices = self.flow.graph.nodes.get(node).map_or(&[][..], |node| &node.choices);
@@ -298,7 +298,7 @@ impl Emission<'_> {
     }
 }
 
-/// What says which turn it is.
+/// The variable that holds the turn.
 fn moment(span: Span) -> Ident {
     Ident::new("__moment", span)
 }

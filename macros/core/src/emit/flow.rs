@@ -8,7 +8,7 @@ use super::mention::{Emission, as_type, out};
 use super::shape::shape;
 use crate::ir::{FlowNode, Let, LetValue, NodeKind, Workflow};
 
-/// What is known of a workflow's output where its graph is written down.
+/// How the type of a workflow's output is known where its graph is emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputType {
     /// It is `__Output`, which functions of their own can name.
@@ -89,7 +89,8 @@ fn label_checks(emission: &Emission<'_>) -> TokenStream {
     (START..emission.flow.nodes.len()).flat_map(of).collect()
 }
 
-/// `max_parallel` of a `let`, outside of `[..]`: it limits the nodes of a nested workflow, so that the node has to be one.
+/// `max_parallel` of a `let`, outside of `[..]`: it limits the nodes of a nested workflow, so that the node has to be
+/// one.
 pub fn limits_of_nested(workflow: &Workflow) -> TokenStream {
     let of = |node: &FlowNode| {
         let NodeKind::Let(at) = node.kind else { return None };

@@ -7,7 +7,7 @@ use quote::{quote, quote_spanned};
 use super::mention::{Emission, glue, out};
 use crate::ir::MentionTokens;
 
-/// More places than this no tuple of values has.
+/// The maximum number of places that a tuple of values has.
 const MOST_PLACES: usize = 16;
 
 impl Emission<'_> {
@@ -28,18 +28,18 @@ impl Emission<'_> {
         ways.iter().any(stands_in) && !self.feeds_place(edge)
     }
 
-    /// Whether nobody knows what goes along an edge: it feeds a join of a graph that was refused, or one of its ends
-    /// could not be read.
+    /// Whether the type of an edge is unknown: it feeds a join of a graph that was refused, or one of its ends could
+    /// not be read.
     pub fn is_unknown(&self, edge: EdgeIx) -> bool {
         let Some((from, to)) = self.flow.graph.edges.get(edge).map(|edge| (edge.from, edge.to)) else { return true };
         if self.flow.unknown.contains(&from) || self.flow.unknown.contains(&to) {
             return true;
         }
-        // What a collecting node gives is known once it is known to be one, which only a proven graph asks.
+        // The output of a collecting node is known once it is known to be one, which only a proven graph checks.
         if self.flow.plan.is_none() && self.collects(from) {
             return true;
         }
-        // Where something could not be read, a node may only seem to be the last one.
+        // If a part could not be read, a node may only seem to be the last one.
         let implied = self.flow.edges.get(edge).and_then(|edge| self.flow.mentions.get(edge.to));
         let is_implied = implied.is_some_and(|mention| matches!(mention.tokens, MentionTokens::Implied(_)));
         if to == END && is_implied && !self.flow.holes.is_empty() {
@@ -58,7 +58,7 @@ impl Emission<'_> {
         }
     }
 
-    /// `Joins` of a node: for each way in that sees its places, how they are put together.
+    /// `Joins` of a node: for each way in that sees its places, how their values are assembled.
     pub fn joins(&self, node: NodeIx) -> TokenStream {
         let ways = self.flow.graph.nodes.get(node).map_or(&[][..], |node| &node.ways);
         let joins: Vec<TokenStream> = ways

@@ -1,4 +1,4 @@
-//! The labels of a route map as patterns, which rustc holds against the type that they are of.
+//! The labels of a route map as patterns, which rustc checks against their type.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::derive_route::label_ident;
 use crate::ir::{Arm, Label};
 use crate::names::snake_case;
 
-/// What the labels of a route map are labels of.
+/// The value to which the labels of a route map belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// `ok`, `err`, `_`: of the `Result` that the node returns.
     Result,
     /// Of the value, by name.
     Names {
-        /// `err` stands beside them: it is taken out first.
+        /// `err` is beside them, and is matched first.
         error_first: bool,
     },
     /// Of the value, by literals and ranges.
     Literals {
-        /// `err` stands beside them: it is taken out first.
+        /// `err` is beside them, and is matched first.
         error_first: bool,
     },
     /// There is nothing but `_`, perhaps beside `err`.
     Default {
-        /// `err` stands beside it: it is taken out first.
+        /// `err` is beside it, and is matched first.
         error_first: bool,
     },
 }
@@ -50,7 +50,7 @@ fn is_error(label: &Label) -> bool {
 }
 
 impl Emission<'_> {
-    /// How the route map of a node is to be read.
+    /// How to read the route map of a node.
     pub fn routing(&self, node: NodeIx) -> Routing {
         let literal = self.labels(node).any(|label| matches!(label, Label::Literal { .. }));
         let names = self.label_names(node);
@@ -154,8 +154,8 @@ impl Emission<'_> {
         }
     }
 
-    /// A constant that holds the names of a route map to be labels of what the node gives. It is `is_first`, or an error
-    /// that nothing else is said about.
+    /// A constant that checks that the names of a route map are labels of the node's output. Its value is `is_first`,
+    /// or an error after which rustc reports no other.
     fn names_check(&self, node: NodeIx, is_first: &TokenStream) -> (Ident, TokenStream) {
         let at = self.labels(node).find_map(|label| match label {
             Label::Name(name) => Some(name.span()),
@@ -169,7 +169,7 @@ impl Emission<'_> {
                 __gw::Probe::<#output>::ROUTES, __gw::Probe::<#error>::OCCURS, __gw::LiteralProbe::<#output>::LITERAL,
             )
         };
-        // The type has a name, so that the error stands at the label and not at where the node was written.
+        // The type has a name, so that the error points to the label and not to the node.
         let given = format_ident!("__Given{node}", span = span);
         let check = quote_spanned! {span=>
             type #given = #output;
@@ -183,8 +183,8 @@ impl Emission<'_> {
         (known, check)
     }
 
-    /// A constant that holds each name of a route map to be a label of what the node gives, and each label to have an arm.
-    /// It is `known`, or an error that nothing else is said about.
+    /// A constant that checks that each name of a route map is a label of the node's output, and that each label has an
+    /// arm. Its value is `known`, or an error after which rustc reports no other.
     fn all_labels(&self, node: NodeIx, known: &Ident, labels: &TokenStream) -> (Ident, TokenStream) {
         let span = glue(self.map_span(node));
         let taken = format_ident!("__TAKEN_{node}", span = span);
@@ -255,7 +255,7 @@ impl Emission<'_> {
         self.flow.nodes.get(node).into_iter().flat_map(|node| node.labels().map(|(_, label)| label))
     }
 
-    /// A routed error travels, so it is a value; and it can occur.
+    /// Checks that a routed error is a payload, since an edge carries it, and that it can occur.
     fn error_check(&self, node: NodeIx, routing: Routing) -> TokenStream {
         if !routing.sees_errors() || node == START {
             return TokenStream::new();
@@ -271,7 +271,7 @@ impl Emission<'_> {
         if routing == Routing::Result {
             return travels;
         }
-        // An error that cannot occur is no value either, and that is told where the arm takes it.
+        // An error that cannot occur is no payload either, which is reported where the arm takes it.
         let alias = error_alias(node, span);
         let known = format_ident!("__CAN_FAIL_{node}", span = span);
         let error = quote!(<#source as __gw::Source>::Error);
@@ -283,19 +283,19 @@ impl Emission<'_> {
         }
     }
 
-    /// Where a complaint about the route map as a whole stands.
+    /// The span of an error about the route map as a whole.
     pub fn map_span(&self, node: NodeIx) -> Span {
         let data = self.flow.nodes.get(node);
         data.and_then(|data| data.arms.first()).map_or_else(Span::call_site, |arm| arm.map)
     }
 
-    /// The arm that `err` stands in.
+    /// The arm of `err`.
     pub fn error_arm(&self, node: NodeIx) -> Option<(usize, &Arm)> {
         let arms = self.flow.nodes.get(node).map_or(&[][..], |node| &node.arms);
         arms.iter().enumerate().find(|(_, arm)| arm.labels.iter().any(is_error))
     }
 
-    /// The labels that are matched on, each with the place of its arm; without `err` where that is taken out first.
+    /// The labels that are matched on, each with the place of its arm; without `err` if that is matched first.
     pub fn matched_labels(&self, node: NodeIx) -> impl Iterator<Item = (usize, &Label)> {
         let routing = self.routing(node);
         let labels = self.flow.nodes.get(node).into_iter().flat_map(|node| node.labels());
@@ -313,19 +313,19 @@ pub fn by_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__By{node}", span = span)
 }
 
-/// The constant that holds the labels of a node to be labels of what it gives.
+/// The constant that checks that the labels in a node's route map are labels of its output.
 pub fn known_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__LABELS_{node}", span = span)
 }
 
-/// What literals are compared with each other.
+/// The kinds of literals, of which only equal ones can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LiteralKind {
     Bool,
     Char,
     Text,
     Integer,
-    /// Something that is no label at all, which rustc says.
+    /// A literal that cannot be a label, which rustc reports.
     Other,
 }
 

@@ -1,5 +1,5 @@
 //! How a node is written in the expansion. The user's own tokens keep their spans, so that an editor finds the node
-//! behind them; glue stands where they stand, out of the user's sight.
+//! behind them. Glue has the same place, but is hidden from the user's names.
 
 use graphweft_graph::{NodeIx, Way};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -10,7 +10,7 @@ use crate::diagnostics::Blame;
 use crate::ir::{Flow, Label, Let, LetValue, MentionIx, MentionTokens, NodeKind};
 use crate::names::snake_case;
 
-/// What the passes of emission share: the lets of the workflow, and the flow that is being written.
+/// The shared data of the passes of emission: the lets of the workflow, and the flow that is being written.
 #[derive(Clone, Copy)]
 pub struct Emission<'a> {
     /// The lets of the whole workflow.
@@ -24,7 +24,7 @@ pub fn out() -> Ident {
     Ident::new("__out", Span::mixed_site())
 }
 
-/// A place in the user's sight where glue stands, which no name of the user's can see.
+/// A span for glue at a place of the user's source, hidden from the user's names (mixed-site hygiene).
 pub fn glue(span: Span) -> Span {
     Span::mixed_site().located_at(span)
 }
@@ -40,7 +40,7 @@ pub fn after(span: Span) -> Span {
     glue(edge_of(span, proc_macro::Span::end))
 }
 
-/// Only a compiler knows where a token begins and ends; in tests the whole token has to do.
+/// Only a compiler knows where a token begins and ends; in tests the whole token is used.
 fn edge_of(span: Span, edge: impl Fn(&proc_macro::Span) -> proc_macro::Span) -> Span {
     if proc_macro::is_available() { edge(&span.unwrap()).into() } else { span }
 }
@@ -79,13 +79,13 @@ impl<'a> Emission<'a> {
         }
     }
 
-    /// Whether a node has to be held to be a collecting one; in a graph that was refused nobody asks.
+    /// Whether to check that a node is a collecting one; not in a graph that was refused.
     pub fn is_held_to_collect(&self, node: NodeIx) -> bool {
         self.flow.plan.is_some() && self.collects(node) && !self.flow.unknown.contains(&node)
     }
 
-    /// The constant that holds the target of `a | b => node` to be a collecting node. What is computed from it is an error
-    /// where it is none, to which rustc has nothing to add.
+    /// The constant that checks that the target of `a | b => node` is a collecting node. If it is none, everything that
+    /// is computed from the constant is an error too, which rustc does not report again.
     pub fn collects_check(&self, node: NodeIx) -> TokenStream {
         if !self.is_held_to_collect(node) {
             return TokenStream::new();
@@ -133,8 +133,8 @@ impl<'a> Emission<'a> {
         if self.collects(node) { quote!(__gw::Collected<#ty>) } else { ty }
     }
 
-    /// The first node inside `[..]`, and a last one. They are named outside of the brackets too, where nothing is known of
-    /// what was held to be a collecting node inside.
+    /// The first node inside `[..]`, and a last one. They are named outside of the brackets too, where the checks of
+    /// collecting nodes inside are not in scope.
     pub fn ends_of_each(&self) -> (TokenStream, TokenStream) {
         let edges = &self.flow.graph.edges;
         let first = edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| self.bare_type(edge.to));
@@ -159,7 +159,7 @@ impl<'a> Emission<'a> {
         )
     }
 
-    /// A node as the source of a plain edge beside routes: it carries the whole `Result` where errors are routed.
+    /// A node as the source of a plain edge beside routes: it carries the whole `Result` if errors are routed.
     pub fn whole_source(&self, at: MentionIx) -> TokenStream {
         let routed = self.flow.mentions.get(at).is_some_and(|mention| self.routes_errors(mention.node));
         if !routed {
@@ -172,7 +172,7 @@ impl<'a> Emission<'a> {
         self.mention(at, whole, true)
     }
 
-    /// A node as the target of an edge, as a type that stands where the node was written.
+    /// A node as the target of an edge, as a type with the span of the written node.
     pub fn target_type(&self, at: MentionIx) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
@@ -182,7 +182,7 @@ impl<'a> Emission<'a> {
         }
     }
 
-    /// A node as the source of a plain edge, as a type that stands where the node was written: see
+    /// A node as the source of a plain edge, as a type with the span of the written node: see
     /// [`whole_source`](Self::whole_source).
     pub fn whole_source_type(&self, at: MentionIx) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
@@ -195,8 +195,8 @@ impl<'a> Emission<'a> {
         }
     }
 
-    /// END as a type: what is wrong with an edge to END is blamed on the place where END was written, or on the node that
-    /// leads there.
+    /// END as a type: an error of an edge to END points to the place where END was written, or to the node that leads
+    /// there.
     pub fn end_type(&self, at: MentionIx) -> TokenStream {
         self.standing_at(at, &quote!(__gw::END))
     }
@@ -210,7 +210,7 @@ impl<'a> Emission<'a> {
         tokens
     }
 
-    /// An item of a trait that a node has as a type, in tokens that stand where the node was written.
+    /// An item of a trait of a node's type, in tokens with the span of the written node.
     fn item_of(&self, at: MentionIx, ty: &TokenStream, item: &TokenStream) -> TokenStream {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let blame = mention.blame();
@@ -220,17 +220,17 @@ impl<'a> Emission<'a> {
         tokens
     }
 
-    /// What the target of an edge takes.
+    /// The input of an edge's target.
     pub fn input_of(&self, target: MentionIx) -> TokenStream {
         self.item_of(target, &self.target_type(target), &quote!(Node > ::Input))
     }
 
-    /// What the source of a plain edge gives.
+    /// The output of a plain edge's source.
     pub fn output_of(&self, source: MentionIx) -> TokenStream {
         self.item_of(source, &self.whole_source_type(source), &quote!(Source > ::Output))
     }
 
-    /// `Follows<..>` for an edge that carries what its source gives.
+    /// `Follows<..>` for an edge that carries the output of its source.
     pub fn follows(&self, source: MentionIx, target: MentionIx) -> TokenStream {
         let ty = self.whole_source_type(source);
         let shown = self.item_of(source, &ty, &quote!(Source > ::Shown));
@@ -253,7 +253,7 @@ impl<'a> Emission<'a> {
         tokens
     }
 
-    /// Every node that is written in a `[..]` of which nothing else can be checked.
+    /// Every node that is written in a `[..]` in which nothing else can be checked.
     pub fn names(&self) -> TokenStream {
         let is_path =
             |node: NodeIx| matches!(self.flow.nodes.get(node).map(|node| &node.kind), Some(NodeKind::Path(_)));
@@ -265,7 +265,7 @@ impl<'a> Emission<'a> {
         here.chain(inside).collect()
     }
 
-    /// Every name as it was written, so that an editor knows what stands behind it.
+    /// Every name as it was written, so that an editor can resolve it.
     pub fn sightings(&self) -> TokenStream {
         self.flow
             .mentions
@@ -285,20 +285,20 @@ impl<'a> Emission<'a> {
     }
 }
 
-/// The constant that holds a node to be a collecting one.
+/// The constant that checks that a node is a collecting one.
 fn collects_alias(node: NodeIx) -> Ident {
     format_ident!("__COLLECTS_{node}", span = Span::mixed_site())
 }
 
-/// A path in a place where only a type can stand: a bare one among generic arguments could be a constant, and a plain
-/// function would then be called one.
+/// A path in a place where only a type is possible: a bare one among generic arguments could be a constant, and the
+/// error of a plain function would then call it one.
 pub fn as_type(path: &Path) -> TokenStream {
     let mut parens = Group::new(Delimiter::Parenthesis, quote!(#path));
     parens.set_span(before(first_span(path)));
     TokenTree::Group(parens).into()
 }
 
-/// `charge {}`, with braces that stand behind the name.
+/// `charge {}`, with the braces located behind the name.
 pub fn literal(path: TokenStream, span: Span) -> TokenStream {
     let mut braces = Group::new(Delimiter::Brace, TokenStream::new());
     braces.set_span(after(span));

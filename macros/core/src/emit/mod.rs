@@ -1,4 +1,4 @@
-//! Writes down what was parsed and proven: a table of entries for the runtime, and bounds that make rustc check the rest.
+//! Emits the proven workflow: a table of entries for the runtime, and bounds that make rustc check the rest.
 
 mod entry;
 mod exit;

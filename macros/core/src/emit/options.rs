@@ -10,12 +10,12 @@ use super::mention::glue;
 
 use crate::options::{NodeOptions, RetryOptions, RunLimits};
 
-/// The path by which an expansion names the runtime where nothing else was said.
+/// The default path by which an expansion names the runtime.
 pub fn default_crate() -> Path {
     parse_quote!(::graphweft)
 }
 
-/// The expression that makes a `NodeOptions`; `None` where nothing was written that needs one.
+/// The expression that makes a `NodeOptions`; `None` if no option was written that needs one.
 pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
     let silent = options.retry.is_none()
         && options.timeout.is_none()
@@ -31,7 +31,7 @@ pub fn node_options(options: &NodeOptions, krate: &Path) -> Option<TokenStream> 
     Some(quote!(#krate::__::node_options(#retry, #timeout, #max_parallel, #at_most_once)))
 }
 
-/// The expression that gives a definition the keys that are given at the start, where there are any.
+/// The expression that gives a definition the keys that are given at the start, if there are any.
 pub fn with_given(given: &[Path], definition: TokenStream) -> TokenStream {
     if given.is_empty() {
         return definition;
@@ -40,7 +40,7 @@ pub fn with_given(given: &[Path], definition: TokenStream) -> TokenStream {
     quote!(__gw::with_given({ #definition }, ::std::vec![#(#keys),*]))
 }
 
-/// The expression that gives a definition the limits of its runs, where there are any.
+/// The expression that gives a definition the limits of its runs, if there are any.
 pub fn with_limits(limits: RunLimits, definition: TokenStream) -> TokenStream {
     if limits.timeout.is_none() && limits.max_parallel.is_none() {
         return definition;
@@ -60,7 +60,7 @@ pub fn options_of_workflow(limits: RunLimits) -> Option<TokenStream> {
     })
 }
 
-/// The expression that puts what was written over the options of a node.
+/// The expression that replaces the options of a node by the written ones.
 pub fn override_options(options: &NodeOptions, own: &TokenStream) -> TokenStream {
     let krate = parse_quote!(__gw);
     let retry = option(options.retry.as_ref().map(|retry| retry_in(retry, &krate)));

@@ -1,4 +1,4 @@
-//! Which types have to be held to be payloads, and those of a workflow's signature.
+//! Which types have to be checked to be payloads, and the types of a workflow's signature.
 
 use graphweft_graph::{END, NodeIx, START};
 use proc_macro2::TokenStream;
@@ -8,8 +8,8 @@ use syn::{GenericArgument, PathArguments, Type, TypePath};
 use super::mention::Emission;
 use crate::ir::{NodeKind, Workflow};
 
-/// Whether everything that is called so is a payload, so that nothing has to be asked: what is asked costs rustc time. If
-/// a program has another type of such a name, the bounds of `Node` hold it.
+/// Whether a type of this name is always a payload, so that it needs no check: each check costs rustc time. If a
+/// program has another type of such a name, the bounds of `Node` check it.
 pub fn is_known_payload(ty: &Type) -> bool {
     const KNOWN: [&str; 15] = [
         "bool", "char", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "String",
@@ -32,8 +32,8 @@ pub fn is_known_payload(ty: &Type) -> bool {
     }
 }
 
-/// `__Input` and `__Output` as a signature says them; without one, `__Input` as the first node says it. A type that is no payload is an error here only where the nodes
-/// beside START and END have not said so.
+/// `__Input` and `__Output` from the signature; without one, `__Input` from the first node. A type that is no payload
+/// is an error here only if it is no error at the nodes beside START and END.
 pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStream {
     let Some(signature) = &workflow.signature else {
         let input = inferred_input(emission, workflow.flow.plan.is_some());
@@ -60,7 +60,7 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
     }
 }
 
-/// What the first node behind START takes.
+/// The input of the first node behind START.
 fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
     let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
     match first {
@@ -73,8 +73,8 @@ fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
     }
 }
 
-/// What a node behind START takes, and what one before END gives, in the tokens in which the edges there ask for it: what
-/// is wrong with such a node is then one error. The unit type where a node is no plain one.
+/// The input of a node behind START, and the output of one before END, in the same tokens as in the checks of the edges
+/// there, so that an error of such a node is reported once. The unit type if a node is not a plain one.
 fn neighbours(emission: &Emission<'_>) -> (TokenStream, TokenStream) {
     let is_proven = emission.flow.plan.is_some();
     let is_plain = |node: NodeIx| {

@@ -12,7 +12,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
 
-/// The expansion of a workflow with what was found wrong with it.
+/// The expansion of a workflow with its errors.
 pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
     match &workflow.item {
         Some(item) => in_item_position(workflow, item, diagnostics),
@@ -38,8 +38,8 @@ fn output_type(workflow: &Workflow) -> Option<TokenStream> {
     Some(output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty)))
 }
 
-/// What was found wrong, and a type `__Unknown` for what is not known for that reason: one that is an error itself, to
-/// which rustc has nothing to add.
+/// The errors, and a type `__Unknown` for everything that is unknown because of them: it is an error itself, which
+/// rustc does not report again.
 fn refusal(diagnostics: &Diagnostics) -> TokenStream {
     if !diagnostics.has_errors() {
         return TokenStream::new();
@@ -58,7 +58,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     let Item { attributes, visibility, name } = item;
     let krate = &workflow.krate;
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
-    // Where the workflow is not there, nothing of it is.
+    // If the workflow is configured out, everything of it is.
     let conditions: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let doc = doc_text(&docs);
     let output = output_type(workflow).unwrap_or_else(|| quote!(()));

@@ -9,7 +9,7 @@ use super::value::Origin;
 use crate::diagnostics::Blame;
 use crate::ir::{Arm, Flow, FlowEdge, FlowNode, Label, Mention, MentionIx, MentionTokens, NodeKind};
 
-/// A node with what is known of it so far.
+/// A node as far as it is known.
 struct Draft {
     name: String,
     kind: NodeKind,
@@ -20,7 +20,7 @@ struct Draft {
     default: Option<Span>,
     /// By target, the edges of arms.
     by_target: BTreeMap<NodeIx, Vec<EdgeIx>>,
-    /// The edges that are taken whatever is chosen.
+    /// The edges that every choice takes.
     plain: Vec<EdgeIx>,
     ways: Vec<Way>,
 }
@@ -64,7 +64,7 @@ impl Builder {
         }
     }
 
-    /// The node of that key, which is made where there is none.
+    /// The node of that key, which is made if there is none.
     pub(super) fn node(&mut self, key: &str, name: &str, kind: impl FnOnce() -> NodeKind) -> NodeIx {
         if let Some(known) = self.by_key.get(key) {
             return *known;
@@ -92,7 +92,7 @@ impl Builder {
         self.drafts.get(node).map_or("", |draft| &draft.name)
     }
 
-    /// Notes that a label of a node is routed; gives the earlier spelling where it was already.
+    /// Notes that a label of a node is routed; returns the earlier spelling if it was routed already.
     pub(super) fn route(&mut self, node: NodeIx, label: &Label) -> Option<String> {
         let routed = &mut self.drafts.get_mut(node)?.routed;
         let key = label.key();
@@ -113,14 +113,14 @@ impl Builder {
         }
     }
 
-    /// Adds an arm to a node's routes, and gives its place.
+    /// Adds an arm to a node's routes, and returns its place.
     pub(super) fn add_arm(&mut self, node: NodeIx, arm: Arm) -> usize {
         let Some(draft) = self.drafts.get_mut(node) else { return 0 };
         draft.arms.push(arm);
         draft.arms.len() - 1
     }
 
-    /// Whether an arm of the node is bounded, so that `spent` is no label of what it gives.
+    /// Whether an arm of the node is bounded, so that `spent` is no label of its output.
     pub(super) fn is_bounded(&self, node: NodeIx) -> bool {
         self.drafts.get(node).is_some_and(|draft| draft.arms.iter().any(|arm| arm.bound.is_some()))
     }

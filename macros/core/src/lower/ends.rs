@@ -1,4 +1,4 @@
-//! START and END where nobody wrote them, and what only they are asked.
+//! START and END that were not written, and the checks that only they need.
 
 use graphweft_graph::{END, START};
 use proc_macro2::Span;
@@ -8,18 +8,18 @@ use super::value::Origin;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Flow, MentionTokens, NodeKind};
 
-/// What a flow gives.
+/// The output of a flow.
 #[derive(Clone, Copy)]
 pub(super) enum Output {
     /// A value, at END.
     Value,
-    /// Nothing: a signature without `->`, which stands here.
+    /// Nothing: a signature without `->`, with its span.
     Unit(Span),
     /// A value for each item: the inside of these brackets.
     Item(Span),
 }
 
-/// Where no END is written, the terminal nodes lead to it.
+/// If no END is written, the terminal nodes lead to it.
 pub(super) fn lead_to_end(builder: &mut Builder, output: Output) {
     if let Output::Unit(signature) = output {
         let start = builder.mention(START, MentionTokens::Implied(signature));

@@ -18,8 +18,8 @@ use crate::ir::{Flow, MentionIx, MentionTokens, NodeKind};
 
 /// Lowers the statements of one flow, and of the `[..]`s in it.
 ///
-/// It is done twice. The first time is a sketch: with all edges at hand, [`turns::that_go_back`] sees which arms begin
-/// a loop's next turn, and those are worth nothing to what stands behind the route map.
+/// It is done twice. The first time is a sketch: with all edges at hand, [`turns::that_go_back`] finds the arms that
+/// begin a loop's next turn, and those are no way into the shape behind the route map.
 pub(super) fn lower_flow(
     statements: &[Chain],
     output: Output,
@@ -55,7 +55,7 @@ pub(super) fn lower_flow(
 }
 
 pub(super) enum Pass {
-    /// Collects the arms whose target something flows on from.
+    /// Collects the arms whose target leads on.
     Sketch(BTreeSet<ArmEnds>),
     /// Knows which of them go back.
     Final(BTreeSet<ArmEnds>),
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         self
     }
 
-    /// What leads into the first node of a `[..]`.
+    /// The feed of the first node of a `[..]`.
     fn item(&mut self, first: &Shape, brackets: Span) -> Feed {
         let one_way_in = match first {
             Shape::Node(path) => !path.is_ident("START") && !path.is_ident("END"),
@@ -157,7 +157,7 @@ impl Lowering<'_> {
             return Value::broken(path.into());
         };
         if let (Output::Unit(_), Feed::From(value, _)) = (self.output, &feed) {
-            // A group that cannot be made is an error even where nobody looks at it.
+            // A group that cannot be made is an error even if its value is not used.
             if value.sources.is_empty() {
                 self.lead(feed, mention);
             }
@@ -203,7 +203,7 @@ impl Lowering<'_> {
                 Some(flow)
             }
         };
-        // A sketch needs no more than a node that stands for it.
+        // A sketch only needs a placeholder for the node.
         let kind = flow.map_or(NodeKind::Start, |flow| NodeKind::Each(Box::new(flow)));
         let node = self.builder.add_node(shape.text(), kind);
         let mention = self.builder.mention(node, MentionTokens::Each(each.span));
@@ -241,7 +241,7 @@ impl Lowering<'_> {
         Value { broken, ..Value::of(Source::Any(origins), blame) }
     }
 
-    /// What leads here leads nowhere that is known.
+    /// A feed into a part that could not be read.
     fn missing(&mut self, feed: &Feed) -> Value {
         let mut blame = Blame::from(Span::call_site());
         if let Feed::From(value, _) = feed {
@@ -251,7 +251,7 @@ impl Lowering<'_> {
         Value::broken(blame)
     }
 
-    /// A statement without an arrow. A group of chains says something even so; whatever stands alone in it does not.
+    /// A statement without an arrow. A group of chains has a meaning even so; a single node in it has none.
     fn alone(&mut self, shape: &Shape, value: &Value) {
         if value.broken || matches!(shape, Shape::Each(_) | Shape::OneOf(_)) {
             return;

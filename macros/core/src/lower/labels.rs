@@ -6,10 +6,10 @@ use super::flow::Lowering;
 use crate::ir::Label;
 
 impl Lowering<'_> {
-    /// Refuses what is already routed, and whatever stands behind the default.
+    /// Refuses labels that are already routed, and labels behind the default.
     pub(super) fn check_labels(&mut self, router: NodeIx, labels: &[Label]) {
         let name = self.builder.name(router).to_string();
-        // A default beside other labels in one arm is told where it is read.
+        // A default beside other labels in one arm is reported where it is read.
         let behind_default = self.builder.default_of(router);
         for label in labels {
             let is_given = !label.is_spent() || !self.builder.is_bounded(router);

@@ -19,7 +19,7 @@ use ends::Output;
 use flow::lower_flow;
 use names::Names;
 
-/// Makes the graph of a program, of everything in it that can be read.
+/// Makes the graph of a program, from everything in it that can be read.
 pub(crate) fn lower(program: Program, diagnostics: &mut Diagnostics) -> Workflow {
     let Program { krate, item, signature, limits, given, mut lets, statements, incomplete } = program;
     let output = match &signature {

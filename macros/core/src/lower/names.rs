@@ -1,4 +1,4 @@
-//! Which node a name means: the `let`s, and who has taken which name.
+//! Resolves names to nodes: the `let`s, and the names that are taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +23,11 @@ pub(super) struct Names {
     flows: FlowIx,
 }
 
-/// What a path in the graph means.
+/// The meaning of a path in the graph.
 pub(super) struct Meaning {
-    /// What tells nodes apart.
+    /// The key that distinguishes nodes.
     pub(super) key: String,
-    /// What the node is called.
+    /// The name of the node.
     pub(super) name: String,
     /// The `let` that it is the name of.
     pub(super) of_let: Option<LetIx>,
@@ -41,7 +41,7 @@ impl Names {
             if let Some(first) = names.lets.get(&name) {
                 let twice = diagnostics.error(&found.name, format!("two `let`s are called `{name}`"));
                 twice.help("names are unique in a workflow: choose another one");
-                // Nobody can say which of them is meant.
+                // It is unknown which of them is meant.
                 names.used.extend([*first, at]);
             } else {
                 names.lets.insert(name, at);
@@ -58,7 +58,7 @@ impl Names {
         names
     }
 
-    /// `let b = a();` where `a` is itself a `let`, and no node of that name stands behind it. Gives whether it is so.
+    /// Refuses `let b = a();` if `a` is itself a `let`, and not the name of a node. Returns whether it is so.
     fn refuse_let_of_let(&mut self, found: &Let, lets: &[Let], diagnostics: &mut Diagnostics) -> bool {
         let LetValue::Configured { path, .. } = &found.value else { return false };
         let named = path.get_ident().and_then(|name| self.lets.get(&plain(name))).copied();
@@ -66,7 +66,7 @@ impl Names {
         let behind = match &other.value {
             LetValue::Configured { path, .. } => Some(path_text(path)),
             LetValue::Value { .. } => None,
-            // What is wrong with it has been told.
+            // Its error has been reported.
             LetValue::Unknown => return true,
         };
         let name = plain(&other.name);
@@ -94,7 +94,7 @@ impl Names {
         Meaning { key, name, of_let }
     }
 
-    /// Gives a node its name; tells where another node or another flow has it already.
+    /// Gives a node its name; reports an error if another node or another flow has it already.
     pub(super) fn take(&mut self, meaning: &Meaning, path: &Path, flow: FlowIx, diagnostics: &mut Diagnostics) {
         self.used.extend(meaning.of_let);
         let name = &meaning.name;
@@ -148,7 +148,7 @@ fn plain(name: &Ident) -> String {
     names::plain(&name.to_string()).to_string()
 }
 
-/// A name for a second node of the same kind, in a mend.
+/// A name for a second node of the same kind, in a help text.
 fn second_name(name: &str) -> String {
     format!("{name}2")
 }

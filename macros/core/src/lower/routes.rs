@@ -1,4 +1,4 @@
-//! Route maps, and what leads from one shape into the next.
+//! Route maps, and the edges from one shape into the next.
 
 use graphweft_graph::{END, EdgeIx, NodeIx, Way};
 use proc_macro2::Span;
@@ -41,7 +41,7 @@ impl Lowering<'_> {
         value
     }
 
-    /// Keeps what an arm is worth, unless it is there already or goes back to the beginning of a loop.
+    /// Keeps the source of an arm, unless it is there already or leads back to the beginning of a loop.
     fn keep(&mut self, sources: &mut Vec<Source>, source: Source, router: Option<Origin>) {
         let Source::One(origin) = source else {
             sources.push(source);
@@ -64,7 +64,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The one node whose label a route map goes by.
+    /// The one node whose label a route map matches.
     fn router(&mut self, feed: &Feed, map: Blame) -> Option<Origin> {
         let wanted = "a route map goes by the label of one node";
         let feed = self.single_value(feed.clone(), map, wanted, "<..>");
@@ -127,7 +127,7 @@ impl Lowering<'_> {
         value.nodes().into_iter().for_each(|node| self.builder.hole(node));
     }
 
-    /// Makes the edges from what leads to a node.
+    /// Makes the edges from a feed to a node.
     pub(super) fn lead(&mut self, feed: Feed, to: MentionIx) {
         let (value, arrow) = match feed {
             Feed::Nothing => return,
@@ -156,7 +156,7 @@ impl Lowering<'_> {
         self.builder.mentions().get(mention).is_some_and(|mention| mention.node == node)
     }
 
-    /// `a => <x: b, y: d> => d`: what is meant is an arm that skips `b`, what is written is `d => d`.
+    /// `a => <x: b, y: d> => d`: the user means an arm that skips `b`, but this is `d => d`.
     fn arm_to_itself(&mut self, node: NodeIx, to: MentionIx) {
         let name = self.builder.name(node).to_string();
         let blame = self.builder.mentions().get(to).map(Mention::blame);
@@ -196,7 +196,7 @@ impl Lowering<'_> {
 
     /// `(a, b) => d`
     fn join(&mut self, places: &[Value], to: MentionIx, arrow: Blame) {
-        // Each place is looked at, so that what is wrong with it is told.
+        // Every place is checked, so that each error is reported.
         let unsound = places.iter().filter(|place| !self.sound_place(place)).count();
         if unsound > 0 {
             places.iter().for_each(|place| self.missing_target(place));
@@ -216,7 +216,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a place of a join is worth one value; tells why not.
+    /// Whether a place of a join has exactly one value; reports the error if not.
     fn sound_place(&mut self, place: &Value) -> bool {
         if place.broken {
             return false;
@@ -260,7 +260,7 @@ impl Lowering<'_> {
         self.builder.way(node, Way::Any(edges));
     }
 
-    /// What leads somewhere, for a message: `(b, c)` for a group, `b` and `c` for two ways.
+    /// The sources of a value, for a message: `(b, c)` for a group, `b` and `c` for two ways.
     fn spell(&self, value: &Value) -> String {
         let name = |origin: &Origin| self.builder.name(origin.node).to_string();
         let place =

@@ -1,4 +1,4 @@
-//! Nodes of which nobody knows what they take or give: nothing is said about the edges that lead there.
+//! Nodes whose input and output are unknown: the edges that lead there are not checked.
 
 use graphweft_graph::{END, NodeIx, START};
 

@@ -1,4 +1,4 @@
-//! What a shape is worth: the tokens that leave it, before it is known where they go.
+//! The value of a shape: the tokens that leave it, before it is known where they go.
 
 use graphweft_graph::NodeIx;
 
@@ -10,26 +10,26 @@ use crate::ir::MentionIx;
 pub(super) struct Origin {
     pub(super) node: NodeIx,
     pub(super) mention: MentionIx,
-    /// The arm of the node's route map; `None` where the whole output flows, whatever is chosen.
+    /// The arm of the node's route map; `None` if the edge carries the whole output under every choice.
     pub(super) arm: Option<usize>,
 }
 
-/// One way into whatever comes next.
+/// One way into the next shape.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     /// `a => d`
     One(Origin),
-    /// `(a, b) => d`, each place with what it is worth.
+    /// `(a, b) => d`, each place with its value.
     Group(Vec<Value>),
     /// `a | b => d`
     Any(Vec<Origin>),
 }
 
-/// What a shape is worth: each of its sources is a way into what comes next.
+/// The value of a shape: each of its sources is a way into the next shape.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     pub(super) sources: Vec<Source>,
-    /// Whether something in it could not be read, so that nobody knows what else it is worth.
+    /// Whether a part of it could not be read, so that it may have other sources.
     pub(super) broken: bool,
     /// Why there may be no sources.
     pub(super) last: Last,
@@ -37,7 +37,7 @@ pub(super) struct Value {
     pub(super) blame: Blame,
 }
 
-/// What a chain comes to in the end.
+/// How a chain ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Last {
     Node,
@@ -45,14 +45,14 @@ pub(super) enum Last {
     Routes,
 }
 
-/// What leads into a shape.
+/// The way into a shape.
 #[derive(Clone)]
 pub(super) enum Feed {
     /// Nothing: a statement begins here.
     Nothing,
-    /// Something that could not be read; the error is told.
+    /// A part that could not be read; the error is reported.
     Broken,
-    /// This, over an arrow.
+    /// This value, over an arrow.
     From(Value, Blame),
 }
 

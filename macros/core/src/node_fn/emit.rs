@@ -25,10 +25,10 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
         implementation(node, options, &krate, &docs)
     };
     let default = default_impl(name);
-    // Where rustc shows the node, it shows the function.
+    // So that rustc shows the function when it shows the node.
     let at = Span::call_site().located_at(signature.fn_token.span());
     let structure = quote_spanned!(at=> #visibility struct #name {});
-    // What an edge brings is owned, what the engine holds is lent, and what a node returns is what the next one takes.
+    // Values of edges are owned, resources of the engine are borrowed, and the next node takes the output by value.
     let quiet = quote! {
         #[allow(
             clippy::borrowed_box, clippy::large_types_passed_by_value, clippy::needless_pass_by_value, clippy::ptr_arg,
@@ -61,8 +61,8 @@ pub fn default_impl(name: &Ident) -> TokenStream {
     }
 }
 
-/// A node whose attribute or signature is wrong is still a node, so that nothing else complains. What it takes or gives
-/// where that could not be read is a type that is an error itself, to which rustc has nothing to add.
+/// A node whose attribute or signature is wrong is still a node, so that no further error follows. An input or output
+/// that could not be read is a type that is an error itself, which rustc does not report again.
 fn broken(node: &NodeFn, krate: &Path, diagnostics: &Diagnostics) -> TokenStream {
     let name = &node.signature.ident;
     let is_generic = !node.signature.generics.params.is_empty();
@@ -121,7 +121,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let name = &node.signature.ident;
     let input = input_type(node);
     let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
-    // What is known by its name is not asked of its type: each question costs rustc time.
+    // A type that is known by its name needs no check: each check costs rustc time.
     let is_infallible = options.collect.is_none() && node.returns().is_none_or(is_known_payload);
     let split = match is_infallible {
         true => quote!(<#returns as #krate::__::Split<false>>),
@@ -171,7 +171,8 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         Some(_) => quote_spanned!(at=> <#ty as #krate::__::Checked<__TRAVELS>>::Type),
         None => ty,
     };
-    // What a collecting node gives is an `Option` by its words, so that a node that gives another thing is told once.
+    // The output of a collecting node is checked to be an `Option` with a message of its own, so that another type is
+    // reported once.
     let collected = options.collect.map(|_| {
         quote_spanned! {at=>
             type __Given = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
@@ -241,13 +242,13 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     }
 }
 
-/// The constant by which rustc holds what the node takes and gives to be payloads, each type once; none where they are
-/// known to be.
+/// The constant by which rustc checks that input and output types are payloads, each type once; `None` if all are known
+/// to be.
 fn travels(node: &NodeFn, options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
     let mut seen = BTreeSet::new();
     let inputs = node.inputs().filter(|ty| !is_known_payload(ty)).filter(|ty| seen.insert(quote!(#ty).to_string()));
     let mut checks: Vec<_> = inputs.map(|ty| quote!(<#ty as #krate::__::Travels<()>>::TRAVELS)).collect();
-    // What a collecting node gives is asked of it as a collector.
+    // The output of a collecting node is checked as that of a collector.
     let given = node.returns().filter(|ty| options.collect.is_none() && !is_known_payload(ty));
     if let Some(output) = given.map(given_by).filter(|output| seen.insert(quote!(#output).to_string())) {
         let Blame { first, last } = Blame::tokens(output);
@@ -259,7 +260,7 @@ fn travels(node: &NodeFn, options: &NodeOptions, krate: &Path) -> Option<TokenSt
     (!checks.is_empty()).then(|| quote!(const __TRAVELS: ::core::primitive::bool = #(#checks)&*;))
 }
 
-/// The type that a function seems to give where it does not fail: only where an error stands depends on it.
+/// The type that a function seems to return if it does not fail: only the span of an error depends on it.
 fn given_by(returns: &Type) -> &Type {
     let Type::Path(path) = returns else { return returns };
     let last = path.path.segments.last().filter(|last| last.ident == "Result");
@@ -270,7 +271,7 @@ fn given_by(returns: &Type) -> &Type {
     }
 }
 
-/// `run`: takes the input apart, fetches what the run brings, calls the function, and splits what it returns.
+/// `run`: takes the input apart, fetches the other parameters from the run, calls the function, and splits its result.
 fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) -> TokenStream {
     let function = &node.signature.ident;
     let place = local(node.signature.fn_token.span());
@@ -324,7 +325,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) 
     let call = quote!(#function(#(#arguments),*));
     let split = quote!(#split::split);
     let span = node.signature.fn_token.span();
-    // An async block costs rustc several times what a named future costs, so there is one only where something has to be
+    // An async block costs rustc several times as much as a named future, so there is one only if something has to be
     // awaited before the call.
     let is_fetched =
         |one: &Parameter| matches!(one, Parameter::Resource(_) | Parameter::State(..) | Parameter::StateOf(..));
@@ -353,7 +354,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) 
     }
 }
 
-/// Where locals of an expansion stand: out of the user's sight, at a place that errors can point to.
+/// The span of an expansion's locals: hidden from the user's names, at a place to which errors can point.
 fn local(at: Span) -> Span {
     Span::mixed_site().located_at(at)
 }

@@ -1,4 +1,4 @@
-//! What a node's signature says: which parameters are its input, and which it is given by the run.
+//! The signature of a node: which parameters are its input, and which ones come from the run.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -24,7 +24,7 @@ pub struct NodeFn {
     pub parameters: Vec<Parameter>,
 }
 
-/// What a parameter is filled with.
+/// The source of a parameter's value.
 pub enum Parameter {
     /// A value that an edge or a join brings.
     Input(Type),
@@ -109,7 +109,7 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
 
 fn refuse_kinds(signature: &Signature, options: &NodeOptions, diagnostics: &mut Diagnostics) {
     let lifetimes_alone = signature.generics.params.iter().all(|one| matches!(one, syn::GenericParam::Lifetime(_)));
-    // A lifetime is there for something borrowed, which is told of its own.
+    // A lifetime is there for a borrowed type, which is reported by itself.
     let borrows = lifetimes_alone && signature.inputs.iter().any(borrows_input);
     if !signature.generics.params.is_empty() && !borrows {
         diagnostics
@@ -216,7 +216,7 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
     }
 }
 
-/// What a parameter has to do with the state of the run.
+/// How a parameter uses the state of the run.
 struct OfState {
     kind: StateKind,
     /// The constant that is the key; a read may go by the parameter's name instead.
@@ -231,7 +231,7 @@ enum StateKind {
     MayWrite,
 }
 
-/// What is wrong is said.
+/// The error is reported.
 struct Refused;
 
 const OF_STATE: [(&str, StateKind); 3] =
@@ -336,7 +336,7 @@ fn with_static(tokens: TokenStream, first: &mut Option<Span>) -> TokenStream {
     out.into_iter().collect()
 }
 
-/// Where a word stands in some tokens, however deep.
+/// The span of a word in some tokens, at any depth.
 fn word(tokens: TokenStream, wanted: &str) -> Option<Span> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(found) if found == wanted => Some(found.span()),

@@ -1,4 +1,4 @@
-//! What a node says of the state of its run, by its parameters.
+//! The state declarations of a node, from its parameters.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};

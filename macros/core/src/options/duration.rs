@@ -6,7 +6,7 @@ use std::time::Duration;
 const UNITS: [(&str, f64); 8] =
     [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0)];
 
-/// What a duration looks like, for a mend.
+/// The form of a duration, for a help text.
 pub(super) const EXAMPLE: &str = "a duration is a number with a unit, one of `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, or \
                                   a sum of them: `200ms`, `1.5s`, `1m30s`";
 
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str) -> Result<Duration, NoDuration> {
     Ok(sum)
 }
 
-/// A number without loss: what stands before its point, and what stands behind it.
+/// A number without loss: the digits before its point, and those behind it.
 struct Number {
     whole: u64,
     fraction: f64,

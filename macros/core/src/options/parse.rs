@@ -15,12 +15,12 @@ const OF_A_NODE: [&str; 9] =
 
 const OF_RETRY: [&str; 6] = ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
 
-/// Reads what stands in `#[node(..)]`.
+/// Reads the arguments of `#[node(..)]`.
 pub fn parse_node_attribute(args: TokenStream) -> (NodeOptions, Diagnostics) {
     read(args, false)
 }
 
-/// Reads what stands in `let name = node(..)`: a node's options, without those that shape its function.
+/// Reads the arguments of `let name = node(..)`: a node's options, without those that shape its function.
 pub fn parse_let_options(args: TokenStream) -> (NodeOptions, Diagnostics) {
     read(args, true)
 }
@@ -278,7 +278,7 @@ impl Reader {
     }
 }
 
-/// As `RetryPolicy::default()` has it.
+/// The value in `RetryPolicy::default()`.
 const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(60);
 
 fn listed(known: &[&str]) -> String {
@@ -286,7 +286,7 @@ fn listed(known: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// What stands behind the next comma.
+/// The tokens behind the next comma.
 fn behind_comma(tokens: TokenStream) -> TokenStream {
     let is_comma = |token: &proc_macro2::TokenTree| matches!(token, proc_macro2::TokenTree::Punct(punct) if punct.as_char() == ',');
     tokens.into_iter().skip_while(|token| !is_comma(token)).skip(1).collect()

@@ -1,4 +1,4 @@
-//! The values of options, each kind with what it may say and what an error about it shows.
+//! The values of options: for each kind, the valid values and the example in an error.
 
 use std::time::Duration;
 
@@ -210,7 +210,7 @@ fn string(value: &Expr) -> Option<&LitStr> {
     }
 }
 
-/// A literal, and whether a minus stands before it.
+/// A literal, and whether it has a minus sign.
 fn number(value: &Expr) -> Option<(bool, &Lit)> {
     match value {
         Expr::Lit(literal) => Some((false, &literal.lit)),

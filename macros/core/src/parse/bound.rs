@@ -8,8 +8,8 @@ use super::tokens::Tokens;
 use crate::ir::Bound;
 
 impl Parser<'_> {
-    /// How often an arm may be taken, where that stands behind its labels. What cannot be read is told, and taken for some
-    /// number, so that `spent` is no label that is unknown.
+    /// The bound behind the labels of an arm, if there is one. A bound that cannot be read is reported, and some number
+    /// is assumed, so that `spent` is no unknown label.
     pub(super) fn bound(&mut self, tokens: &mut Tokens) -> Option<Bound> {
         if !is_bound(tokens) {
             return None;

@@ -1,4 +1,4 @@
-//! What stands before the statements: docs, attributes, visibility, name and signature.
+//! The part before the statements: docs, attributes, visibility, name and signature.
 
 use proc_macro2::{Delimiter, Group, Ident, Spacing, TokenStream, TokenTree};
 use quote::ToTokens as _;
@@ -303,7 +303,7 @@ fn lent(ty: &TokenStream) -> bool {
     })
 }
 
-/// What a workflow is called that was to have a name: it stands where an item stands.
+/// A name for a workflow in item position whose own name is missing.
 fn unnamed(span: proc_macro2::Span) -> Ident {
     Ident::new("__unnamed", span)
 }
@@ -318,7 +318,7 @@ fn attribute_tokens(tokens: &mut Tokens) -> TokenStream {
     taken.into_iter().collect()
 }
 
-/// Whether what comes can only be a bare statement.
+/// Whether the next tokens can only be a bare statement.
 fn begins_statement(tokens: &Tokens) -> bool {
     let is_name = tokens.peek_ident().is_some() && !tokens.peek_word("pub");
     let goes_on =
@@ -356,7 +356,7 @@ fn begins_signature(tokens: &Tokens) -> bool {
             || matches!(tokens.peek_after(1), Some(TokenTree::Punct(punct)) if punct.as_char() == '-'))
 }
 
-/// Whether a type mentions what stands between the `<` and `>` of generics.
+/// Whether a type mentions a name from between the `<` and `>` of generics.
 fn mentions(ty: TokenStream, generics: &TokenStream) -> bool {
     ty.into_iter().any(|token| match token {
         TokenTree::Ident(name) => {

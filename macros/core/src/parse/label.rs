@@ -8,7 +8,7 @@ use super::{Parser, quoted};
 use crate::ir::Label;
 
 impl Parser<'_> {
-    /// The labels of one arm; `None`, with the reason told, where there is none to be read.
+    /// The labels of one arm; `None`, with the reason reported, if none can be read.
     pub(super) fn labels(&mut self, tokens: &mut Tokens) -> Option<Vec<Label>> {
         let mut labels = vec![self.label(tokens)?];
         while tokens.eat_punct('|').is_some() {
@@ -52,7 +52,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What is written beyond the variant's name is told and skipped: `Verdict::Good`, `Ok(receipt)`.
+    /// Tokens beyond the variant's name are reported and skipped: `Verdict::Good`, `Ok(receipt)`.
     fn variant(&mut self, mut name: proc_macro2::Ident, tokens: &mut Tokens) -> Label {
         let first = name.span();
         let mut qualified = false;
@@ -136,7 +136,7 @@ impl Parser<'_> {
     }
 }
 
-/// Reads `7` or `-7`; says whether it did.
+/// Reads `7` or `-7`; returns whether it did.
 fn bound(tokens: &mut Tokens, into: &mut Vec<TokenTree>) -> bool {
     let negative = tokens.peek_punct('-');
     let at = usize::from(negative);

@@ -1,4 +1,4 @@
-//! Tokens to [`Program`]: whatever can be read is kept, and everything that cannot is told.
+//! Tokens to [`Program`]: every part that can be read is kept, and every other part is reported.
 
 mod bound;
 mod head;
@@ -17,7 +17,7 @@ use crate::diagnostics::Diagnostics;
 use crate::ir::Let;
 use tokens::Tokens;
 
-/// Reads an invocation of `workflow!`. `None` only where there is nothing to read.
+/// Reads an invocation of `workflow!`. `None` only if there is nothing to read.
 pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Program> {
     let mut tokens = Tokens::new(input, None);
     let mut parser = Parser { diagnostics, lets: Vec::new(), depth: 0, incomplete: false };
@@ -57,11 +57,11 @@ struct Parser<'d> {
     lets: Vec<Let>,
     /// How many shapes we are in.
     depth: usize,
-    /// Set where something was lost that leaves no [`Missing`](crate::ast::Shape::Missing) behind.
+    /// Set if a part was lost that leaves no [`Missing`](crate::ast::Shape::Missing) behind.
     incomplete: bool,
 }
 
-/// Where statements stand.
+/// The place of statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Workflow,
@@ -69,7 +69,7 @@ enum Place {
     Each,
 }
 
-/// Reads one `T` from the beginning of some tokens, and gives what stands behind it.
+/// Reads one `T` from the beginning of some tokens, and returns it with the rest.
 fn leading<T: Parse>(tokens: TokenStream) -> syn::Result<(T, TokenStream)> {
     let parse = |input: ParseStream<'_>| Ok((input.parse::<T>()?, input.parse::<TokenStream>()?));
     parse.parse2(tokens)

@@ -82,7 +82,7 @@ impl Parser<'_> {
             while !tokens.is_empty() && !tokens.peek_punct(':') && !tokens.peek_punct(',') && !tokens.peek_punct(';') {
                 tokens.next();
             }
-            // What the arm leads to is read, so that it is not taken for what stands behind the map.
+            // The target of the arm is read, so that it does not count as the part behind the map.
             if tokens.eat_punct(':').is_some() {
                 self.chain(tokens);
             }
@@ -115,7 +115,7 @@ enum Closing {
 }
 
 impl Closing {
-    /// A `;` ends an angled map too: it can only stand there where `>` was forgotten.
+    /// A `;` ends an angled map too: it is only there if `>` was forgotten.
     fn is_at(self, tokens: &Tokens) -> bool {
         tokens.is_empty() || self == Closing::Angle && (tokens.peek_punct('>') || tokens.peek_punct(';'))
     }

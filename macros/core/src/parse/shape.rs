@@ -9,11 +9,11 @@ use super::{Parser, Place, quoted};
 use crate::ast::{All, Chain, Each, Shape};
 use crate::diagnostics::Blame;
 
-/// How deep shapes may stand in each other: deeper than anyone writes, and far from the end of our stack.
+/// How deep shapes may be nested: deeper than any real workflow, and far from the end of the stack.
 const DEEPEST: usize = 64;
 
 impl Parser<'_> {
-    /// The next shape; `None`, with nothing told and nothing read, where none begins.
+    /// The next shape; `None`, without an error and without reading, if none begins.
     pub(super) fn shape(&mut self, tokens: &mut Tokens) -> Option<Shape> {
         if self.depth >= DEEPEST {
             return self.too_deep(tokens);
@@ -102,7 +102,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether a word can be part of a node's path; tells why not.
+    /// Whether a word can be part of a node's path; reports the error if not.
     fn usable(&mut self, name: &Ident) -> bool {
         if ["crate", "self", "super"].iter().any(|word| name == word) {
             return true;
@@ -257,7 +257,7 @@ impl Parser<'_> {
     }
 }
 
-/// Steps over what belongs to a keyword: `if is_open { a } else { b }`.
+/// Skips the expression of a keyword: `if is_open { a } else { b }`.
 fn skip_rest_of_expression(tokens: &mut Tokens) {
     while tokens.peek().is_some_and(|token| !matches!(token, TokenTree::Punct(_))) {
         tokens.next();

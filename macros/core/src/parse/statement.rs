@@ -32,7 +32,7 @@ impl Parser<'_> {
                     continue;
                 }
                 if end == End::Told && chain.is_single() {
-                    // That it leads nowhere is part of what was told.
+                    // The reported error includes that it leads nowhere.
                     chain.links.push(Link { arrow: tokens.span().into(), shape: Shape::Missing });
                 }
                 statements.push(chain);
@@ -42,7 +42,7 @@ impl Parser<'_> {
         statements
     }
 
-    /// A chain where `a | b` may stand.
+    /// A chain that may begin with `a | b`.
     fn statement(&mut self, tokens: &mut Tokens) -> Chain {
         let begin = tokens.span();
         let first = self.shape(tokens).unwrap_or_else(|| {
@@ -132,7 +132,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `|x| x + 1`: tells that it is no node, and says whether it did.
+    /// `|x| x + 1`: reports that it is no node. Returns whether there was a closure.
     pub(super) fn refuse_closure(&mut self, tokens: &Tokens) -> bool {
         if !is_closure(tokens) {
             return false;
@@ -141,7 +141,7 @@ impl Parser<'_> {
         true
     }
 
-    /// `name`: what the node would be called.
+    /// Reports a closure in place of a node. `name`: a name for the node in the help text.
     pub(super) fn not_a_closure(&mut self, blame: impl Into<Blame>, name: &str) {
         self.diagnostics
             .error(blame, "a closure is not a node")
@@ -218,14 +218,14 @@ impl Parser<'_> {
         self.diagnostics.error(Blame { first: hash, last }, message).help(help);
     }
 
-    /// Behind a statement stands `;` or nothing. Where something else does, it is told, and reading goes on with it if
-    /// it can begin a statement.
+    /// A statement is followed by `;` or nothing. Other tokens are reported, and reading continues with them if they
+    /// can begin a statement.
     fn end_of_statement(&mut self, tokens: &mut Tokens, place: Place) -> End {
         let Some(next) = tokens.peek() else { return End::Sound };
         if tokens.peek_punct(';') {
             return End::Sound;
         }
-        // What stands behind may have been meant to hang on what stands before.
+        // The tokens behind may have been meant as a part of the statement before.
         self.incomplete = true;
         let begins_statement =
             matches!(next, TokenTree::Ident(_)) || tokens.peek_group(Delimiter::Parenthesis).is_some();
@@ -265,11 +265,11 @@ impl Parser<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Sound,
-    /// With an error, which may be the reason for what is wrong with the next statement.
+    /// With an error, which may be the reason for an error of the next statement.
     Told,
 }
 
-/// Whether a token ends a chain, so that what is missing is missing before it.
+/// Whether a token ends a chain, so that a missing part is missing before it.
 fn closes(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if [';', ',', '>', '=', '|'].contains(&punct.as_char()))
 }

@@ -144,7 +144,7 @@ impl Tokens {
         taken.into_iter().collect()
     }
 
-    /// What has not been read.
+    /// The tokens that have not been read.
     pub(super) fn rest(&mut self) -> TokenStream {
         let rest = self.tokens.get(self.at..).unwrap_or_default().iter().cloned().collect();
         self.at = self.tokens.len();

@@ -1,4 +1,4 @@
-//! How a node that has fired is tried, tried again, and ends.
+//! The attempts at a node that has fired, from the first to its end.
 
 use std::time::SystemTime;
 
@@ -82,7 +82,7 @@ impl<V> RunState<V> {
         self.finish_node(program, at.scope, at.frame, at.node)
     }
 
-    /// Takes over what an attempt has written to the run's state.
+    /// Folds the writes of an attempt into the run's state.
     pub(super) fn fold(&mut self, task: TaskId, writes: &Writes) -> Applied {
         let Some(set) = &writes.0 else { return Ok(()) };
         let place = self.place_of(task);
@@ -90,7 +90,7 @@ impl<V> RunState<V> {
         state.fold(&set.shared, || place.as_ref().map_or_else(String::new, |place| place.path())).map_err(misfit)
     }
 
-    /// A node is done: the state around it takes over what was written inside it.
+    /// A node is done: the state around it takes over the writes inside it.
     pub(super) fn fold_inside(&mut self, task: TaskId) -> Applied {
         let at = self.tasks.expect_mut(task)?;
         let scope = at.scope;
@@ -109,7 +109,7 @@ impl<V> RunState<V> {
         self.wait_for_arrival(program, at.scope, at.frame, at.node)
     }
 
-    /// There is another attempt.
+    /// Another attempt follows at this time.
     pub(super) fn back_off(&mut self, program: &Program, task: TaskId, until: SystemTime) -> Applied {
         self.leave_state(program, task)?;
         let at = self.tasks.expect_mut(task)?;
@@ -132,7 +132,8 @@ impl<V> RunState<V> {
         self.fail_scope(program, at.scope, failure)
     }
 
-    /// Stops a task before its time. What waits goes at once; an attempt that runs is reported as stopped first.
+    /// Stops a task before its end. A waiting task is removed at once; a running attempt must be reported as stopped
+    /// first.
     pub(in crate::core) fn stop(&mut self, program: &Program, task: TaskId, why: StopReason) -> Applied {
         let at = self.tasks.expect_mut(task)?;
         match (at.stopping, why) {
@@ -142,7 +143,7 @@ impl<V> RunState<V> {
             }
             (Some(_), StopReason::ScopeClosed) => {
                 at.stopping = Some(why);
-                // One that is only left to be concluded has nothing more to wait for.
+                // If only the conclusion is left, there is nothing more to wait for.
                 return match at.items() {
                     Some(items) if items.open == 0 => self.stopped(program, task),
                     _ => Ok(()),
@@ -164,7 +165,7 @@ impl<V> RunState<V> {
     pub(in crate::core) fn stopped(&mut self, program: &Program, task: TaskId) -> Applied {
         let at = self.tasks.expect(task)?;
         if at.stopping == Some(StopReason::TimedOut) {
-            // It has failed, and a driver says so.
+            // It has failed, which a driver reports.
             self.news.changed.push_back(task);
             return Ok(());
         }
@@ -181,7 +182,7 @@ impl<V> RunState<V> {
         self.finish_node(program, scope, frame, node)
     }
 
-    /// What an attempt took while it was under way is free again.
+    /// Stops counting an attempt as running, if it was.
     fn leave_state(&mut self, program: &Program, task: TaskId) -> Applied {
         let is_leaf = self.is_leaf(program, task)?;
         let is_running = self.tasks.expect(task)?.is_running();

@@ -1,11 +1,11 @@
 //! Events whose consequences are known beforehand, without the queues that other events need.
 //!
-//! Most steps of most runs are alike. A node is done, its one value goes along one edge, and all that comes of it is the
-//! first attempt at the node at the other end: the task stays where it is and becomes that of the other node. Or the value
-//! waits at a join for others. Or the node is the only one that is executed for an item of `[..]`.
+//! Most steps of most runs are alike. A node is done, its one value goes along one edge, and the only consequence is
+//! the first attempt at the node at the other end: the task keeps its slot and becomes that of the other node. Or the
+//! value waits at a join for others. Or the node is the only one that is executed for an item of `[..]`.
 //!
-//! The state is the one that [`Run::apply`] of the same events leads to: tests over random graphs compare them. What is any
-//! different is left to `apply`.
+//! The state is the same as after [`Run::apply`] of the same events: tests over random graphs compare them. All other
+//! cases are left to `apply`.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ use crate::core::task::{Execution, Task};
 use crate::core::task_id::TaskId;
 use crate::core::token::{Arrived, Emitted, Tokens};
 
-/// A task that goes from node to node in place: borrowed while nothing else happens in the run, so that what is the same for
-/// all of its steps is looked at once.
+/// A task that moves from node to node in place: borrowed while nothing else happens in the run, so that the conditions
+/// common to all of its steps are checked once.
 pub(crate) struct Walk<'r, V> {
     layout: &'r Layout,
     task: &'r mut Task<V>,
     frames: &'r mut [Frame<V>],
-    /// What the next attempt sees of the run's state, where that is not what the one before has seen.
+    /// The run's state for the next attempt, if it differs from the state of the one before.
     newer: Option<Snapshot>,
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct Walk<'r, V> {
 pub(crate) struct Step {
     /// The node, of the same graph.
     pub(crate) node: u32,
-    /// Whether it stands in a new turn.
+    /// Whether it is in a new turn.
     pub(crate) begins_turn: bool,
 }
 
 impl<V> Run<V> {
-    /// A task whose completion may be applied in place. `None`, and has changed nothing, where something else is left to do.
-    /// Nothing [`Derived`](crate::core::Derived) follows from its steps.
+    /// A task whose completion may be applied in place. `None`, without any change, if other work is left.
+    /// Its steps have no consequence that is [`Derived`](crate::core::Derived).
     pub(crate) fn walk(&mut self, task: TaskId) -> Option<Walk<'_, V>> {
         let Run { program, state, admissions, .. } = self;
         let is_quiet = state.work.is_empty()
@@ -70,7 +70,7 @@ impl<V> Run<V> {
 }
 
 impl<V> RunState<V> {
-    /// What the state is now, where that is not what a task has seen.
+    /// The present state, if it differs from the one that a task has seen.
     fn newer(&self, task: TaskId) -> Option<Snapshot> {
         let at = self.tasks.get(task)?;
         let state = self.state_of(at.scope).ok()?;
@@ -80,15 +80,15 @@ impl<V> RunState<V> {
 }
 
 impl<V> Walk<'_, V> {
-    /// The node that [`step`](Self::step) would start, as far as that is known beforehand.
+    /// The node that [`step`](Self::step) would start, if it is on the fast path.
     #[inline]
     pub(crate) fn next(&self, choice: usize) -> Option<NodeIx> {
         let choice = self.layout.nodes[self.task.node].choices.get(choice)?;
         choice.short.map(|step| step.to)
     }
 
-    /// Applies that the task is completed with one token, without writes, and that its one successor is started. `None`, and
-    /// has changed nothing, where more or less than that follows.
+    /// Applies that the task is completed with one token, without writes, and that its one successor is started.
+    /// `None`, without any change, if the consequences are different.
     #[inline]
     pub(crate) fn step(&mut self, choice: usize) -> Option<Step> {
         let Walk { layout, task, frames, .. } = self;
@@ -123,7 +123,7 @@ impl<V> Walk<'_, V> {
         Some(Step { node: step.to as u32, begins_turn: step.to_next_turn })
     }
 
-    /// In which turn of the innermost loop around it the task stands.
+    /// The turn of the innermost loop around the task.
     #[inline]
     pub(crate) fn turn(&self) -> u64 {
         self.frames.get(self.task.frame).map_or(0, |frame| frame.turn)
@@ -135,7 +135,7 @@ impl<V> Walk<'_, V> {
         self.newer.is_some()
     }
 
-    /// What the attempt that the last step has started sees of the run's state, where that has changed.
+    /// The run's state for the attempt that the last step has started, if it has changed.
     #[inline]
     pub(crate) fn take_newer(&mut self) -> Option<Values> {
         let newer = self.newer.take()?;
@@ -146,8 +146,8 @@ impl<V> Walk<'_, V> {
 }
 
 impl<V> Run<V> {
-    /// Applies that the next item of a node begins, and with it the only node inside. Gives that node's task, which is to be
-    /// attempted; `None`, and has changed nothing, where the item has to begin as others do.
+    /// Applies that the next item of a node begins, and with it the only node inside. Returns that node's task, which
+    /// is to be attempted; `None`, without any change, if the item has to begin by events.
     pub(crate) fn start_item_in_place(&mut self, task: TaskId) -> Option<TaskId> {
         let Run { program, state, admissions, .. } = self;
         let is_quiet = !state.news.is_watched && state.news.fired.is_none() && state.work.is_empty();
@@ -171,9 +171,9 @@ impl<V> Run<V> {
         Some(state.open_item_in_place(layout, at, only, (task, item), Some(value), sees))
     }
 
-    /// Applies that a task is completed, without writes, where nothing is to be begun after that: its value waits at a join for
-    /// others, or the item of which it was the only node is over. Gives back what was emitted, and has changed nothing, where
-    /// something else follows.
+    /// Applies that a task is completed, without writes, if nothing begins after that: its value waits at a join for
+    /// others, or the item of which it was the only node is over. Returns the emission, without any change, if there
+    /// are other consequences.
     pub(crate) fn complete_in_place(&mut self, task: TaskId, emitted: Emitted<V>) -> Result<Applied, Emitted<V>> {
         let Run { program, state, .. } = self;
         let is_quiet = !state.news.is_watched && state.work.is_empty();
@@ -227,8 +227,8 @@ impl<V> Run<V> {
 }
 
 impl<V> RunState<V> {
-    /// Opens the scope of an item whose graph has one node, with that node under way. `at`: its place, which the items know.
-    /// `input`: what has fired the node, where its attempt does not have that yet.
+    /// Opens the scope of an item whose graph has one node, with that node under way. `at`: its place, which the items
+    /// know. `input`: the tokens that have fired the node, if its attempt does not have them yet.
     pub(super) fn open_item_in_place(
         &mut self,
         layout: &Arc<Layout>,

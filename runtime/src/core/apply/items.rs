@@ -87,8 +87,8 @@ impl<V> RunState<V> {
         self.item_over(program, task, item)
     }
 
-    /// Items above the one that failed are stopped; those below continue as long as they do something, and may fail as well:
-    /// the lowest is reported.
+    /// Stops the items above the one that failed. Those below continue as long as they do not only wait, and may fail
+    /// as well: the failure of the lowest is reported.
     pub(super) fn item_failed(&mut self, program: &Program, task: TaskId, item: usize, failure: Failure) -> Applied {
         let items = self.items_mut(task)?;
         if items.failed.as_ref().is_none_or(|(lowest, _)| item < *lowest) {

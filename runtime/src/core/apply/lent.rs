@@ -1,9 +1,9 @@
-//! Nodes that the driver does before the state hears of them.
+//! Nodes that the driver executes before their events are applied.
 //!
-//! Nothing follows from the first of them that are done: they are the only nodes of items of `[..]`, or branches that meet at
-//! one join. So the state hears of all of them together. Between the two, nothing else is applied.
+//! The completion of one of them has no effect before all are done: they are the only nodes of items of `[..]`, or
+//! branches that meet at one join. So they are applied together, and no other event is applied meanwhile.
 //!
-//! The state is the one that [`Run::apply`] of their events leads to: tests over random graphs compare them.
+//! The state is the same as after [`Run::apply`] of their events: tests over random graphs compare them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::core::task::{Execution, Task};
 use crate::core::task_id::TaskId;
 use crate::core::token::{Arrived, Emitted, Tokens};
 
-/// Nodes of one graph that the driver does, without what has fired them.
+/// Nodes of one graph that the driver executes, without the tokens that have fired them.
 pub(crate) struct LentNodes {
     pub(crate) of: LentOf,
-    /// Where one of them stands; the others are other nodes there, or the same one in another item.
+    /// The place of one of them; the others are other nodes there, or the same one in another item.
     pub(crate) place: Place,
-    /// What they see of the run's state.
+    /// The run's state as they see it.
     pub(crate) sees: Values,
 }
 
@@ -44,20 +44,21 @@ pub(crate) struct Lent<V> {
     /// Which item, or which branch.
     pub(crate) at: usize,
     pub(crate) node: u32,
-    /// What has fired it.
+    /// The value that has fired it.
     pub(crate) value: V,
 }
 
 impl<V> Run<V> {
-    /// Whether the driver may do something while nothing else is applied.
+    /// Whether nodes may be lent to the driver: no consequence has to be observed meanwhile, and nothing else is under
+    /// way.
     fn may_lend(&self) -> bool {
         let RunState { news, work, running, .. } = &self.state;
         let is_unseen = !news.is_watched && news.fired.is_none();
         is_unseen && *running == 0 && work.is_empty() && news.changed.is_empty() && self.admissions.has_no_limit()
     }
 
-    /// Takes all items of a node that have not begun out of the state: the only node inside is simple, and besides them
-    /// nothing is under way or may begin. `None`, and has changed nothing, where they have to begin as others do.
+    /// Takes all items of a node that have not begun out of the state, if the only node inside is simple, and nothing
+    /// else is under way or may begin. `None`, without any change, if they have to begin by events.
     pub(crate) fn lend_items(&mut self, task: TaskId) -> Option<(LentNodes, VecDeque<Lent<V>>)> {
         let may_lend = self.may_lend() && self.state.news.queued.is_empty();
         if !may_lend || !self.admissions.is_only_for_items_of(task) {
@@ -73,7 +74,7 @@ impl<V> Run<V> {
         let is_plain =
             |(_, emitted): &(usize, Emitted<V>)| matches!(emitted, Emitted { choice: 0, tokens: Tokens::One(_) });
         let are_plain = layout.edges_of(START, 0) == 1 && items.pending.iter().all(is_plain);
-        // One alone has its attempt in the task of the driver.
+        // A single item is attempted in the task of the driver.
         if !are_plain || items.open > 0 || items.pending.len() < 2 {
             return None;
         }
@@ -89,8 +90,8 @@ impl<V> Run<V> {
         Some((LentNodes { of: LentOf::Items(task), place, sees: Arc::clone(&sees.values) }, pending))
     }
 
-    /// Starts the branches that wait to be admitted: simple nodes that meet at one join, besides which nothing is under way
-    /// or may begin. `None`, and has changed nothing, where they have to start as others do.
+    /// Starts the branches that wait to be admitted, if they are simple nodes that meet at one join, and nothing else
+    /// is under way or may begin. `None`, without any change, if they have to start by events.
     pub(crate) fn lend_branches(&mut self) -> Option<(LentNodes, VecDeque<Lent<V>>)> {
         let [first, _, ..] = self.state.news.queued[..] else { return None };
         if !self.may_lend() || !self.admissions.is_empty() || !self.state.news.freed.is_empty() {
@@ -126,7 +127,8 @@ impl<V> Run<V> {
         Some((LentNodes { of: LentOf::Branches(tasks), place, sees: sees.values }, pending))
     }
 
-    /// Applies that a lent item has begun, and with it the only node inside, which is under way. Gives that node's task.
+    /// Applies that a lent item has begun, and with it the only node inside, which is under way. Returns that node's
+    /// task.
     pub(crate) fn begin_lent_item(&mut self, task: TaskId, item: usize) -> Applied<TaskId> {
         let Run { program, state, .. } = self;
         let Some(items) = state.tasks.expect_mut(task)?.items_mut() else { return Err(no_items()) };
@@ -164,7 +166,8 @@ impl<V> Run<V> {
     }
 }
 
-/// The join that a task waits at when it is done, whatever its node returns: nothing else follows from that.
+/// The join at which the value of a task waits when it is done, whatever its node returns, without any other
+/// consequence.
 fn join_of<V>(layout: &Layout, task: &Task<V>, depth: usize) -> Option<(usize, usize)> {
     let node = &layout.nodes[task.node];
     let [choice] = &node.choices[..] else { return None };

@@ -1,7 +1,7 @@
 //! Applying events: the only function that changes the state of a run, live and at resume.
 //!
-//! It reads no option, no limit and no clock: what was decided is in the event. What follows from an event (a node that is
-//! skipped, a turn that begins, a graph that closes) is done here and not recorded.
+//! It reads no option, no limit and no clock: decisions are in the event. The consequences of an event (a node that is
+//! skipped, a turn that begins, a graph that closes) are applied here and not recorded.
 //!
 //! Ends and failures go up the tree of scopes, stops go down:
 //!
@@ -11,8 +11,8 @@
 //!   items.rs     item_failed, item_over          the items  ──> wanted is Conclude            up  v
 //! ```
 //!
-//! A scope is over when its last task is; a node with graphs inside concludes when its last item is. `core/mod.rs` follows a
-//! failure through all of them.
+//! A scope is over when its last task is; a node with graphs inside concludes when its last item is. `core/mod.rs`
+//! follows a failure through all of them.
 
 mod attempts;
 mod in_place;
@@ -62,7 +62,7 @@ impl<V> RunState<V> {
     /// THE function that changes the state of a run.
     ///
     /// # Errors
-    /// Where the event cannot happen in this state, with the name of the event and the state of its task.
+    /// If the event is impossible in this state: the error has the name of the event and the state of its task.
     pub(super) fn apply(&mut self, program: &Program, root: &Arc<ScopePath>, event: Event<V>) -> Applied {
         let name = event.name();
         self.take(program, root, event).and_then(|()| self.drain_work(program)).map_err(|mut impossible| {
@@ -138,7 +138,7 @@ impl<V> RunState<V> {
         if is_allowed(at, event) { Ok(()) } else { Err(Box::new(Impossible { event: "", found: at.in_words() })) }
     }
 
-    /// Does what is left to do within one event.
+    /// Does the work that is left within one event.
     fn drain_work(&mut self, program: &Program) -> Applied {
         while let Some(work) = self.work.pop_front() {
             match work {

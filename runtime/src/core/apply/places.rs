@@ -1,9 +1,9 @@
-//! The places that `max_parallel` limits: those of the nodes of a graph, those of a node in the items of a `[..]`, and those of
-//! the items of a `[..]`.
+//! The places that `max_parallel` limits: those of the nodes of a graph, those of a node in the items of a `[..]`, and
+//! those of the items of a `[..]`.
 //!
 //! A task keeps its place until it is gone. Only a retry takes places away: it reopens graphs that were over, and may
-//! reopen more of them than there are places. So all wait again for a place, and get it with the first thing that begins in
-//! them. What has a place inside a graph therefore always has those around it too, and nothing waits in a circle.
+//! reopen more of them than there are places. So all wait again for a place, and get it with the first task that begins
+//! in them. So a task with a place inside a graph always has the places around it too, and there is no deadlock.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use crate::core::run_state::{Gate, RunState};
 use crate::core::task_id::TaskId;
 
 impl<V> RunState<V> {
-    /// An attempt at a node begins, or an item of it: it takes its place, and those of what is around it that has lost them.
+    /// An attempt at a node begins, or an item of it: it takes its place, and the places that nodes and items around it
+    /// have lost.
     pub(super) fn take_places(&mut self, program: &Program, task: TaskId) -> Applied {
         self.take_place(program, task)?;
         if !self.has_reopened {
@@ -64,7 +65,7 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// The run is retried: only attempts that are under way keep their places, with what is around them.
+    /// The run is retried: only attempts that are under way keep their places, and the nodes and items around them.
     pub(super) fn take_places_away(&mut self, program: &Program) -> Applied {
         let mut busy: HashSet<TaskId> = HashSet::new();
         let mut busy_items: HashSet<(TaskId, usize)> = HashSet::new();

@@ -15,7 +15,7 @@ use crate::core::token::Emitted;
 use crate::fault::{Cause, Failure, Fault};
 
 impl<V> RunState<V> {
-    /// Begins a graph with what its START has emitted.
+    /// Begins a graph with the emission of its START.
     pub(super) fn open_scope(
         &mut self,
         program: &Program,
@@ -95,7 +95,7 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// A node of it has failed and nothing takes that up: its siblings are stopped, and then it has failed.
+    /// A node of it has failed and no arm takes the failure: its siblings are stopped, and then it has failed.
     pub(super) fn fail_scope(&mut self, program: &Program, scope: usize, failure: Failure) -> Applied {
         self.stop_scope(program, scope, ScopeExit::Failed(failure))
     }
@@ -119,7 +119,7 @@ impl<V> RunState<V> {
             return self.scope_stopped(program, scope);
         }
         for task in tasks {
-            // One of them may have taken this one with it.
+            // Stopping one of them may have ended this one.
             if self.tasks.get(task).is_some() {
                 self.stop(program, task, StopReason::ScopeClosed)?;
             }
@@ -143,7 +143,7 @@ impl<V> RunState<V> {
     }
 }
 
-/// Where a scope that opens is put.
+/// The slot for a scope that opens.
 pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<usize>) -> usize {
     free.pop().unwrap_or_else(|| {
         scopes.push(None);
@@ -151,7 +151,7 @@ pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<u
     })
 }
 
-/// No proven graph does this.
+/// The failure of a graph without output, which no proven graph has.
 fn without_output(path: &ScopePath) -> Failure {
     let message = "nothing reached END; the graph was not proven".to_owned();
     Failure { path: path.to_string(), attempts: 1, cause: Cause::from(Fault::Context { message }) }

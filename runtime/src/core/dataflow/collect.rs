@@ -51,7 +51,8 @@ impl<V> RunState<V> {
         self.next_arrival(program, scope, frame, node)
     }
 
-    /// Fires the node for the next arrival, unless it is at one. After the last one without an output it has failed.
+    /// Fires the node for the next arrival, unless it is processing one. After the last one without an output it has
+    /// failed.
     fn next_arrival(&mut self, program: &Program, scope: usize, frame: usize, node: NodeIx) -> Applied {
         let Some(slot) = self.collector(program, scope, frame, node)? else { return Ok(()) };
         if slot.busy {
@@ -76,7 +77,7 @@ impl<V> RunState<V> {
         self.fire_task(scope, frame, node, Attempts::first(Execution::Exhausted { arrivals }), None)
     }
 
-    /// A node has its output. If it collects, what only feeds it is stopped.
+    /// A node has its output. If it collects, the nodes that only feed it are stopped.
     pub(in crate::core) fn stop_what_only_feeds(
         &mut self,
         program: &Program,
@@ -90,7 +91,7 @@ impl<V> RunState<V> {
         at.frames[frame].collectors[collector.slot].waiting.clear();
         let tasks = at.tasks.clone();
         for task in tasks {
-            // To stop one may have ended others.
+            // Stopping one may have ended others.
             let Some(at) = self.tasks.get(task) else { continue };
             if collector.only_feeds[at.node] && self.is_within(scope, at.frame, frame)? {
                 self.stop(program, task, StopReason::OutputUnneeded)?;
@@ -99,7 +100,7 @@ impl<V> RunState<V> {
         Ok(())
     }
 
-    /// Whether all that a node could still lead to is a collecting node that has its output.
+    /// Whether a node could only lead to a collecting node that has its output.
     pub(super) fn is_unneeded(&self, program: &Program, scope: usize, frame: usize, node: NodeIx) -> Applied<bool> {
         let layout = self.layout(program, scope)?;
         if !layout.collects {
@@ -144,7 +145,7 @@ impl<V> RunState<V> {
         self.scope(at.scope).ok()?.frames[at.frame].collectors.get(collector.slot)
     }
 
-    /// What a collecting node has kept from earlier arrivals.
+    /// The state that a collecting node has kept from earlier arrivals.
     pub(in crate::core) fn collector_state_of(
         &self,
         program: &Program,
@@ -153,7 +154,7 @@ impl<V> RunState<V> {
         self.collector_of(program, task).map(|slot| Arc::clone(&slot.local))
     }
 
-    /// Whether these writes can be folded into that.
+    /// Checks that writes can be folded into that state.
     pub(in crate::core) fn check_collector_writes(
         &self,
         program: &Program,

@@ -1,4 +1,4 @@
-//! Tokens: where they go, what they fire, and what is skipped when they are dead.
+//! Tokens: where they go, which nodes they fire, and which nodes are skipped when they are dead.
 
 use graphweft_graph::{END, NodeIx};
 
@@ -172,7 +172,7 @@ impl<V> RunState<V> {
         }
     }
 
-    /// No edge leads on to a next turn: what this turn did not take, no turn takes.
+    /// No edge leads to a next turn: an edge out of the loop that this turn did not take is never taken.
     fn last_turn(&mut self, scope: usize, frame: usize) -> Applied {
         let at = self.frame_mut(scope, frame)?;
         at.last = true;
@@ -206,7 +206,7 @@ impl<V> RunState<V> {
         self.finish_node(program, scope, frame, node)
     }
 
-    /// A loop that is never entered: all that stands in it is skipped, and so is what it would have led to.
+    /// A loop that is never entered: all its nodes are skipped, and its edges out are dead.
     fn skip_loop(&mut self, program: &Program, scope: usize, frame: usize, slot: usize) -> Applied {
         let layout = self.layout(program, scope)?;
         let at = self.frame_mut(scope, frame)?;
@@ -250,7 +250,7 @@ impl<V> RunState<V> {
             self.emit_dead(program, scope, frame, *other)?;
             self.finish_node(program, scope, frame, *other)?;
         }
-        // A loop in which no edge leads back goes round once.
+        // A loop in which no edge leads back has one turn.
         if of.back_edges == 0 {
             self.last_turn(scope, frame)?;
         }

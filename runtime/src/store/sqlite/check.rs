@@ -1,9 +1,9 @@
-//! Whether a file is whole.
+//! Checks that a file is whole.
 //!
-//! What a row says is held against its checksum whenever it is read. What holds the rows together, the pages and the
-//! indexes, has no checksums: damage there could hide rows without a word. SQLite finds it by reading everything, which
-//! takes some milliseconds for each megabyte. So a small file is checked when it is opened, and a large one when somebody
-//! asks for it.
+//! A row is checked against its checksum whenever it is read. The pages and the indexes around the rows have no
+//! checksums: damage there could hide rows without an error. SQLite finds it by reading everything, which takes some
+//! milliseconds for each megabyte. So a small file is checked when it is opened, and a large one only by
+//! [`check`](super::SqliteStore::check).
 
 use std::collections::HashSet;
 
@@ -21,28 +21,27 @@ use crate::store::RunKey;
 /// Files up to this length are checked when they are opened and when their log was copied back, in bytes.
 pub(super) const SMALL: u64 = 1 << 20;
 
-/// What is looked at whenever a file is opened.
+/// The check that is made whenever a file is opened.
 pub(super) fn on_opening(connection: &Connection) -> Result<(), Trouble> {
     if wanted_length(connection)? <= SMALL { whole(connection) } else { schema_is_ours(connection) }
 }
 
-/// How long the file is when everything is in it that is still in its log. The log may be longer than that: it has each
-/// version of a page.
+/// The length of the file once its log is copied back. The log may be longer than that: it has each version of a page.
 pub(super) fn wanted_length(connection: &Connection) -> Result<u64, Trouble> {
     let number = |pragma| connection.query_row(pragma, [], |row| row.get(0).map(from_integer));
     Ok(number("PRAGMA page_count")? * number("PRAGMA page_size")?)
 }
 
-/// Everything: the structure of the file, and every row.
+/// Checks everything: the structure of the file, and every row.
 pub(super) fn whole(connection: &Connection) -> Result<(), Trouble> {
-    // All of it as it is at one moment: others may write meanwhile.
+    // One transaction, so that all reads see the same moment: other processes may write meanwhile.
     let moment = connection.unchecked_transaction()?;
     schema_is_ours(&moment)?;
     structure(&moment)?;
     rows(&moment)
 }
 
-/// A changed letter in a statement could give a table another meaning.
+/// Checks the schema: a changed letter in a statement could give a table another meaning.
 fn schema_is_ours(connection: &Connection) -> Result<(), Trouble> {
     let mut select = connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
     let found = select.query_map([], |row| row.get(0))?.collect::<Result<HashSet<String>, _>>()?;
@@ -60,7 +59,7 @@ pub(super) fn structure(connection: &Connection) -> Result<(), Trouble> {
     if found == "ok" { Ok(()) } else { Err(Trouble::Damaged(found.replace('\n', ", "))) }
 }
 
-/// That every row is as it was written, and every record that of a run.
+/// Checks that every row is as it was written, and that every record belongs to a run.
 fn rows(connection: &Connection) -> Result<(), Trouble> {
     let mut select = connection.prepare(&format!("SELECT {COLUMNS} FROM runs ORDER BY key"))?;
     let mut runs = select.query([])?;
@@ -81,7 +80,7 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
     Err(Trouble::Damaged(format!("of its {all} rows of records, {} are those of no run", all.saturating_sub(seen))))
 }
 
-/// That the records of a run follow each other, and are as they were written. Gives how many rows they are.
+/// Checks that the records of a run follow each other, and are as they were written. Returns the number of their rows.
 fn records(connection: &Connection, run: &RunRow) -> Result<u64, Trouble> {
     let ids = rows_of(RunKey(from_integer(run.key)));
     let mut select = connection.prepare_cached(

@@ -19,7 +19,7 @@ use crate::store::{Claim, Claimed, Damaged, Record, RunHeader, RunKey, RunStatus
 
 /// What a claim would do, as of now.
 pub(super) struct Plan {
-    /// The runs to take over, in the order in which they could go on.
+    /// The runs to take over, in the order in which they became ready.
     take: Vec<Ready>,
     nudged: Vec<i64>,
     next_wake: Option<i64>,
@@ -27,7 +27,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Only looks, so that a claim which finds nothing to do costs no transaction.
+    /// Makes the plan by reading only, so that a claim with nothing to do costs no write transaction.
     pub(super) fn make(connection: &Connection, database: &Path, claim: &Claim) -> Result<Plan, Trouble> {
         let Census { alive, dead } = owners::census(connection, database)?;
         let mut search = Search {
@@ -54,7 +54,7 @@ impl Plan {
         Ok(Plan { take: ready, nudged, next_wake, dead })
     }
 
-    /// What a claim gives that has nothing to do; none where it has.
+    /// The result of the claim if there is nothing to do; otherwise `None`.
     pub(super) fn nothing_to_do(&self) -> Option<Claimed> {
         let next_wake = self.next_wake.map(from_millis);
         (self.take.is_empty() && self.nudged.is_empty() && self.dead.is_empty())
@@ -66,7 +66,7 @@ impl Plan {
         &self.dead
     }
 
-    /// Does it.
+    /// Carries out the plan.
     pub(super) fn carry_out(
         self,
         transaction: &Connection,
@@ -89,7 +89,7 @@ impl Plan {
         for ready in self.take {
             match as_it_is(transaction, &ready, claim) {
                 Ok((row, header)) => runs.push(take_over(transaction, row, header, claim)?),
-                // The others have nothing to do with it.
+                // Damage of one run does not affect the others.
                 Err(trouble @ Trouble::Damaged(_)) => {
                     damaged.push(Damaged {
                         key: RunKey(from_integer(ready.key)),
@@ -110,7 +110,7 @@ impl Plan {
     }
 }
 
-/// The runs that a claimer believes to execute and that are not its own any more.
+/// The runs that a claimer believes to execute, and that another owner has now.
 pub(super) fn lost(connection: &Connection, claim: &Claim) -> Result<Vec<RunKey>, Trouble> {
     let mut lost = connection.prepare_cached("SELECT 1 FROM runs WHERE key = ?1 AND owner IS NOT ?2")?;
     let mut runs = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn lost(connection: &Connection, claim: &Claim) -> Result<Vec<RunKey>
     Ok(runs)
 }
 
-/// A run that can go on, as the index has it.
+/// A run that is ready, according to the index.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Ready {
     ready: i64,
@@ -140,8 +140,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Looks at the runs that a dead owner had, that the claimer has, or that nobody has, and that are ready from this time
-    /// on: 0 for all, 1 for those that are suspended.
+    /// Searches the runs of a dead owner, of the claimer, or without an owner, whose `ready` is at least `from`: 0 for
+    /// all, 1 for suspended ones.
     fn runs_of(&mut self, owner: Option<i64>, from: i64) -> Result<(), Trouble> {
         let claim = self.claim;
         let now = to_millis(claim.now);
@@ -181,16 +181,17 @@ impl Search<'_> {
     }
 }
 
-/// The runs of an owner and a workflow that can go on, the longest ready first; read off the index.
+/// The ready runs of an owner and a workflow, the longest ready first; read from the index.
 pub(super) const READY_RUNS: &str = "
     SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready BETWEEN ?4 AND ?3 ORDER BY ready, key";
 
-/// Those that wait for a time and began to at a time that has not come yet: the clock was set back since. Read off the index.
+/// Runs that wait for a time and were suspended at a later time than now: the clock was set back since. Read from the
+/// index.
 pub(super) const SUSPENDED_LATER: &str = "
     SELECT ready, key FROM runs
     WHERE owner IS ?1 AND workflow = ?2 AND updated > ?3 AND ready > ?3 AND ready > 0 ORDER BY updated, key";
 
-/// Those that can go on later.
+/// Runs that become ready later.
 pub(super) const NEXT_RUNS: &str = "
     SELECT ready, key FROM runs WHERE owner IS ?1 AND workflow = ?2 AND ready > ?3 ORDER BY ready, key";
 

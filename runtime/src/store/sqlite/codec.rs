@@ -1,9 +1,9 @@
-//! Records as they stand in the file: JSON, `["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]`, a path and
-//! what happened there, in turns.
+//! The encoding of records in the file: JSON, `["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]`, paths and
+//! events in turns.
 //!
-//! A row of the journal holds the records of a batch, so what each record repeats counts: names are one letter, and what
-//! is as it mostly is stays away. A body begins with `[`; any other first byte is free for another encoding. A letter is
-//! never given another meaning, or databases of older versions would be misread.
+//! A row of the journal holds the records of a batch, so the size of repeated parts matters: names are one letter, and
+//! default values are left out. A body begins with `[`; any other first byte is free for another encoding. A letter
+//! never gets another meaning, or databases of older versions would be misread.
 
 use std::fmt;
 use std::ops::Range;
@@ -20,13 +20,13 @@ use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
-/// So many records stand in a row at most, so that reading a page of a long batch does not decode the whole of it.
+/// The maximum number of records in a row, so that reading a page of a long batch does not decode all of it.
 const ROW: usize = 128;
 
 /// A row with more bytes holds a single record: SQLite takes about a billion in one.
 const ROW_BYTES: usize = 128 << 20;
 
-/// A row of the journal that is to be.
+/// A row of the journal that is to be added.
 pub(super) struct EncodedRow {
     pub(super) records: u64,
     pub(super) body: String,
@@ -57,15 +57,15 @@ pub(super) fn encode_rows(
     Ok(())
 }
 
-/// Decodes a row whose first record has the number `first`, and adds its records to `into`; where that fails, what came
-/// before the bad one is there.
+/// Decodes a row whose first record has the number `first`, and adds its records to `into`. If a record is invalid,
+/// those before it are added.
 pub(super) fn decode(
     body: &[u8],
     first: u64,
     time: SystemTime,
     into: &mut Vec<Stored>,
 ) -> Result<(), serde_json::Error> {
-    // Looked at once for all of its strings.
+    // UTF-8 is validated once, for all of its strings.
     let body = std::str::from_utf8(body).map_err(serde_json::Error::custom)?;
     let mut from = serde_json::Deserializer::from_str(body);
     Into { stored: into, seq: first, time }.deserialize(&mut from)?;
@@ -134,7 +134,7 @@ impl<'de> Deserialize<'de> for Owned {
     }
 }
 
-/// [`EventKind`] in few letters. That every variant and field is here is checked by the compiler.
+/// [`EventKind`] in few letters. The compiler checks that no variant and no field is missing.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "EventKind")]
 enum Short {

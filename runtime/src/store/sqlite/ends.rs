@@ -1,14 +1,14 @@
-//! Where journals end, as far as this process has added to them.
+//! The ends of journals to which this process has added.
 //!
-//! Journals only grow, and whoever adds to one begins with the number at which it ends. So once a journal has ended at a
-//! number, only a row of that number can be in the way, and SQLite notices that by itself: nobody has to look for the last
-//! row first, which is a tenth of what a durable step costs.
+//! Journals only grow, and each append begins with the number at which the journal ends. So if a journal has ended at a
+//! number once, an append there can only conflict with a row of that number, and SQLite detects that by itself. The
+//! search for the last row, which is a tenth of the cost of a durable step, is not needed.
 
 use foldhash::HashMap;
 
 use crate::store::RunKey;
 
-/// So many journals are remembered at most.
+/// The maximum number of journals that are remembered.
 const REMEMBERED: usize = 4096;
 
 #[derive(Default)]
@@ -24,12 +24,12 @@ impl Ends {
         self.known.get(&run) == Some(&at)
     }
 
-    /// A journal ends here, if the transaction is committed.
+    /// Sets the end of a journal, in the transaction that is under way.
     pub(super) fn move_to(&mut self, run: RunKey, at: u64) {
         self.uncommitted.push((run, at));
     }
 
-    /// The transaction is committed: what it has moved is known from here on.
+    /// The transaction is committed: its ends are known from here on.
     pub(super) fn committed(&mut self) {
         if self.known.len() >= REMEMBERED {
             self.known.clear();
@@ -37,7 +37,7 @@ impl Ends {
         self.known.extend(self.uncommitted.drain(..));
     }
 
-    /// The transaction is undone, and what it has moved with it.
+    /// The transaction is undone, and its ends with it.
     pub(super) fn undone(&mut self) {
         self.uncommitted.clear();
     }

@@ -1,4 +1,4 @@
-//! The file of a store: found or made, and looked after while it is open.
+//! The file of a store: finds or makes it, and monitors it while it is open.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -10,11 +10,11 @@ use super::settings::beside;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
-/// The path of the file under the one name that all processes have for it, whatever links lead there: the log and the files
-/// that show who is alive are beside it. A file that is not there is made.
+/// The canonical path of the file, which is the same for all processes, whatever links they use: the log and the lock
+/// files of owners are beside it. A file that does not exist is made.
 pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
-    // A file that is made here is closed before this process opens it by SQLite: closing it later would take SQLite's locks
-    // away, which belong to the process.
+    // A file that is made here is closed before this process opens it by SQLite: closing it later would take SQLite's
+    // locks away, which belong to the process.
     static MAKING: Mutex<()> = Mutex::new(());
     is_a_path(path)?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(found)
 }
 
-/// What SQLite takes for a database in memory, or for a temporary one, is not meant as a file of that name.
+/// Rejects names for which SQLite opens a database in memory, or a temporary one, and no file of that name.
 fn is_a_path(path: &Path) -> Result<(), StoreError> {
     let name = path.to_string_lossy();
     let is_in_memory = name.is_empty()
@@ -45,8 +45,8 @@ fn make(path: &Path) -> Result<PathBuf, StoreError> {
     made.and_then(|_| fs::canonicalize(path)).map_err(|error| cannot_open(error, path))
 }
 
-/// What a database holds is not for every user of the machine. SQLite makes the log and the shared memory with the mode of
-/// the database.
+/// The contents of a database are not for every user of the machine. SQLite makes the log and the shared memory with
+/// the mode of the database.
 fn for_owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -57,7 +57,7 @@ fn for_owner_only(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// A log without its database would be removed by SQLite, with all that is in it; and it takes a file of one byte for an
+/// SQLite would remove a log without its database, with all records in it. It also treats a file of one byte as an
 /// empty one.
 pub(super) fn is_not_cut_off(path: &Path) -> Result<(), Trouble> {
     if length(path) == 1 {
@@ -65,7 +65,7 @@ pub(super) fn is_not_cut_off(path: &Path) -> Result<(), Trouble> {
         return Err(StoreError::NotADatabase { path: path.to_owned(), message }.into());
     }
     let log = beside(path, "wal");
-    // In this order: a new file is not empty any more when it gets a log.
+    // The log is read first: a new file is not empty any more when it gets a log.
     if length(&log) == 0 || length(path) > 0 {
         return Ok(());
     }
@@ -77,14 +77,14 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Makes a file beside a database that those can open who can open the database, or opens the one that is there.
+/// Makes a file beside a database, with the permissions of the database, or opens the one that exists.
 pub(super) fn make_beside(path: &Path, database: &Path) -> io::Result<fs::File> {
     let new = for_owner_only(OpenOptions::new().write(true).create_new(true)).open(path);
     match new {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().write(true).open(path),
         new => {
             let new = new?;
-            // If it cannot be set, only this user sees who is alive.
+            // If they cannot be set, only this user can see that the owner is alive.
             drop(fs::metadata(database).and_then(|database| new.set_permissions(database.permissions())));
             Ok(new)
         }
@@ -98,7 +98,8 @@ fn cannot_open(error: io::Error, path: &Path) -> StoreError {
     }
 }
 
-/// The log of a file is found by the name of the file: a process that opens it by another name sees a file without its log.
+/// The log of a file is found by the name of the file: a process that opens it by another name sees a file without its
+/// log.
 #[cfg(unix)]
 fn has_one_name(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::MetadataExt;
@@ -124,15 +125,16 @@ fn has_one_name(_path: &Path) -> Result<(), StoreError> {
 /// removed or replaced: what it writes then is in files without a name, and gone when it ends.
 pub(super) struct OpenFile {
     pub(super) path: PathBuf,
-    /// What each of the three was when it was opened. As long as one connection is open, SQLite makes no others.
+    /// The identities of the three files when they were opened. As long as one connection is open, SQLite makes no
+    /// others.
     parts: [(PathBuf, Identity); 3],
-    /// How long the database was when it was looked at last.
+    /// The length of the database at the last look.
     length: AtomicU64,
     gone: OnceLock<StoreError>,
 }
 
 impl OpenFile {
-    /// Of a database that is open, by a connection that has read from it.
+    /// The files of an open database, by a connection that has read from it.
     pub(super) fn of(path: PathBuf) -> io::Result<OpenFile> {
         let part = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
         let parts = [part(path.clone())?, part(beside(&path, "wal"))?, part(beside(&path, "shm"))?];
@@ -141,13 +143,13 @@ impl OpenFile {
     }
 
     /// # Errors
-    /// [`StoreError::Gone`], from when a look has found that out.
+    /// [`StoreError::Gone`], once a look has detected that.
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
         self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
     }
 
-    /// Looks whether the files are those that were opened. By their names only: opening and closing one would take SQLite's
-    /// locks away, which belong to the process.
+    /// Checks that the files are those that were opened. By their names only: opening and closing one would release
+    /// SQLite's locks, which belong to the process.
     pub(super) fn look(&self) -> Result<(), StoreError> {
         self.is_there()?;
         let Some(message) = self.parts.iter().find_map(|(part, opened)| self.change_of(part, *opened)) else {
@@ -156,44 +158,44 @@ impl OpenFile {
         Err(self.is_gone(message))
     }
 
-    /// Nothing more is recorded in it.
+    /// Marks the file as gone: nothing more is recorded in it.
     pub(super) fn is_gone(&self, message: String) -> StoreError {
         let gone = StoreError::Gone { path: self.path.clone(), message };
         tracing::error!(error = %gone, "the file of a store is gone, and its runs stop");
         self.gone.get_or_init(|| gone).clone()
     }
 
-    /// Looks how long the database is. Its length before and now, if it is shorter than when that was looked at last.
+    /// Reads the length of the database. Returns the length before and now, if it is shorter than at the last look.
     pub(super) fn look_at_length(&self) -> Option<(u64, u64)> {
         let now = fs::metadata(&self.path).ok()?.len();
         let before = self.length.swap(now, Ordering::Relaxed);
         (now < before).then_some((before, now))
     }
 
-    /// It is still not known why it is shorter than this.
+    /// Restores the length before, since it is still not known why the file is shorter.
     pub(super) fn was_longer(&self, before: u64) {
         self.length.store(before, Ordering::Relaxed);
     }
 
-    /// What has become of a part, if it is not what was opened.
+    /// How a part has changed, if it is not the one that was opened.
     fn change_of(&self, part: &Path, opened: Identity) -> Option<String> {
         let is_database = part == self.path;
         let what = match fs::metadata(part) {
             Ok(found) if identity(&found) != opened => "was replaced by another file",
-            // It has a page at least. A log may be empty.
+            // A database has at least one page. A log may be empty.
             Ok(found) if is_database && found.len() == 0 => "was emptied",
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 "was removed or renamed"
             }
-            // One that cannot be looked at may still be there.
+            // A file that cannot be examined may still be there.
             Ok(_) | Err(_) => return None,
         };
         Some(if is_database { what.to_owned() } else { format!("lost `{}`, which {what}", part.display()) })
     }
 }
 
-/// What tells a file from every other that exists at the same time: its device and its number there. Elsewhere than on Unix
-/// no file can be removed that is open.
+/// Distinguishes a file from every other that exists at the same time: its device and its number there. Elsewhere than
+/// on Unix an open file cannot be removed.
 type Identity = (u64, u64);
 
 #[cfg(unix)]

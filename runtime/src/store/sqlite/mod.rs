@@ -58,10 +58,10 @@ use super::{
 /// `runs.db-wal` and `runs.db-shm` belong to `runs.db` (copy all three, or none while it is open); an empty file
 /// `runs.db-owner-1` exists for each running engine.
 ///
-/// The file is not encrypted. It holds in clear what nodes take and return, errors, questions and answers, the state of runs,
-/// and messages: everything that a value contains, passwords and keys among it. On Unix a new file gets the mode 0600, so
-/// that only its user can open it; a file that exists keeps its mode. The files beside it have the mode of the file. A backup
-/// has the mode that the program gives it which makes it.
+/// The file is not encrypted. It holds inputs and outputs of nodes, errors, questions and answers, the state of runs,
+/// and messages in clear: everything that a value contains, passwords and keys among it. On Unix a new file gets the
+/// mode 0600, so that only its user can open it; a file that exists keeps its mode. The files beside it have the mode
+/// of the file. A backup has the mode that the program gives it which makes it.
 ///
 /// Every row has a checksum. A row that does not match it is reported as [`Corrupt`](StoreError::Corrupt), and never
 /// read as another value; [`check`](SqliteStore::check) looks for other damage.
@@ -77,8 +77,8 @@ use super::{
 /// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt),
 /// and does not change the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
 /// [`Corrupt`](StoreError::Corrupt), [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io), and then add
-/// nothing, not even in part. If the file is removed, renamed, replaced, emptied or cut off while it is open, that is noticed
-/// within a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
+/// nothing, not even in part. If the file is removed, renamed, replaced, emptied or cut off while it is open, that is
+/// noticed within a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
 /// [`Gone`](StoreError::Gone), and the runs of this process stop.
 ///
 /// # Cancel safety
@@ -165,11 +165,11 @@ impl SqliteStoreBuilder {
         let spawned = thread.spawn(move || match Handle::open(path, settings) {
             Ok((handle, reader_is_closed)) => {
                 let shared = Arc::clone(&handle.shared);
-                // Where nobody takes it, the handle is dropped and the thread ends.
+                // If the caller is gone, the handle is dropped and the thread ends.
                 drop(opened.send(Ok(SqliteStore(Arc::new(handle)))));
                 shared.work();
-                // The connection that is closed last takes the log away. Of two that are closed at once each takes the
-                // other for one that stays.
+                // The connection that is closed last removes the log. If two are closed at once, each considers the
+                // other one still open. So the reader's is closed first.
                 let _ = reader_is_closed.recv();
             }
             Err(error) => drop(opened.send(Err(error))),
@@ -234,7 +234,7 @@ impl Handle {
         Ok((Handle { shared, reader, graphs: Mutex::default() }, reader_is_closed))
     }
 
-    /// Has something done by whoever is quickest, in a transaction with whatever else there is to do.
+    /// Does a write in the caller or on the thread, whichever is quicker, in one transaction with other queued work.
     async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
@@ -244,7 +244,7 @@ impl Handle {
         result.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Has something done by the thread, which may wait.
+    /// Does a write on the thread, which may block.
     async fn write_on_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
@@ -311,7 +311,7 @@ impl Handle {
         if self.shared.owners.take_lapsed(owner) {
             match self.reader.read(move |connection| claim::lost(connection, &claim)).await {
                 Ok(lost) => claimed.nudged.extend(lost),
-                // What was claimed is not to be lost with it: the next claim looks again.
+                // The runs that were claimed must not be lost by this error: the next claim looks again.
                 Err(_) => self.shared.owners.lapses(owner),
             }
         }
@@ -351,7 +351,7 @@ impl Handle {
 
 #[cfg(test)]
 impl SqliteStore {
-    /// From here on an owner is believed to be dead, whatever it does. Its runs stay as they are.
+    /// Has the store treat an owner as dead from here on, whatever the owner does. Its runs stay as they are.
     pub(crate) fn believe_dead(&self, owner: Owner) {
         drop(self.0.shared.owners.remove(owner));
         self.0.shared.owners.lapses(owner);
@@ -364,7 +364,7 @@ impl Drop for Handle {
     }
 }
 
-/// Only values of a user's own making could come to this, and those were turned into JSON before.
+/// Only a user's own types can fail to serialize, and their values were turned into JSON before.
 fn unwritable(error: serde_json::Error) -> StoreError {
     StoreError::Other { message: format!("a record cannot be written as JSON: {error}") }
 }

@@ -15,11 +15,11 @@ use super::times::to_integer;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
-/// Every commit writes whole pages, one for each run that it adds to, so that with SQLite's 4096 bytes a step takes a third
-/// longer, and 64 runs at once half as long again. With 1024 a value of 100 kB would take that much longer.
+/// Every commit writes whole pages, one for each run that it adds to, so that with SQLite's 4096 bytes a step takes a
+/// third longer, and 64 runs at once half as long again. With 1024 a value of 100 kB would take that much longer.
 const PAGE: u32 = 2048;
 
-/// The connection that writes, to a file that is there and of this format afterwards.
+/// Opens the connection that writes. Afterwards the file exists and has the current format.
 pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
     let open = || {
         is_not_cut_off(path)?;
@@ -28,7 +28,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
         }
-        // Says nothing to a file that is there.
+        // Has no effect on a file that exists.
         connection.pragma_update(None, "page_size", PAGE)?;
         schema::migrate(&mut connection, path)?;
         check::on_opening(&connection)?;
@@ -41,7 +41,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
                 Durability::Relaxed => "NORMAL",
             },
         )?;
-        // Copying the log back is the thread's work, when nobody waits for it.
+        // The thread copies the log back, when no caller waits for it.
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         connection.pragma_update(None, "journal_size_limit", to_integer(LOG))?;
         open_log(&connection)?;
@@ -50,7 +50,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
     open().map_err(|trouble| explain(trouble, path))
 }
 
-/// A connection that reads what the writer has committed.
+/// Opens a connection that only reads committed data.
 pub(super) fn reader(path: &Path, settings: &Settings) -> Result<Connection, StoreError> {
     let open = || {
         let connection = connect(path, OpenFlags::empty(), settings.busy_timeout)?;
@@ -61,8 +61,8 @@ pub(super) fn reader(path: &Path, settings: &Settings) -> Result<Connection, Sto
     open().map_err(|trouble: Trouble| trouble.at(path))
 }
 
-/// A connection opens the log and the shared memory when it first reads, by their names: all do it now, so that all have the
-/// same.
+/// A connection opens the log and the shared memory when it first reads, by their names: all do it now, so that all
+/// have the same.
 fn open_log(connection: &Connection) -> Result<(), Trouble> {
     Ok(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?)
 }
@@ -72,7 +72,7 @@ fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connec
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy_timeout)?;
-    // What a damaged page says of itself is not believed.
+    // SQLite verifies the cell sizes of a page, so that a damaged page is detected.
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
@@ -96,7 +96,7 @@ fn use_write_ahead_log(connection: &Connection, patience: Duration) -> Result<()
     }
 }
 
-/// SQLite says "unable to open" for very different things.
+/// Makes the error exact: SQLite reports "unable to open" for very different problems.
 fn explain(trouble: Trouble, path: &Path) -> StoreError {
     let error = trouble.at(path);
     let StoreError::Open { path, message } = error else { return error };
@@ -112,7 +112,7 @@ fn explain(trouble: Trouble, path: &Path) -> StoreError {
     }
 }
 
-/// Not the file itself: closing it would take the locks of every other connection that this process has to it.
+/// Not to the file itself: closing it would release the locks of every other connection that this process has to it.
 fn try_to_write_beside(path: &Path) -> io::Result<()> {
     let probe = beside(path, "probe");
     fs::OpenOptions::new().write(true).create(true).truncate(false).open(&probe)?;

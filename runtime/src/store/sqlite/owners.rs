@@ -1,10 +1,10 @@
-//! Who is alive.
+//! Which owners are alive.
 //!
-//! An owner holds a lock on a file beside the database, which the operating system takes away the moment its process
-//! ends: on one machine its death is known at once and for certain. Elsewhere, and after the machine was restarted, its
-//! row tells: an owner that has not renewed it for the length of a lease is dead. It may still believe that it is alive;
-//! what it then tries to append is refused. So it is as well with an owner of this machine whose file is missing: that may
-//! have been removed under it.
+//! An owner holds a lock on a file beside the database, which the operating system releases the moment its process
+//! ends: on one machine its death is detected at once and for certain. On another machine, and after a restart of the
+//! machine, its row decides: an owner that has not renewed it for the length of a lease is dead. If it is still
+//! running, its later appends are refused. The row also decides for an owner of this machine whose file is missing: the
+//! file may have been removed while the owner lives.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -23,7 +23,7 @@ use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
 use crate::store::Owner;
 
-/// What tells this start of this machine from all others; nothing where that is not known.
+/// Identifies this boot of this machine; `None` if that is not known.
 static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(boot.trim().to_owned())
@@ -33,12 +33,12 @@ static BOOT: LazyLock<Option<String>> = LazyLock::new(|| {
 pub(super) struct OwnerLock {
     owner: Owner,
     path: PathBuf,
-    /// Whose runs it can resume: JSON.
+    /// The workflows whose runs it can resume, as JSON.
     workflows: String,
-    /// Closing it gives the lock up.
+    /// Closing it releases the lock.
     file: Option<File>,
-    /// Whether its row is gone: then nobody looks for the file any more. Otherwise it shows that the owner is dead, and is
-    /// removed by who finds that.
+    /// Whether its row is gone: then the file is not needed any more. Otherwise the file shows that the owner is dead,
+    /// and is removed by the process that detects that.
     has_left: bool,
 }
 
@@ -55,7 +55,7 @@ impl Drop for OwnerLock {
 #[derive(Default)]
 pub(super) struct Owners {
     locks: Mutex<Vec<OwnerLock>>,
-    /// Those that others may have believed to be dead, and that have not looked for what they have lost.
+    /// Owners that other processes may have considered dead, and that have not looked yet which runs they have lost.
     lapsed: Mutex<Vec<Owner>>,
 }
 
@@ -76,12 +76,12 @@ impl Owners {
         Some(locks.swap_remove(at))
     }
 
-    /// Says of all that they are alive, also of one that was believed to be dead.
+    /// Renews the leases of all owners, also of one that was considered dead.
     pub(super) fn renew(&self, transaction: &Connection, lease: Duration) -> Result<(), Trouble> {
         let now = to_millis(SystemTime::now());
         for lock in self.lock().iter() {
             let found = match OwnerRow::find(transaction, to_integer(lock.owner.0)) {
-                // It is written as it has to be.
+                // The damaged row is replaced by a correct one.
                 Err(Trouble::Damaged(_)) => None,
                 found => found?,
             };
@@ -94,12 +94,12 @@ impl Owners {
         Ok(())
     }
 
-    /// Others may have believed an owner to be dead, and have taken its runs over.
+    /// Marks an owner that other processes may have considered dead, and whose runs they may have taken over.
     pub(super) fn lapses(&self, owner: Owner) {
         self.lapsed.lock().unwrap_or_else(PoisonError::into_inner).push(owner);
     }
 
-    /// Whether that is so since this was asked last.
+    /// Whether an owner was marked so since the last call.
     pub(super) fn take_lapsed(&self, owner: Owner) -> bool {
         let mut lapsed = self.lapsed.lock().unwrap_or_else(PoisonError::into_inner);
         let before = lapsed.len();
@@ -113,12 +113,12 @@ impl Owners {
 }
 
 impl OwnerLock {
-    /// Gives the lock up, since the owner's row is gone for good.
+    /// Releases the lock, since the owner's row is gone for good.
     pub(super) fn has_left(mut self) {
         self.has_left = true;
     }
 
-    /// As it stands in the database, without an end. Its lock may be trusted nowhere, if the file system has none.
+    /// Its row in the database, without an expiry. The lock is trusted nowhere if the file system has no locks.
     fn row(&self) -> OwnerRow {
         let boot = self.file.as_ref().and(BOOT.clone());
         OwnerRow { id: to_integer(self.owner.0), expires: 0, boot, workflows: self.workflows.clone() }
@@ -197,7 +197,8 @@ pub(super) fn is_served(connection: &Connection, database: &Path, workflow: &str
     Ok(false)
 }
 
-/// A row of `owners`. A changed byte could make a dead owner live for years, and its runs wait for that.
+/// A row of `owners`. Without a checksum, a changed byte could make a dead owner count as alive for years, and its runs
+/// would wait that long.
 pub(super) struct OwnerRow {
     id: i64,
     expires: i64,
@@ -253,7 +254,7 @@ impl OwnerRow {
         is_written(written, "owner_checksums")
     }
 
-    /// By its row and its file.
+    /// Whether it is alive, by its row and its file.
     fn is_alive(&self, database: &Path, now: i64) -> io::Result<bool> {
         let is_of_this_boot = self.boot.is_some() && self.boot == *BOOT;
         let held = if is_of_this_boot { is_held(&lock_path(database, self.id))? } else { None };
@@ -284,8 +285,8 @@ pub(super) fn bury(transaction: &Connection, dead: i64) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Removes the file of an owner that was removed, once that is committed: without its file, an owner that is still there
-/// counts as alive to the end of its lease. One that was only believed to be dead keeps its file.
+/// Removes the file of an owner that was removed, once that is committed: an owner whose row exists and whose file does
+/// not counts as alive until its lease expires. An owner that was only considered dead keeps its file.
 pub(super) fn remove_file(database: &Path, dead: i64) {
     let path = lock_path(database, dead);
     if matches!(is_held(&path), Ok(Some(false))) {
@@ -293,7 +294,7 @@ pub(super) fn remove_file(database: &Path, dead: i64) {
     }
 }
 
-/// Whether a living process has the lock. `None` if the file is missing, which says nothing of its process.
+/// Whether a living process has the lock. `None` if the file is missing, from which nothing follows for its process.
 fn is_held(path: &Path) -> io::Result<Option<bool>> {
     let file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

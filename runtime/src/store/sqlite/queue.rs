@@ -14,18 +14,18 @@ use super::trouble::Trouble;
 use crate::store::{Appended, Owner, StoreError};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// A piece of work inside a transaction that others share.
+/// A piece of work inside a transaction that is shared with others.
 pub(super) trait Job: Send {
     /// Does the work. An error undoes the whole transaction; a refusal is an outcome and changes nothing.
     fn run(&mut self, transaction: &Connection, ends: &mut Ends) -> Result<(), Trouble>;
 
-    /// Does the work as a transaction of its own, where one statement is all it takes. One that fails has done nothing, and
-    /// can be tried again.
+    /// Does the work as a transaction of its own, if one statement is enough. If it fails it has done nothing, and can
+    /// be tried again.
     fn run_alone(&mut self, _connection: &Connection, _ends: &mut Ends) -> Option<Result<(), Trouble>> {
         None
     }
 
-    /// Tells what came of it, after the transaction.
+    /// Sends the result to the caller, after the transaction.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
@@ -52,7 +52,7 @@ where
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
         let Task { outcome, answer, .. } = *self;
         let result = committed.and_then(|()| outcome.ok_or(StoreError::Closed));
-        // Whoever asked may have gone.
+        // The caller may be gone.
         drop(answer.send(result));
     }
 }
@@ -60,8 +60,8 @@ where
 /// An owner that leaves.
 struct Leaving {
     owner: Owner,
-    /// Held until this is committed, so that nobody finds the owner dead before. If that fails, its file stays and shows that
-    /// the owner is dead: without it, its runs would wait until its lease is over.
+    /// Held until this is committed, so that the owner does not count as dead before. If the commit fails, its file
+    /// stays and shows that the owner is dead: without it, its runs would wait until its lease expires.
     lock: Option<OwnerLock>,
     answer: oneshot::Sender<Result<(), StoreError>>,
 }
@@ -76,12 +76,12 @@ impl Job for Leaving {
         if let (Ok(()), Some(lock)) = (&committed, lock) {
             lock.has_left();
         }
-        // Whoever asked may have gone.
+        // The caller may be gone.
         drop(answer.send(committed));
     }
 }
 
-/// What most jobs are.
+/// An append, the most frequent job.
 struct Appending {
     batch: EncodedAppend,
     outcome: Option<Appended>,
@@ -101,7 +101,7 @@ impl Job for Appending {
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
         let result = committed.and_then(|()| self.outcome.ok_or(StoreError::Closed));
-        // Whoever asked may have gone.
+        // The caller may be gone.
         drop(self.answer.send(result));
     }
 }
@@ -115,15 +115,15 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Box<dyn Job>>,
-    /// The thread waits. Waking one that does not is a system call for nothing.
+    /// Whether the thread waits. Otherwise waking it would be a useless system call.
     idle: bool,
-    /// So many jobs are worth waking it for.
+    /// The number of jobs for which it is woken.
     enough: usize,
-    /// The thread has something to do besides jobs.
+    /// Whether the thread has chores to do besides jobs.
     called: bool,
-    /// The last handle is gone: nothing more comes.
+    /// Whether the last handle is gone: no more jobs come.
     closing: bool,
-    /// Nobody does the work any more.
+    /// Whether the thread has ended: jobs are refused.
     closed: bool,
 }
 
@@ -131,14 +131,14 @@ struct State {
 #[derive(PartialEq, Eq)]
 pub(super) enum Wake {
     Work,
-    /// The time has come, or somebody called.
+    /// The time has come, or the thread was called.
     Chores,
     /// Everything is done and the last handle is gone.
     End,
 }
 
 impl Queue {
-    /// Adds work. The receiver gets an error where nobody does it.
+    /// Adds work. The receiver gets an error if the queue is closed.
     pub(super) fn push<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
@@ -192,7 +192,7 @@ impl Queue {
         self.lock().jobs.len()
     }
 
-    /// Has the thread look at what is queued.
+    /// Wakes the thread, if enough jobs are queued.
     pub(super) fn wake(&self) {
         let mut state = self.lock();
         if state.idle && state.jobs.len() >= state.enough {
@@ -219,13 +219,13 @@ impl Queue {
         state.enough = 1;
     }
 
-    /// Says that nothing more comes.
+    /// Marks the end: no more jobs come.
     pub(super) fn finish(&self) {
         self.lock().closing = true;
         self.changed.notify_one();
     }
 
-    /// Refuses what comes from now on, and what is queued.
+    /// Refuses all queued jobs, and all later ones.
     pub(super) fn close(&self) {
         let refused = {
             let mut state = self.lock();
@@ -258,7 +258,7 @@ impl Queue {
         }
     }
 
-    /// No job runs under this lock, so that what it holds is whole even after a panic.
+    /// No job runs under this lock, so its data is consistent even after a panic.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

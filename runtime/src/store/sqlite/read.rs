@@ -67,9 +67,10 @@ pub(super) fn header_by_id(connection: &Connection, id: &str) -> Result<Option<R
     }
 }
 
-/// The same, of a run that is asked for: one that is missing from an index would never be resumed.
+/// The same for a run named by a caller, with a check that it is in the indexes: a run that is missing there would
+/// never be resumed.
 pub(super) fn indexed_header(connection: &Connection, id: &str) -> Result<Option<RunHeader>, Trouble> {
-    // All of it as it is at one moment: others may write meanwhile.
+    // One transaction, so that all reads see the same moment: other processes may write meanwhile.
     let moment = connection.unchecked_transaction()?;
     let found = header_by_id(&moment, id)?;
     if let Some(header) = found.as_ref().filter(|header| !header.status.is_over()) {
@@ -121,7 +122,8 @@ pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunH
     };
     // A run could get another graph meanwhile.
     let at_once = connection.unchecked_transaction()?;
-    // Those of one graph are in the index in the order of their keys. All of the workflow would have to be sorted.
+    // The runs of one graph are in the index in the order of their keys. All runs of the workflow would have to be
+    // sorted.
     let mut headers = Vec::new();
     for graph in unfinished_graphs(&at_once, workflow)? {
         if query.not_graph != Some(graph.cast_unsigned()) {
@@ -139,13 +141,13 @@ fn is_of_unfinished(query: &RunQuery) -> bool {
     !query.status.is_empty() && !query.status.iter().any(|status| status.is_over())
 }
 
-/// Those of one graph, or of all.
+/// The runs of one graph, or of all.
 fn list_of(connection: &Connection, query: &RunQuery, graph: Option<i64>) -> Result<Vec<RunHeader>, Trouble> {
     let mut wanted = vec!["1".to_owned()];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     let is_unfinished = is_of_unfinished(query);
     if is_unfinished {
-        // As the index has it, or SQLite would not see that it serves.
+        // Written exactly as in the index, or SQLite would not use it.
         wanted.push("status IN (0, 1, 2)".to_owned());
     }
     if is_unfinished && !query.not_workflows.is_empty() {
@@ -203,7 +205,7 @@ pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>,
     serde_json::from_str(&body).map(Some).map_err(|error| damaged(&format!("cannot be read: {error}")))
 }
 
-/// As it stands in the file; a number is never given another meaning.
+/// The number of a status in the file; a number never gets another meaning.
 pub(super) fn status_number(status: RunStatus) -> i64 {
     match status {
         RunStatus::Running => 0,
@@ -215,7 +217,7 @@ pub(super) fn status_number(status: RunStatus) -> i64 {
     }
 }
 
-/// The other way; nothing for a number that this version does not know.
+/// The status of a number; `None` for a number that this version does not know.
 pub(super) fn status_of(number: i64) -> Option<RunStatus> {
     let all = [
         RunStatus::Running,

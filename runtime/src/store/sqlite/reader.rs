@@ -1,4 +1,4 @@
-//! The thread that reads, so that no caller waits for the disk where it must not.
+//! The thread that reads, so that no caller blocks on the disk.
 
 use std::sync::{Arc, mpsc};
 
@@ -9,7 +9,7 @@ use super::file::OpenFile;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
-/// In bytes, of which only what is used is taken. Values may nest deeply.
+/// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
 pub(super) const STACK: usize = 16 << 20;
 
 type Work = Box<dyn FnOnce(&Connection) + Send>;
@@ -43,7 +43,7 @@ impl Reader {
         let file = Arc::clone(&self.file);
         let work = Box::new(move |connection: &Connection| {
             let read = file.is_there().map_err(Trouble::from).and_then(|()| work(connection));
-            // Whoever asked may have gone.
+            // The caller may be gone.
             drop(answer.send(read.map_err(|trouble| trouble.at(&file.path))));
         });
         self.work.send(work).map_err(|_| StoreError::Closed)?;

@@ -1,6 +1,7 @@
 //! Reading the records of a run.
 //!
-//! Most of the time goes into decoding them, and so a long journal is decoded by a thread of its own while SQLite reads on.
+//! Most of the time goes into decoding them, and so a long journal is decoded by a thread of its own while SQLite reads
+//! on.
 
 use std::ops::Range;
 use std::sync::mpsc::{self, Receiver};
@@ -18,14 +19,14 @@ use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError, Stored};
 
-/// How many rows are read before they are decoded, and of how many bytes, but for the last of them.
+/// How many rows are read before they are decoded, and of how many bytes, not counting the last of them.
 const BATCH: usize = 512;
 const BYTES: usize = 256 << 10;
 
 /// How many batches may wait to be decoded.
 const WAITING: usize = 4;
 
-/// Rows as they stand in the file.
+/// Rows as they are in the file.
 #[derive(Default)]
 struct Batch {
     rows: Vec<RawRow>,
@@ -76,11 +77,11 @@ pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize
             let decoder = thread::Builder::new().name("graphweft-decode".to_owned()).stack_size(STACK);
             decoder.spawn_scoped(scope, move || decode_all(&batches, wanted))
         });
-        // Where there is little to do, or the system gives no thread, it is done here.
+        // If there is little to do, or the system gives no thread, it is done here.
         let Some(Ok(decoder)) = decoder else { return journal.decode_here(read) };
         let trouble = loop {
             let Read { batch, trouble } = read;
-            // Where the decoder has stopped, it says why.
+            // If the decoder has stopped, it returns the reason.
             let goes_on = send.send(batch).is_ok() && trouble.is_none() && !journal.is_over;
             if !goes_on {
                 break trouble;
@@ -89,7 +90,7 @@ pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize
         };
         drop(send);
         let decoded = decoder.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        // What is wrong with a record comes before what is wrong with the rows behind it.
+        // An invalid record is reported before damage in the rows behind it.
         let stored = decoded.map_err(|bad| journal.bad_record(&bad))?;
         trouble.map_or(Ok(stored), Err)
     })
@@ -100,7 +101,7 @@ struct Journal<'c> {
     connection: &'c Connection,
     run: RunKey,
     start: i64,
-    /// So many records there are at least.
+    /// The minimum number of records that must exist.
     known: u64,
     wanted: Wanted,
     rows: Rows<'c>,
@@ -109,7 +110,7 @@ struct Journal<'c> {
     is_over: bool,
 }
 
-/// Rows, and what is wrong with the one behind them.
+/// Rows, and the problem with the row behind them.
 struct Read {
     batch: Batch,
     trouble: Option<Trouble>,
@@ -163,7 +164,7 @@ impl Journal<'_> {
         Ok(())
     }
 
-    /// Decodes what was read last, and then all that is left.
+    /// Decodes the batch that was read last, and then all others.
     fn decode_here(&mut self, mut read: Read) -> Result<Vec<Stored>, Trouble> {
         let mut stored = Vec::new();
         loop {
@@ -222,7 +223,7 @@ fn miscounted(found: usize, counted: i64) -> Option<String> {
     (found as u64 != from_integer(counted)).then(|| format!("its row holds {found} records and says {counted}"))
 }
 
-/// Where that can still be read.
+/// The id of a run, if its row can still be read.
 fn id_of(connection: &Connection, run: RunKey) -> Option<String> {
     RunRow::find(connection, to_integer(run.0)).ok().flatten().map(|row| row.id)
 }

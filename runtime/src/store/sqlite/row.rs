@@ -1,4 +1,4 @@
-//! The row of a run, read whole and held against its checksum, changed, and written back.
+//! The row of a run: read whole, checked against its checksum, changed, and written back.
 
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Row, params};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 use super::seal::Seal;
 use super::trouble::{Trouble, is_written};
 
-/// A row of `runs`, as it stands there.
+/// A row of `runs`.
 #[derive(Clone, Debug)]
 pub(super) struct RunRow {
     pub(super) key: i64,
@@ -16,7 +16,7 @@ pub(super) struct RunRow {
     pub(super) created: i64,
     pub(super) updated: i64,
     pub(super) owner: Option<i64>,
-    /// When it can go on.
+    /// When it is ready to resume.
     pub(super) ready: Option<i64>,
     pub(super) graph: i64,
     pub(super) nudged: i64,
@@ -26,12 +26,12 @@ pub(super) struct RunRow {
     pub(super) records: i64,
 }
 
-/// In the order in which [`RunRow::read`] takes them.
+/// The columns, in the order in which [`RunRow::read`] reads them.
 pub(super) const COLUMNS: &str = "key, id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, \
                                   forked_at, records, checksum";
 
-/// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`, `runs_owner` and
-/// `runs_nudged`.
+/// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`,
+/// `runs_owner` and `runs_nudged`.
 pub(super) const IS_IN: [&str; 5] = [
     "SELECT 1 FROM runs INDEXED BY runs_unfinished
      WHERE status IN (0, 1, 2) AND workflow = ?1 AND graph = ?2 AND key = ?3",
@@ -72,7 +72,7 @@ impl RunRow {
         rows.next()?.map(RunRow::read).transpose()
     }
 
-    /// As [`find`](Self::find), where an index says that it is there.
+    /// As [`find`](Self::find), for a run that an index has. If it is missing, the index is damaged.
     pub(super) fn expect(connection: &Connection, key: i64) -> Result<RunRow, Trouble> {
         Self::find(connection, key)?
             .ok_or_else(|| Trouble::Damaged(format!("an index holds run number {key}, which is not there")))
@@ -103,7 +103,7 @@ impl RunRow {
         is_written(written, "runs")
     }
 
-    /// Writes what may have changed.
+    /// Writes the columns that may have changed.
     pub(super) fn update(&self, transaction: &Connection) -> Result<(), Trouble> {
         let written = transaction
             .prepare_cached(
@@ -125,7 +125,8 @@ impl RunRow {
         is_written(written, "runs")
     }
 
-    /// Whether an unfinished run is in the indexes by which it is found when it can go on: indexes have no checksums.
+    /// Checks that an unfinished run is in the indexes by which it is found when it is ready: indexes have no
+    /// checksums.
     pub(super) fn is_indexed(&self, connection: &Connection) -> Result<(), Trouble> {
         let RunRow { key, workflow, updated, owner, ready, graph, .. } = self;
         let [unfinished, at, suspended, owned, nudged] = IS_IN;

@@ -31,7 +31,7 @@ pub(super) struct EncodedGraph {
     pub(super) body: Option<String>,
 }
 
-/// What is to be added to a run, encoded.
+/// Records and changes to be added to a run, encoded.
 pub(super) struct EncodedAppend {
     pub(super) run: RunKey,
     pub(super) at: u64,
@@ -103,8 +103,8 @@ pub(super) fn append(transaction: &Connection, batch: &EncodedAppend, ends: &mut
     Ok(Appended::Done)
 }
 
-/// Adds a single row to a journal that is there, without a change of the header, where that is what is wanted: a transaction
-/// by itself, and so a good deal cheaper than one that has to be begun and ended.
+/// Adds a single row to an existing journal, if the batch is one row without a change of the header. The statement is a
+/// transaction by itself, and so much cheaper than one that has to be begun and ended.
 pub(super) fn append_in_one_statement(
     connection: &Connection,
     batch: &EncodedAppend,
@@ -129,13 +129,13 @@ pub(super) fn append_in_one_statement(
     }))
 }
 
-/// Adds a row where the journal ends. Whether it does end there.
+/// Adds a row at the end of the journal. Returns whether the journal ends there.
 fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRow) -> Result<bool, Trouble> {
     let ids = rows_of(batch.run);
     let at = ids.start.saturating_add(to_integer(batch.at));
     let (time, records) = (to_millis(batch.time), to_integer(row.records));
     let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-    // Where the journal ends elsewhere, `records` is nothing, which it must not be, and the row is passed over.
+    // If the journal ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored.
     let added = connection
         .prepare_cached(
             "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
@@ -149,7 +149,7 @@ fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRo
     Ok(added == 1)
 }
 
-/// Adds a row where there is none of that number. Whether there was none.
+/// Adds a row, if there is none of that number. Returns whether there was none.
 fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
     let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
     let added = insert_row(connection, insert, at, time, row)?;
@@ -171,9 +171,9 @@ fn insert_row(
     Ok(connection.prepare_cached(insert)?.execute(params![at, time, records, row.body, checksum])?)
 }
 
-/// How many records a run has; none where there is no such run.
-// Looking and then adding is cheaper than one statement that does both: SQLite would keep a copy of every page it touches,
-// in order to undo that statement alone.
+/// How many records a run has; `None` if there is no such run.
+// Looking and then adding is cheaper than one statement that does both: SQLite would keep a copy of every page it
+// touches, in order to undo that statement alone.
 fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble> {
     let ids = rows_of(run);
     let end = transaction
@@ -199,7 +199,7 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), 
         }
         row.status = status_number(status);
         row.ready = ready(status, wake_at);
-        // A run that is over belongs to nobody.
+        // A run that is over has no owner.
         row.owner = row.owner.filter(|_| !status.is_over());
     }
     if let Some(graph) = &batch.graph {
@@ -248,8 +248,8 @@ fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Tr
     Ok(())
 }
 
-/// When a run can go on: always where it runs, at a time or not by itself where it waits, never when it is over. Only one that
-/// runs has the time 0.
+/// When a run is ready: at once if it runs, at a time or only after an answer if it waits, never if it is over. Only a
+/// run that runs has the time 0.
 fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
     match status {
         RunStatus::Running => Some(0),

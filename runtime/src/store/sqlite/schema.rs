@@ -21,16 +21,17 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 
 /// The steps from one format to the next; after the first n of them a file has format n.
 ///
-/// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of a
-/// run lie together in their order, and adding some is one insert at its end. `ready` is when a run can go on: 0 where it
-/// runs, a time where it waits for one, nothing where it waits for an answer or is over. The index on it holds only runs
-/// that somebody may have to take over, however many others there are. `runs_suspended` has those that wait for a time, by
-/// when they began to: after the clock was set back, that is later than now. `runs_unfinished` has the graphs of the runs, so that
-/// runs under another graph than that of today are found without looking at those under this one.
+/// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of
+/// a run lie together in their order, and adding some is one insert at its end. `ready` is the time at which a run can
+/// resume: 0 if it runs, a time if it waits for one, NULL if it waits for an answer or is over. The index on it holds
+/// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
+/// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.
+/// `runs_unfinished` has the graphs of the runs, so that runs under another graph than the current one are found
+/// without reading those under this one.
 ///
-/// A `checksum` is over all that its row says; those of owners are in a table of their own, and owners of earlier formats have
-/// none. The `records` of a run is how many there were when its row was last written,
-/// so that a journal which has lost its end is found out.
+/// A `checksum` is over all columns of its row; those of owners are in a table of their own, and owners of earlier
+/// formats have none. The `records` of a run is how many there were when its row was last written, so that a journal
+/// which has lost its end is detected.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE runs (
@@ -80,14 +81,14 @@ const STEPS: &[&str] = &[
 /// The format of the files that this version writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;
 
-/// What SQLite keeps of them, each as it is written there.
+/// The statements of all steps, each as SQLite keeps it in its schema.
 pub(super) fn statements() -> impl Iterator<Item = &'static str> {
     STEPS.iter().flat_map(|step| step.split(';')).map(str::trim).filter(|statement| !statement.is_empty())
 }
 
-/// Brings a file to [`FORMAT`], from nothing where it is empty. One that is something else is left as it is.
+/// Brings a file to [`FORMAT`], from an empty one or an older format. A file of another kind is not changed.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Trouble> {
-    // What tells the format is read in one transaction, or another process could change it half-way.
+    // Both parts of the format are read in one transaction, or another process could change them in between.
     if format(&*connection.transaction()?, path)? == FORMAT {
         return Ok(());
     }

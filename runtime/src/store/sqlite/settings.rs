@@ -1,10 +1,10 @@
-//! How a store keeps its file.
+//! The settings of a store's file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The log is copied back to the database when it is longer than this, in bytes. SQLite cuts it to this length when it
-/// begins anew, so that its length tells how much of it there is.
+/// begins anew, so its length shows how much of it is in use.
 pub(super) const LOG: u64 = 4 << 20;
 
 /// Which failures recorded events survive.

@@ -1,14 +1,14 @@
-//! Times and numbers as they stand in the file.
+//! Times and numbers in the file.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970; 0 for what was before.
+/// Milliseconds since 1970; 0 for earlier times.
 pub(super) fn to_millis(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The time so many milliseconds after 1970; 1970 for what cannot be.
+/// The time so many milliseconds after 1970; 1970 if there is no such time.
 pub(super) fn from_millis(millis: i64) -> SystemTime {
     u64::try_from(millis)
         .ok()
@@ -21,7 +21,7 @@ pub(super) fn to_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The other way.
+/// The reverse of [`to_integer`].
 pub(super) fn from_integer(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! What goes wrong between a statement and its caller, and how it is told.
+//! Errors between a statement and its caller, and how they are reported.
 
 use std::io;
 use std::path::Path;
@@ -7,17 +7,17 @@ use rusqlite::ErrorCode;
 
 use crate::store::StoreError;
 
-/// What stops a piece of work on the database.
+/// Why a piece of work on the database failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     Sql(rusqlite::Error),
-    /// With a file beside the database.
+    /// An error of a file beside the database.
     Io(io::Error),
-    /// The file does not say what was written to it; what does not fit.
+    /// The file differs from what was written to it: a description of the difference.
     Damaged(String),
     /// SQLite has reported no error, and a row of this table was not written.
     NotWritten(&'static str),
-    /// Known for what it is already.
+    /// An error that is already in its final form.
     Store(StoreError),
 }
 
@@ -57,7 +57,7 @@ impl Trouble {
         }
     }
 
-    /// As the users of a store see it.
+    /// The error that users of a store get.
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {
             Trouble::Sql(error) => from_sql(error, path),
@@ -74,7 +74,7 @@ pub(super) fn is_written(rows: usize, table: &'static str) -> Result<(), Trouble
     if rows == 1 { Ok(()) } else { Err(Trouble::NotWritten(table)) }
 }
 
-/// Nothing of graphweft or SQLite passes a row over without a word, so this is another program's doing.
+/// Neither graphweft nor SQLite ignores a row without an error, so another program has caused this.
 fn not_written(table: &str) -> String {
     format!(
         "a row of `{table}` was not written, as if by a trigger that another program has added; \
@@ -95,7 +95,7 @@ fn from_sql(error: rusqlite::Error, path: &Path) -> StoreError {
         Some(ErrorCode::DatabaseCorrupt) => StoreError::Corrupt { path, message },
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, message },
         Some(_) => StoreError::Io { path, message },
-        // A column holds something of another type than was ever written to it.
+        // A column holds a value of a type that is never written to it.
         None => StoreError::Corrupt { path, message },
     }
 }

@@ -1,9 +1,9 @@
-//! The one connection that writes, and the thread that has it.
+//! The one connection that writes, and its thread.
 //!
-//! Everything that is queued goes into one transaction, so that many runs share the wait for the disk. Where that wait is
-//! short, the way to a thread and back would take as long as the write: there the caller does it, and whatever else is
-//! queued, if the connection is free at that moment. With [`Durability::Full`] that is so while one run records at a time
-//! on a quick disk, and never where it would hold up all other tasks of a runtime of one thread.
+//! Everything that is queued goes into one transaction, so that many runs share the wait for the disk. If that wait is
+//! short, switching to a thread and back would take as long as the write: then the caller does it, with everything else
+//! that is queued, if the connection is free at that moment. With [`Durability::Full`] that is so while one run records
+//! at a time on a quick disk, and never if it would block all other tasks of a single-threaded runtime.
 
 use std::path::PathBuf;
 use std::sync::{Arc, TryLockError};
@@ -23,20 +23,21 @@ use super::trouble::Trouble;
 use crate::store::StoreError;
 use crate::sync::Mutex;
 
-/// So many jobs share a transaction at most.
+/// The maximum number of jobs in a transaction.
 const GROUP: usize = 1024;
 
-/// So many does a caller carry out for others, before it leaves the rest to the thread.
+/// How many jobs a caller carries out for others, before it leaves the rest to the thread.
 const GROUP_OF_CALLER: usize = 16;
 
-/// Waking a thread and being woken by it takes a tenth of this. A task that waits for longer is in the way of others.
+/// The maximum time of a write in a caller. Waking a thread and being woken by it takes a tenth of this. A task that
+/// blocks for longer delays others.
 const QUICK: Duration = Duration::from_millis(1);
 
-/// After how many jobs the length of the log is looked at. Not after each: Linux gives a file whose times were looked at
-/// new ones with the next write, and the next sync has them to write as well.
+/// After how many jobs the length of the log is read. Not after each: once the times of a file were read, Linux updates
+/// them with the next write, and the next sync has to write them as well.
 const LOOK: usize = 32;
 
-/// What the handles of a store and its thread share.
+/// State shared by the handles of a store and its thread.
 pub(super) struct Shared {
     pub(super) file: Arc<OpenFile>,
     pub(super) settings: Settings,
@@ -49,9 +50,9 @@ struct Writer {
     connection: Connection,
     ends: Ends,
     log: PathBuf,
-    /// What was committed last, by whomever.
+    /// The last group that was committed, by the thread or a caller.
     last: Group,
-    /// Jobs since the length of the log was last looked at.
+    /// Jobs since the length of the log was last read.
     unlooked: usize,
 }
 
@@ -71,9 +72,9 @@ enum Patience {
 
 /// Why jobs are not committed.
 enum Uncommitted {
-    /// None has done anything, and all can be tried again.
+    /// No job has had an effect, and all can be tried again.
     NotBegun(Trouble),
-    /// They are done for, and undone.
+    /// The jobs have failed, and their effects are undone.
     Undone(Trouble),
 }
 
@@ -93,7 +94,7 @@ impl Shared {
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
 
-    /// Does some of what is queued, if the connection is free, and has the thread do the rest.
+    /// Does some of the queued jobs, if the connection is free, and has the thread do the rest.
     pub(super) fn help(&self) {
         let busy = match self.writer.try_lock() {
             Ok(writer) if !writer.is_quick(self.settings.durability) => true,
@@ -114,7 +115,7 @@ impl Shared {
 
     /// Works until the last handle is gone and everything is done.
     pub(super) fn work(&self) {
-        // Also when a job panics: nobody may wait for an answer that does not come.
+        // Also when a job panics: no caller may wait for an answer that never comes.
         let _closing = Closing(&self.queue);
         let mut renewed = Instant::now();
         let mut group = Group::default();
@@ -122,8 +123,8 @@ impl Shared {
             let renewal = (!self.owners.is_empty()).then(|| renewed + self.settings.lease / 3);
             let wake = self.queue.wait(renewal);
             if wake == Wake::Work && group.jobs > 1 {
-                // Those that were answered together are soon back together. Without a moment's patience the first of them
-                // would go alone, and have the others wait for its sync.
+                // Runs that were answered together soon write again together. Without a short wait the first of them
+                // would be committed alone, and the others would wait for its sync.
                 self.queue.gather(group.jobs, group.took / 3);
             }
             let Ok(mut writer) = self.writer.lock() else { return };
@@ -155,7 +156,7 @@ impl Drop for Closing<'_> {
 }
 
 impl Writer {
-    /// Whether a task may do the next write itself: where it would not wait for the disk, or hardly, and alone.
+    /// Whether a task may do the next write itself: if it hardly waits for the disk, and no other task waits with it.
     fn is_quick(&self, durability: Durability) -> bool {
         match durability {
             Durability::Relaxed => true,
@@ -185,7 +186,7 @@ impl Writer {
         self.last = Group { jobs: group, took: begun.elapsed() };
     }
 
-    /// Damage may be that of a file that was cut off, and nobody has looked since.
+    /// Makes an error exact: damage may come from a file that was cut off since the last look.
     fn explain(&self, trouble: Trouble, shared: &Shared) -> StoreError {
         let gone = if trouble.is_damage() { self.look(shared) } else { Ok(()) };
         gone.err().unwrap_or_else(|| trouble.at(&shared.file.path))
@@ -217,7 +218,7 @@ impl Writer {
         self.end(run).map_err(Uncommitted::Undone)
     }
 
-    /// Says that the owners of this process are alive.
+    /// Renews the leases of the owners of this process.
     fn renew(&mut self, shared: &Shared) {
         let begun = self.be(Patience::Wait, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
         let renewed = begun.and_then(|()| {
@@ -225,7 +226,7 @@ impl Writer {
             self.end(renewed)
         });
         if let Err(trouble) = renewed {
-            // It comes round again well before the lease is over.
+            // It is tried again well before the lease expires.
             tracing::warn!(error = %trouble.at(&shared.file.path), "the lease of a store's owner cannot be renewed");
         }
     }
@@ -237,7 +238,7 @@ impl Writer {
         })?)
     }
 
-    /// Commits what went well; undoes everything else.
+    /// Commits if everything succeeded; otherwise undoes everything.
     fn end(&self, run: Result<(), Trouble>) -> Result<(), Trouble> {
         let ended = run.and_then(|()| self.execute("COMMIT"));
         // After some errors SQLite has rolled back by itself.
@@ -255,7 +256,7 @@ impl Writer {
         std::fs::metadata(&self.log).is_ok_and(|log| log.len() > LOG)
     }
 
-    /// As far as readers let it. What is committed is safe in the log, so that an error here is no one's yet.
+    /// Copies the log back, as far as readers permit. Commits are safe in the log, so an error here is not reported.
     fn copy_log_back(&self, shared: &Shared) {
         // Into a file that was cut off, it would be written behind a gap.
         if self.look(shared).is_err() {
@@ -265,14 +266,14 @@ impl Writer {
         if let Err(error) = copied {
             tracing::warn!(log = %self.log.display(), %error, "the log cannot be copied back to the database");
         }
-        // It may be longer now.
+        // The database may be longer now.
         if self.look(shared).is_ok() {
             self.look_for_a_gap(shared);
         }
     }
 
-    /// A file that is cut off while its log is copied back can be as long as before when that is over. Only reading it shows
-    /// the gap, which a small file is quick at.
+    /// Looks for a gap: a file that is cut off while its log is copied back can be as long as before after that. Only
+    /// reading it shows the gap, which is quick for a small file.
     fn look_for_a_gap(&self, shared: &Shared) {
         let is_small = check::wanted_length(&self.connection).is_ok_and(|wanted| wanted <= check::SMALL);
         if is_small && Self::lacks_pages(shared).is_ok_and(|lacks_some| lacks_some) {
@@ -280,7 +281,7 @@ impl Writer {
         }
     }
 
-    /// Looks whether the file is the one that was opened, and all of it is there.
+    /// Checks that the file is the one that was opened, and that all of it is there.
     fn look(&self, shared: &Shared) -> Result<(), StoreError> {
         let file = &shared.file;
         file.look()?;
@@ -289,7 +290,7 @@ impl Writer {
             Ok(false) => Ok(()),
             Ok(true) => Err(file.is_gone(format!("was cut off, from {before} to {now} bytes,"))),
             Err(trouble) => {
-                // Next time it is shorter still.
+                // So that the next look detects the shorter file again.
                 file.was_longer(before);
                 tracing::warn!(error = %trouble.at(&file.path), "a store that has become shorter cannot be looked at");
                 Ok(())
@@ -297,8 +298,8 @@ impl Writer {
         }
     }
 
-    /// Whether a file of this length, which was longer, lacks some of its pages. It becomes shorter when a `VACUUM` is copied
-    /// back from the log, and what is still in the log need not be in the file.
+    /// Whether a file of this length, which was longer, lacks some of its pages. It also becomes shorter when a
+    /// `VACUUM` is copied back from the log, and pages that are still in the log need not be in the file.
     fn is_cut_off(&self, shared: &Shared, length: u64) -> Result<bool, Trouble> {
         match check::wanted_length(&self.connection) {
             Ok(wanted) if wanted <= length => return Ok(false),
@@ -308,7 +309,7 @@ impl Writer {
         Self::lacks_pages(shared)
     }
 
-    /// By a connection of its own: that of the writer still has the pages that it has read.
+    /// Reads by a connection of its own: that of the writer still has pages in its cache.
     fn lacks_pages(shared: &Shared) -> Result<bool, Trouble> {
         let whole = open::reader(&shared.file.path, &shared.settings).map_err(Trouble::from);
         match whole.and_then(|connection| check::structure(&connection)) {
@@ -324,7 +325,7 @@ impl Writer {
     }
 }
 
-/// Whether other tasks go on while this one waits.
+/// Whether other tasks can run while this one blocks.
 fn others_go_on() -> bool {
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
