@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, Field, Fields, Path, Variant};
 
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::emit::options::default_crate;
-use crate::names::{plain, snake_case};
+use crate::names::{label_ident, plain, snake_case};
 
 /// Expands `#[derive(Route)]`.
 pub fn derive_route(input: TokenStream) -> TokenStream {
@@ -40,7 +40,7 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
     let (impl_generics, ty_generics, where_clause) = generics.split_for_impl();
     let labels: Vec<Ident> = variants.iter().map(|variant| label(&variant.ident)).collect();
     let texts: Vec<String> = labels.iter().map(|label| plain(&label.to_string()).to_owned()).collect();
-    let payloads = variants.iter().map(|variant| payload(variant));
+    let payloads: Vec<TokenStream> = variants.iter().map(|variant| payload(variant)).collect();
     let split = variants.iter().zip(&labels).map(|(variant, label)| {
         let (pattern, value) = (pattern(name, variant), value(variant));
         quote!(#pattern => #twin::#label(#value))
@@ -49,9 +49,12 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
         let (pattern, value) = (pattern(name, variant), value(variant));
         quote!(#twin::#label(#value) => #pattern)
     });
+    let view = crate::editor::view_of_labels(krate, input, &labels, &payloads);
     quote! {
-        #[allow(clippy::all, clippy::pedantic, reason = "generated")]
+        #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
         const _: () = {
+            #[cfg(rust_analyzer)]
+            #view
             #[allow(non_camel_case_types, missing_docs, dead_code, unreachable_pub, reason = "variants are labels")]
             #vis enum #twin #generics #where_clause { #(#labels(#payloads)),* }
 
@@ -74,15 +77,6 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
 /// The label of a variant, as an identifier: in snake_case, raw where that is a keyword.
 pub fn label(variant: &Ident) -> Ident {
     label_ident(&snake_case(&variant.to_string()), variant.span())
-}
-
-/// An identifier for a label that is spelled in snake_case.
-pub fn label_ident(text: &str, span: proc_macro2::Span) -> Ident {
-    match text {
-        "self" | "super" | "crate" | "_" => format_ident!("{text}_", span = span),
-        _ if syn::parse_str::<Ident>(text).is_ok() => Ident::new(text, span),
-        _ => Ident::new_raw(text, span),
-    }
 }
 
 fn payload(variant: &Variant) -> TokenStream {

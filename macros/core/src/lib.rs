@@ -7,6 +7,7 @@ mod ast;
 mod check;
 mod derive_route;
 pub mod diagnostics;
+mod editor;
 mod emit;
 mod expand;
 pub mod ir;
@@ -19,6 +20,7 @@ mod read;
 mod value;
 
 pub use derive_route::derive_route;
+pub use editor::{node_view, workflow_view};
 pub use expand::expand_workflow;
 pub use node_fn::node;
 pub use read::workflow;

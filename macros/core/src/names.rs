@@ -1,5 +1,8 @@
 //! Names as people write them: one spelling for labels, and the nearest name to a mistyped one.
 
+use proc_macro2::{Ident, Span};
+use quote::format_ident;
+
 /// A name in snake_case, without the `r#` of a raw identifier: `HTTPError`, `HttpError` and `http_error` meet.
 ///
 /// An upper-case letter begins a word behind a lower-case letter or a digit, or at the end of a run of upper-case
@@ -25,6 +28,15 @@ pub fn snake_case(name: &str) -> String {
 /// A name without the `r#` of a raw identifier.
 pub fn plain(name: &str) -> &str {
     name.strip_prefix("r#").unwrap_or(name)
+}
+
+/// An identifier for a label that is spelled in snake_case.
+pub fn label_ident(text: &str, span: Span) -> Ident {
+    match text {
+        "self" | "super" | "crate" | "_" => format_ident!("{text}_", span = span),
+        _ if syn::parse_str::<Ident>(text).is_ok() => Ident::new(text, span),
+        _ => Ident::new_raw(text, span),
+    }
 }
 
 /// The candidate that someone who wrote `name` may have meant, if one is near enough.

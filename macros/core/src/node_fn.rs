@@ -8,18 +8,19 @@ use proc_macro2::TokenStream;
 
 pub use emit::{default_impl, doc_text};
 
+use crate::editor;
 use crate::options::parse_node_attribute;
 
 /// Expands `#[node(..)]` on a function.
 pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
-    let (options, mut diagnostics) = parse_node_attribute(args);
+    let (options, mut diagnostics) = parse_node_attribute(editor::options_without_cursor(args.clone()));
     match signature::parse(item.clone(), &options, &mut diagnostics) {
         // Within an `impl` no type is possible beside the function.
         Some(node) if node.signature.receiver().is_some() => {
             let errors = diagnostics.into_compile_errors();
             quote::quote!(#item #errors)
         }
-        Some(node) => emit::node(&node, &options, &diagnostics),
+        Some(node) => emit::node(&node, &options, &diagnostics, &args),
         None => {
             let errors = diagnostics.into_compile_errors();
             quote::quote!(#item const _: () = { #errors };)

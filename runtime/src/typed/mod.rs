@@ -4,6 +4,7 @@
 mod arrival;
 mod context;
 mod edge;
+mod editor;
 mod exit;
 mod group;
 mod label;
@@ -18,6 +19,7 @@ mod shape;
 pub use arrival::*;
 pub use context::*;
 pub use edge::*;
+pub use editor::*;
 pub use exit::*;
 pub use group::*;
 pub use label::*;

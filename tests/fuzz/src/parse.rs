@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use graphweft_macros_core::ir::{Flow, MentionTokens, NodeKind};
-use graphweft_macros_core::{derive_route, expand_workflow, node, value, workflow};
+use graphweft_macros_core::{derive_route, expand_workflow, node, value, workflow, workflow_view};
 use proc_macro2::{Delimiter, Group, LineColumn, Span, TokenStream, TokenTree};
 
 /// Deeper groups are syn's and rustc's affair: both read them by recursion.
@@ -64,6 +64,9 @@ fn items(expansion: TokenStream) -> syn::File {
 /// `workflow!`, and every cut of it that is worth a look.
 pub(crate) fn program(tokens: TokenStream) {
     is_rust(expand_workflow(tokens.clone()));
+    let group = |stream| TokenTree::Group(Group::new(Delimiter::Brace, stream));
+    let halves = [tokens.clone(), TokenStream::new(), TokenStream::new()];
+    workflow_view(halves.into_iter().map(group).collect());
     let (Some(whole), diagnostics) = workflow(tokens.clone()) else { return };
     if diagnostics.has_errors() {
         return;

@@ -7,9 +7,8 @@ use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 
 use super::mention::{Emission, before, glue};
-use crate::derive_route::label_ident;
 use crate::ir::{Arm, Label};
-use crate::names::snake_case;
+use crate::names::{label_ident, snake_case};
 
 /// The value to which the labels of a route map belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ mod exit;
 mod flow;
 mod group;
 mod labels;
-mod mention;
+pub mod mention;
 pub mod options;
 mod shape;
 pub mod travels;

@@ -53,8 +53,15 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
     if checks.is_empty() {
         return quote!(type __Input = #input; type __Output = #output;);
     }
+    let check = quote!(const __TRAVELS: ::core::primitive::bool = #(#checks)&*;);
+    let check = match workflow.item {
+        Some(_) => {
+            quote!(__halves::compiled! { {} { #check } { const __TRAVELS: ::core::primitive::bool = true; } })
+        }
+        None => check,
+    };
     quote! {
-        const __TRAVELS: ::core::primitive::bool = #(#checks)&*;
+        #check
         type __Input = <#input as __gw::Checked<__TRAVELS>>::Type;
         type __Output = <#output as __gw::Checked<__TRAVELS>>::Type;
     }

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
 use syn::spanned::Spanned;
 
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
@@ -12,11 +13,11 @@ use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
 use crate::node_fn::{default_impl, doc_text};
 
-/// The expansion of a workflow with its errors.
-pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
+/// The expansion of a workflow with its errors. `view`: what an editor reads in the place of the graph.
+pub fn workflow(workflow: &Workflow, diagnostics: &Diagnostics, view: &TokenStream) -> TokenStream {
     match &workflow.item {
-        Some(item) => in_item_position(workflow, item, diagnostics),
-        None => in_expression_position(workflow, diagnostics),
+        Some(item) => in_item_position(workflow, item, diagnostics, view),
+        None => in_expression_position(workflow, diagnostics, view),
     }
 }
 
@@ -47,14 +48,28 @@ fn refusal(diagnostics: &Diagnostics) -> TokenStream {
     let (unknown, others) = diagnostics.into_error_value();
     quote! {
         #[allow(dead_code, reason = "most is known")]
-        const __UNKNOWN: ::core::primitive::bool = { #unknown };
+        const __UNKNOWN: ::core::primitive::bool = { #unknown loop {} };
         #[allow(dead_code, reason = "most is known")]
         type __Unknown = <() as __gw::Checked<__UNKNOWN>>::Type;
         const _: () = { #others };
     }
 }
 
-fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics) -> TokenStream {
+/// `__halves::compiled! { { what an editor reads } { what rustc compiles } { what stands for that in an editor } }`, for an
+/// expansion to call.
+fn halves(krate: &Path) -> TokenStream {
+    quote! {
+        #[allow(unexpected_cfgs, reason = "an editor sets it")]
+        mod __halves {
+            #[cfg(not(rust_analyzer))]
+            pub(super) use #krate::__::compiled;
+            #[cfg(rust_analyzer)]
+            pub(super) use #krate::__::editor_view as compiled;
+        }
+    }
+}
+
+fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics, view: &TokenStream) -> TokenStream {
     let Item { attributes, visibility, name } = item;
     let krate = &workflow.krate;
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
@@ -77,7 +92,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
     let text = name.to_string();
     let text = crate::names::plain(&text);
     let default = default_impl(name);
-    let errors = refusal(diagnostics);
+    let (halves, errors) = (halves(krate), refusal(diagnostics));
     let options = options_of_workflow(workflow.limits);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
@@ -117,8 +132,9 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
         }
 
         #(#conditions)*
-        #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, reason = "generated")]
+        #[allow(clippy::all, clippy::pedantic, unused_qualifications, unused_parens, unexpected_cfgs, reason = "generated")]
         const _: () = {
+            #halves
             #errors
             #imports
             #signature_types
@@ -171,18 +187,24 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics)
                 }
             }
 
-            fn __define() -> __gw::Definition {
-                #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
-                let #out = __gw::gives::<__Output>();
-                #lets
-                #nested
-                #body
+            __halves::compiled! {
+                { #view }
+                {
+                    fn __define() -> __gw::Definition {
+                        #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
+                        let #out = __gw::gives::<__Output>();
+                        #lets
+                        #nested
+                        #body
+                    }
+                }
+                { fn __define() -> __gw::Definition { __gw::seen() } }
             }
         };
     }
 }
 
-fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> TokenStream {
+fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: &TokenStream) -> TokenStream {
     let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
     let out = out();
     let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
@@ -193,6 +215,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
         None => quote!(_),
     };
     let errors = refusal(diagnostics);
+    let (halves, told) = (halves(&workflow.krate), diagnostics.into_compile_errors());
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
         quote! {
@@ -207,14 +230,21 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics) -> Tok
     };
     quote! {
         {
-            #errors
-            #imports
-            #types
-            #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
-            let #out = __gw::gives::<#output>();
-            #lets
-            #nested
-            #body
+            #halves
+            __halves::compiled! {
+                { #view }
+                {{
+                    #errors
+                    #imports
+                    #types
+                    #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
+                    let #out = __gw::gives::<#output>();
+                    #lets
+                    #nested
+                    #body
+                }}
+                { const _: () = { #told }; }
+            }
         }
     }
 }

@@ -5,20 +5,22 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{GenericArgument, Path, PathArguments, Type};
+use syn::{GenericArgument, Path, PathArguments, Type, Visibility};
 
 use super::signature::{NodeFn, Parameter};
 use crate::diagnostics::{Blame, Diagnostics};
+use crate::editor;
 use crate::emit::options::{default_crate, node_options};
 use crate::emit::travels::is_known_payload;
 use crate::options::NodeOptions;
 
-/// The whole expansion.
-pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> TokenStream {
+/// The whole expansion. `args` are the tokens of `#[node(..)]`.
+pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, args: &TokenStream) -> TokenStream {
     let NodeFn { attributes, visibility, signature, body, .. } = node;
     let name = &signature.ident;
     let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
     let krate = options.krate.clone().unwrap_or_else(default_crate);
+    let view = editor::view_of_node(&krate, name, node.returns(), args);
     let implementation = if diagnostics.has_errors() {
         broken(node, &krate, diagnostics)
     } else {
@@ -36,15 +38,18 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics) -> 
             reason = "the signature of a node"
         )]
     };
+    // Where there are no docs and should be, rustc still says so.
+    let may_have_docs = !docs.is_empty() || !matches!(visibility, Visibility::Public(_));
+    let options_doc = may_have_docs.then(|| editor::doc_of_options(args));
     quote! {
-        #(#attributes)* #quiet #visibility #signature #body
+        #(#attributes)* #options_doc #quiet #visibility #signature #body
 
         #(#docs)*
         #[allow(non_camel_case_types, missing_docs, dead_code, reason = "the node of that function")]
         #structure
 
-        #[allow(clippy::all, clippy::pedantic, reason = "generated")]
-        const _: () = { #implementation #default };
+        #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
+        const _: () = { #view #implementation #default };
     }
 }
 

@@ -10,10 +10,11 @@ use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
-const OF_A_NODE: [&str; 9] =
+pub(crate) const OF_A_NODE: [&str; 9] =
     ["name", "renamed_from", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "collect", "crate"];
 
-const OF_RETRY: [&str; 6] = ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
+pub(crate) const OF_RETRY: [&str; 6] =
+    ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
 
 /// Reads the arguments of `#[node(..)]`.
 pub fn parse_node_attribute(args: TokenStream) -> (NodeOptions, Diagnostics) {
@@ -25,7 +26,7 @@ pub fn parse_let_options(args: TokenStream) -> (NodeOptions, Diagnostics) {
     read(args, true)
 }
 
-const OF_A_RUN: [&str; 2] = ["timeout", "max_parallel"];
+pub(crate) const OF_A_RUN: [&str; 2] = ["timeout", "max_parallel"];
 
 /// Whether an attribute of a workflow is a limit of its runs.
 pub fn is_limit(attribute: &Attribute) -> bool {

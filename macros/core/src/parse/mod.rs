@@ -7,7 +7,7 @@ mod let_;
 mod routes;
 mod shape;
 mod statement;
-mod tokens;
+pub(crate) mod tokens;
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::parse::{Parse, ParseStream, Parser as _};

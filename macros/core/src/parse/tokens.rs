@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, Group, Ident, Spacing, Span, TokenStream, TokenTree
 
 use crate::diagnostics::Blame;
 
-pub(super) struct Tokens {
+pub(crate) struct Tokens {
     tokens: Vec<TokenTree>,
     at: usize,
     /// Where to point when something is missing at the end.
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn new(stream: TokenStream, end: Option<Span>) -> Self {
+    pub(crate) fn new(stream: TokenStream, end: Option<Span>) -> Self {
         let mut tokens = Vec::new();
         flatten(stream, &mut tokens);
         let end = end.or_else(|| tokens.last().map(TokenTree::span)).unwrap_or_else(Span::call_site);
@@ -23,38 +23,38 @@ impl Tokens {
     }
 
     /// The inside of a group; what is missing at its end is missed at its closing delimiter.
-    pub(super) fn inside(group: &Group) -> Self {
+    pub(crate) fn inside(group: &Group) -> Self {
         Tokens::new(group.stream(), Some(group.span_close()))
     }
 
-    pub(super) fn peek(&self) -> Option<&TokenTree> {
+    pub(crate) fn peek(&self) -> Option<&TokenTree> {
         self.tokens.get(self.at)
     }
 
-    pub(super) fn peek_after(&self, skipped: usize) -> Option<&TokenTree> {
+    pub(crate) fn peek_after(&self, skipped: usize) -> Option<&TokenTree> {
         self.tokens.get(self.at + skipped)
     }
 
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.at >= self.tokens.len()
     }
 
     /// The next token's span, or the end's.
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.peek().map_or(self.end, TokenTree::span)
     }
 
-    pub(super) fn next(&mut self) -> Option<TokenTree> {
+    pub(crate) fn next(&mut self) -> Option<TokenTree> {
         let token = self.tokens.get(self.at).cloned();
         self.at += usize::from(token.is_some());
         token
     }
 
-    pub(super) fn peek_punct(&self, punct: char) -> bool {
+    pub(crate) fn peek_punct(&self, punct: char) -> bool {
         self.punct_at(0, punct)
     }
 
@@ -62,7 +62,7 @@ impl Tokens {
         matches!(self.peek_after(skipped), Some(TokenTree::Punct(found)) if found.as_char() == punct)
     }
 
-    pub(super) fn eat_punct(&mut self, punct: char) -> Option<Span> {
+    pub(crate) fn eat_punct(&mut self, punct: char) -> Option<Span> {
         let span = self.peek_punct(punct).then(|| self.span())?;
         self.at += 1;
         Some(span)
@@ -70,17 +70,17 @@ impl Tokens {
 
     /// Two puncts of one operator. Their spacing is not asked for: tokens that have been through a `macro_rules!` are
     /// not always glued as they were written.
-    pub(super) fn peek_pair(&self, first: char, second: char) -> bool {
+    pub(crate) fn peek_pair(&self, first: char, second: char) -> bool {
         self.punct_at(0, first) && self.punct_at(1, second)
     }
 
     /// The next two tokens.
-    pub(super) fn pair_span(&self) -> Blame {
+    pub(crate) fn pair_span(&self) -> Blame {
         let first = self.span();
         Blame { first, last: self.peek_after(1).map_or(first, TokenTree::span) }
     }
 
-    pub(super) fn eat_pair(&mut self, first: char, second: char) -> Option<Blame> {
+    pub(crate) fn eat_pair(&mut self, first: char, second: char) -> Option<Blame> {
         if !self.peek_pair(first, second) {
             return None;
         }
@@ -92,51 +92,51 @@ impl Tokens {
     }
 
     /// `::`, but not the `: ::` of `<ok: ::billing::charge>`.
-    pub(super) fn peek_path_separator(&self) -> bool {
+    pub(crate) fn peek_path_separator(&self) -> bool {
         let joint = matches!(self.peek(), Some(TokenTree::Punct(colon)) if colon.spacing() == Spacing::Joint);
         joint && self.peek_pair(':', ':') && !self.punct_at(2, ':')
     }
 
-    pub(super) fn peek_ident(&self) -> Option<&Ident> {
+    pub(crate) fn peek_ident(&self) -> Option<&Ident> {
         self.ident_after(0)
     }
 
-    pub(super) fn ident_after(&self, skipped: usize) -> Option<&Ident> {
+    pub(crate) fn ident_after(&self, skipped: usize) -> Option<&Ident> {
         match self.peek_after(skipped) {
             Some(TokenTree::Ident(ident)) => Some(ident),
             _ => None,
         }
     }
 
-    pub(super) fn peek_word(&self, word: &str) -> bool {
+    pub(crate) fn peek_word(&self, word: &str) -> bool {
         self.peek_ident().is_some_and(|ident| ident == word)
     }
 
-    pub(super) fn eat_word(&mut self, word: &str) -> Option<Span> {
+    pub(crate) fn eat_word(&mut self, word: &str) -> Option<Span> {
         let span = self.peek_word(word).then(|| self.span())?;
         self.at += 1;
         Some(span)
     }
 
-    pub(super) fn peek_group(&self, delimiter: Delimiter) -> Option<&Group> {
+    pub(crate) fn peek_group(&self, delimiter: Delimiter) -> Option<&Group> {
         self.group_after(0, delimiter)
     }
 
-    pub(super) fn group_after(&self, skipped: usize, delimiter: Delimiter) -> Option<&Group> {
+    pub(crate) fn group_after(&self, skipped: usize, delimiter: Delimiter) -> Option<&Group> {
         match self.peek_after(skipped) {
             Some(TokenTree::Group(group)) if group.delimiter() == delimiter => Some(group),
             _ => None,
         }
     }
 
-    pub(super) fn eat_group(&mut self, delimiter: Delimiter) -> Option<Group> {
+    pub(crate) fn eat_group(&mut self, delimiter: Delimiter) -> Option<Group> {
         let group = self.peek_group(delimiter)?.clone();
         self.at += 1;
         Some(group)
     }
 
     /// Everything up to the next `;`, which stays, or to the end.
-    pub(super) fn take_statement(&mut self) -> TokenStream {
+    pub(crate) fn take_statement(&mut self) -> TokenStream {
         let mut taken = Vec::new();
         while !self.is_empty() && !self.peek_punct(';') {
             taken.extend(self.next());
@@ -145,7 +145,7 @@ impl Tokens {
     }
 
     /// The tokens that have not been read.
-    pub(super) fn rest(&mut self) -> TokenStream {
+    pub(crate) fn rest(&mut self) -> TokenStream {
         let rest = self.tokens.get(self.at..).unwrap_or_default().iter().cloned().collect();
         self.at = self.tokens.len();
         rest
