@@ -1,16 +1,16 @@
 //! What an editor reads in the place of a graph.
 //!
-//! The code that runs a graph is of little use to rust-analyzer: a name stands in it many times, among types that say
+//! The code that runs a graph is of little use to rust-analyzer: a name is in it many times, among types that say
 //! nothing to the author. So an expansion has two halves, `compiled! { { tokens as they were written } { code } .. }`.
 //! For rustc `compiled` is a macro that returns the code. For rust-analyzer, which sets `cfg(rust_analyzer)`, it makes
-//! a view of the tokens. In the view each name stands once, as what its author wants to know of it: a node is its
+//! a view of the tokens. In the view each name is written once, as what its author wants to know of it: a node is its
 //! function, a label a variant, an option a field with its documentation.
 //!
 //! Completion. rust-analyzer expands a macro twice, once as it is written and once with an identifier at the cursor that
 //! has `raCompletionMarker` in it. It looks where that identifier is in the second expansion, and takes what is in scope
 //! at the same offset of the first. A graph that is being written parses differently with and without the identifier, so
 //! the view is that of the tokens without it, and has slots: places where such an identifier can stand, before anything
-//! that depends on the cursor. In the second expansion the identifier stands in the slot of its kind:
+//! that depends on the cursor. In the second expansion the identifier is in the slot of its kind:
 //!
 //! ```text
 //!   written    START => validate => cha|

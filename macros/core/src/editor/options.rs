@@ -23,7 +23,7 @@ pub(super) struct Written {
     pub(super) name: Ident,
     /// `retry(..)`
     pub(super) inside: Option<OptionList>,
-    /// What stands behind `=`.
+    /// What is behind `=`.
     pub(super) value: TokenStream,
 }
 

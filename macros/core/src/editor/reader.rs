@@ -8,7 +8,7 @@ use super::marker;
 use super::options::{self, Level, OptionList};
 use crate::parse::tokens::Tokens;
 
-/// Where the result of a view stands.
+/// Where the result of a view is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Item,
@@ -65,7 +65,7 @@ pub(super) struct Named {
     pub(super) value: Value,
 }
 
-/// What stands behind the `=` of a `let`.
+/// What is behind the `=` of a `let`.
 pub(super) enum Value {
     /// `charge(timeout = "5s")`; the number is that of the list.
     Node { path: TokenStream, options: Option<(usize, OptionList)> },
@@ -75,7 +75,7 @@ pub(super) enum Value {
 
 /// `<ok: a, err: b>`
 pub(super) struct Map {
-    /// The node that it stands behind, where that is one.
+    /// The node that it is behind, where that is one.
     pub(super) source: Option<TokenStream>,
     /// The `<`.
     pub(super) open: Span,
@@ -204,7 +204,7 @@ impl Seen {
         }
     }
 
-    /// What stands between two arrows; gives it where it is a node.
+    /// What is between two arrows; gives it where it is a node.
     fn shape(&mut self, tokens: &mut Tokens, source: Option<TokenStream>) -> Option<TokenStream> {
         if self.depth >= DEEPEST {
             tokens.rest();
@@ -367,7 +367,7 @@ pub(super) fn is_name(tokens: &TokenStream, name: &str) -> bool {
     tokens.to_string() == name
 }
 
-/// Whether what stands behind the attributes is `name(Order) -> String { .. }`, or that without a name.
+/// Whether what is behind the attributes is `name(Order) -> String { .. }`, or that without a name.
 fn has_head(tokens: &Tokens) -> bool {
     let all: Vec<_> = (0..).map_while(|at| tokens.peek_after(at)).collect();
     let is_punct = |token: &TokenTree, sign| matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign);

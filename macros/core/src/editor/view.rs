@@ -124,7 +124,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// What stands in the slot of a place.
+    /// What is in the slot of a place.
     fn slot(&self, place: Place) -> Ident {
         match &self.cursor {
             Some((at, marker)) if *at == place => marker.clone(),
@@ -218,7 +218,7 @@ impl View<'_> {
         quote!(#gw::__::#ty { #slot: #gw::__::seen(), #(#fields,)* ..#gw::__::seen() })
     }
 
-    /// A `match` for each node behind which a map stands; several maps of one node are one.
+    /// A `match` for each node behind which a map is; several maps of one node are one.
     fn maps(&self, seen: &Seen) -> TokenStream {
         let mut by_source: BTreeMap<String, Vec<&Map>> = BTreeMap::new();
         let (mut aliases, mut slots) = (Vec::new(), Vec::new());
@@ -350,7 +350,7 @@ fn aliases_of(number: usize, map: &Map) -> (Ident, Ident) {
     (format_ident!("__Labels{number}", span = at), format_ident!("__Fields{number}", span = at))
 }
 
-/// What stands behind the `=` of options, for its own names; that of `crate` is no expression.
+/// What is behind the `=` of options, for its own names; that of `crate` is no expression.
 fn values(list: &OptionList) -> Vec<&TokenStream> {
     let own = list.options.iter().filter(|option| option.name != "crate" && !option.value.is_empty());
     let inside = list.options.iter().filter_map(|option| option.inside.as_ref()).flat_map(values);

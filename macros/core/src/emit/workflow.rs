@@ -55,7 +55,7 @@ fn refusal(diagnostics: &Diagnostics) -> TokenStream {
     }
 }
 
-/// `__halves::compiled! { { what an editor reads } { what rustc compiles } { what stands for that in an editor } }`, for an
+/// `__halves::compiled! { { what an editor reads } { what rustc compiles } { what takes its place in an editor } }`, for an
 /// expansion to call.
 fn halves(krate: &Path) -> TokenStream {
     quote! {
