@@ -14,6 +14,7 @@ mod probe;
 mod route;
 mod scope;
 mod shape;
+mod state_proof;
 
 pub use arrival::*;
 pub use context::*;
@@ -28,3 +29,4 @@ pub use probe::*;
 pub use route::*;
 pub use scope::*;
 pub use shape::*;
+pub use state_proof::*;

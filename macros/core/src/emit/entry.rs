@@ -126,7 +126,7 @@ impl Emission<'_> {
 
 /// Whether a path names a type rather than a function. `#[node]` knows how to put its error into words; of a type that
 /// implements `Node` by hand only the place where it is used knows, and asking there for every node would cost rustc time.
-fn is_written_by_hand(path: &Path) -> bool {
+pub fn is_written_by_hand(path: &Path) -> bool {
     path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
 }
 
