@@ -170,6 +170,11 @@ pub trait Node: Send + Sync + 'static {
     /// [`Context::state_writer`](crate::Context::state_writer).
     const STATE: StateFacts = StateFacts::NONE;
 
+    /// Whether a node that a macro made has to do with the state, or is a workflow. Unlike [`STATE`](Self::STATE) it costs rustc
+    /// next to nothing to ask every node for it. Of a node that is written by hand it says nothing.
+    #[doc(hidden)]
+    const USES_STATE: bool = false;
+
     /// Retries, time limit and other options. `let name = node(..)` in a workflow overrides those written there.
     fn options(&self) -> NodeOptions {
         NodeOptions::default()

@@ -15,6 +15,7 @@ use crate::node::{Node, Payload};
 use crate::run_error::RunError;
 use crate::shared::{Env, Shared};
 use crate::table::{BoxValue, Definition};
+use crate::typed::{Depth, HasKeys};
 
 /// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
 #[diagnostic::on_unimplemented(
@@ -25,6 +26,10 @@ use crate::table::{BoxValue, Definition};
 pub trait Workflow: Node<Error = Failure> {
     /// Its name: the root of every path, and its name in an engine.
     const NAME: &'static str;
+
+    /// What it does with the state as a node of another workflow.
+    #[doc(hidden)]
+    type Keys<D: Depth>: HasKeys;
 
     /// Its graph and the bodies of its nodes.
     fn definition() -> &'static Arc<Definition>;

@@ -40,7 +40,22 @@ impl<const N: usize> Search<'_, N> {
                 found = UnwrittenRead { key, writer: Some(node), passed };
             }
         }
+        if found.writer.is_none() {
+            found.writer = self.find_that_may_write(facts, key);
+        }
         found
+    }
+
+    /// Where no node is sure to write the key, one that may.
+    const fn find_that_may_write(&self, facts: &[StateFacts], key: usize) -> Option<NodeIx> {
+        let mut node = 0;
+        while node < self.graph.nodes {
+            if contains(facts[node].may_write, self.questions.keys[key]) {
+                return Some(node);
+            }
+            node += 1;
+        }
+        None
     }
 
     /// Plays it, from START on.

@@ -42,6 +42,13 @@ impl StateKeyFact {
         StateKeyFact { zero, ..Self::reduced(name, true) }
     }
 
+    /// Every key at once: what a node has written that never completes.
+    pub(super) const ANY: Self = StateKeyFact { hash: 0, overwrites: false, ..Self::overwrite("") };
+
+    pub(super) const fn is_any(&self) -> bool {
+        self.hash == Self::ANY.hash
+    }
+
     /// FNV-1a, 64 bits (Fowler, Noll and Vo).
     pub const fn hash_of(name: &str) -> u64 {
         let bytes = name.as_bytes();
@@ -65,11 +72,14 @@ pub struct StateFacts {
     /// Keys that it may have written when it completes. They are not counted as written, but as writes that may meet
     /// others.
     pub may_write: &'static [StateKeyFact],
+    /// The workflows that run inside it, if it is one: [`NodeKeys`](super::NodeKeys) says how they are numbered.
+    #[doc(hidden)]
+    pub inside: &'static [u64],
 }
 
 impl StateFacts {
     /// A node that has nothing to do with the state.
-    pub const NONE: StateFacts = StateFacts { reads: &[], writes: &[], may_write: &[] };
+    pub const NONE: StateFacts = StateFacts { reads: &[], writes: &[], may_write: &[], inside: &[] };
 
     /// All keys that it writes, or may write.
     pub fn written(&self) -> impl Iterator<Item = &'static StateKeyFact> + use<> {
@@ -91,7 +101,7 @@ impl StateFacts {
     pub(super) const fn are_none(facts: &[StateFacts]) -> bool {
         let mut node = 0;
         while node < facts.len() {
-            let StateFacts { reads, writes, may_write } = facts[node];
+            let StateFacts { reads, writes, may_write, .. } = facts[node];
             if reads.len() + writes.len() + may_write.len() > 0 {
                 return false;
             }

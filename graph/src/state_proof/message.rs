@@ -1,7 +1,8 @@
 //! The texts of findings, for `panic!("{}", ..)` in a constant.
 
-use super::facts::StateFacts;
+use super::facts::{StateFacts, StateKeyFact, contains};
 use super::overlapping::{Overlap, OverlappingWrite};
+use super::pack::name_at;
 use super::state_graph::StateGraph;
 use super::unwritten::UnwrittenRead;
 use crate::model::NodeIx;
@@ -15,18 +16,28 @@ pub struct Message {
     len: usize,
 }
 
-/// The names of the nodes and the arms of a graph.
+/// The names of the nodes and the arms of a graph, [packed](super::pack_names).
 #[derive(Clone, Copy, Debug)]
 pub struct GraphNames<'g> {
     /// A name for each node, START and END included.
-    pub nodes: &'g [&'g str],
-    /// A text for each choice of each node, in the order of the nodes: the labels of the arm, or nothing for a node
-    /// that is not routed.
-    pub choices: &'g [&'g str],
+    pub nodes: &'g str,
+    /// A text for each choice of each node, in the order of the nodes: the labels of the arm, or nothing for a node that
+    /// is not routed.
+    pub choices: &'g str,
+}
+
+impl<'g> GraphNames<'g> {
+    pub(super) const fn node(&self, node: NodeIx) -> &'g str {
+        name_at(self.nodes, node)
+    }
+
+    const fn choice(&self, choice: usize) -> &'g str {
+        name_at(self.choices, choice)
+    }
 }
 
 impl Message {
-    const EMPTY: Message = Message { bytes: [0; CAPACITY], len: 0 };
+    pub(super) const EMPTY: Message = Message { bytes: [0; CAPACITY], len: 0 };
 
     /// The text.
     pub const fn as_str(&self) -> &str {
@@ -38,7 +49,7 @@ impl Message {
     }
 
     /// Adds as much of a text as there is room for.
-    const fn add(mut self, text: &str) -> Self {
+    pub(super) const fn add(mut self, text: &str) -> Self {
         let bytes = text.as_bytes();
         let mut end = if bytes.len() < CAPACITY - self.len { bytes.len() } else { CAPACITY - self.len };
         while !text.is_char_boundary(end) {
@@ -53,7 +64,7 @@ impl Message {
         self
     }
 
-    const fn add_name(self, name: &str) -> Self {
+    pub(super) const fn add_name(self, name: &str) -> Self {
         self.add("`").add(name).add("`")
     }
 
@@ -65,22 +76,41 @@ impl Message {
         reader: NodeIx,
         found: &UnwrittenRead,
     ) -> Message {
-        let key = facts[reader].reads[found.key].name;
-        let text = Message::EMPTY.add("node ").add_name(names.nodes[reader]).add(" reads ").add_name(key);
+        let key = facts[reader].reads[found.key];
+        Self::of_read(names.node(reader), key).add_why(graph, facts, names, reader, key, found)
+    }
+
+    /// "node `report` reads `owner`"
+    pub(super) const fn of_read(reader: &str, key: StateKeyFact) -> Message {
+        Message::EMPTY.add("node ").add_name(reader).add(" reads ").add_name(key.name)
+    }
+
+    /// ", which `assign` may leave unwritten when `route` takes `no`"
+    pub(super) const fn add_why(
+        self,
+        graph: &[u32],
+        facts: &[StateFacts],
+        names: GraphNames<'_>,
+        reader: NodeIx,
+        key: StateKeyFact,
+        found: &UnwrittenRead,
+    ) -> Message {
         let Some(writer) = found.writer else {
-            return text.add(", which nothing writes before it");
+            return self.add(", which nothing writes before it");
         };
-        let name = names.nodes[writer];
+        let name = names.node(writer);
+        let is_sure = contains(facts[writer].writes, key.hash);
         match found.passed {
-            _ if writer == reader => text.add(", which only it writes itself"),
-            None => text.add(", but does not wait for ").add_name(name).add(", which writes it"),
+            _ if writer == reader => self.add(", which only it writes itself"),
+            None if is_sure => self.add(", but does not wait for ").add_name(name).add(", which writes it"),
+            None => self.add(", which ").add_name(name).add(" may leave unwritten"),
             Some((router, choice)) => {
-                let label = names.choices[StateGraph::read(graph).first_choice(router) + choice];
-                let text = text.add(", which ").add_name(name).add(" may leave unwritten");
+                let label = names.choice(StateGraph::read(graph).first_choice(router) + choice);
+                let text = self.add(", which ").add_name(name).add(" may leave unwritten");
                 match () {
                     _ if label.is_empty() => text,
                     _ if router == writer => text.add(" when it takes ").add_name(label),
-                    _ => text.add(" when ").add_name(names.nodes[router]).add(" takes ").add_name(label),
+                    _ => text.add(" when ").add_name(names.node(router)).add(" takes ").add_name(label),
                 }
             }
         }
@@ -89,7 +119,7 @@ impl Message {
     /// Such as "nodes `left` and `right` may overwrite `owner` at the same time".
     pub const fn of_overlapping_write(names: GraphNames<'_>, node: NodeIx, found: &OverlappingWrite) -> Message {
         let key = found.key.name;
-        let (name, other) = (names.nodes[node], names.nodes[found.other]);
+        let (name, other) = (names.node(node), names.node(found.other));
         match found.how {
             Overlap::Items => Message::EMPTY
                 .add("the items of ")

@@ -69,7 +69,10 @@
 mod explain;
 mod facts;
 mod message;
+mod node_keys;
 mod overlapping;
+mod pack;
+mod proof;
 mod questions;
 mod search;
 mod state_graph;
@@ -79,7 +82,10 @@ mod unwritten;
 
 pub use facts::{StateFacts, StateKeyFact, Zero};
 pub use message::{GraphNames, Message};
-pub use overlapping::{Overlap, OverlappingWrite, overlapping_write};
+pub use node_keys::{MOST_KEYS, NodeKeys};
+pub use overlapping::{Overlap, OverlappingWrite, first_overlapping_write, overlapping_write};
+pub use pack::{pack, pack_names, unpack};
+pub use proof::{PackedGraph, StateProof};
 pub use state_graph::{NodeRoles, StateGraph};
 pub use summary::{Summary, summary, summary_len};
 pub use unwritten::{UnwrittenRead, first_unwritten_read, unwritten_read};

@@ -52,6 +52,21 @@ pub const fn overlapping_write(graph: &[u32], facts: &[StateFacts], node: NodeIx
     }
 }
 
+/// Looks for such a node among all of them. The first one is given.
+///
+/// # Panics
+/// On a graph of more than 8,190 edges or 16,384 nodes.
+pub const fn first_overlapping_write(graph: &[u32], facts: &[StateFacts]) -> Option<(NodeIx, OverlappingWrite)> {
+    let mut node = 0;
+    while node < facts.len() {
+        if let Some(found) = overlapping_write(graph, facts, node) {
+            return Some((node, found));
+        }
+        node += 1;
+    }
+    None
+}
+
 #[inline(never)] // So that only the size that is needed takes its place on the stack.
 const fn first_of<const N: usize>(
     graph: StateGraph<'_>,

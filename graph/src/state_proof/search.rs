@@ -88,6 +88,9 @@ impl<'a, const N: usize> Search<'a, N> {
             let mut at = 0;
             while at < written.len() {
                 let mut key = 0;
+                if written[at].is_any() {
+                    search.writes[node] = u128::MAX;
+                }
                 while key < questions.different {
                     if written[at].hash == questions.each_key[key] {
                         search.writes[node] |= questions.about[key];

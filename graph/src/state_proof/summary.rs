@@ -9,6 +9,7 @@
 //! inside and those outside are chosen independently.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
+use super::node_keys;
 use super::state_graph::StateGraph;
 use super::unwritten::may_be_unwritten;
 use crate::model::NodeIx;
@@ -57,6 +58,22 @@ pub const fn summary<const N: usize>(
     found
 }
 
+/// The same where the number is not known.
+#[track_caller]
+pub(super) const fn some_keys(
+    graph: &[u32],
+    facts: &[StateFacts],
+    given: &[StateKeyFact],
+    which: Summary,
+) -> node_keys::Keys {
+    let mut keys = Keys::new(graph, facts, given, which);
+    let mut found = node_keys::Keys::NONE;
+    while let Some(key) = keys.next() {
+        found.add(key);
+    }
+    found
+}
+
 /// Goes through the keys of a graph, each once.
 struct Keys<'a> {
     graph: &'a [u32],
@@ -95,7 +112,7 @@ impl<'a> Keys<'a> {
 
     /// One of the keys of a node, of those that it reads or of those that it writes.
     const fn at(&self, node: usize, at: usize) -> Option<StateKeyFact> {
-        let StateFacts { reads, writes, may_write } = self.facts[node];
+        let StateFacts { reads, writes, may_write, .. } = self.facts[node];
         match self.which {
             Summary::Needed if at < reads.len() => Some(reads[at]),
             Summary::Needed => None,
@@ -127,9 +144,9 @@ impl<'a> Keys<'a> {
     const fn is_asked_for(&self, key: StateKeyFact) -> bool {
         match self.which {
             Summary::Needed => self.is_needed(key),
-            Summary::Written => true,
+            Summary::Written => !key.is_any(),
             Summary::AlwaysWritten => !self.may_be_unwritten(key, None),
-            Summary::MaybeWritten => self.may_be_unwritten(key, None),
+            Summary::MaybeWritten => !key.is_any() && self.may_be_unwritten(key, None),
         }
     }
 

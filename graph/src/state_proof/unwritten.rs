@@ -11,7 +11,8 @@ use crate::model::{NodeIx, START};
 pub struct UnwrittenRead {
     /// Which of the node's [`reads`](StateFacts::reads).
     pub key: usize,
-    /// A node that writes the key, but not in every run before the read. `None` if no node writes it at all.
+    /// A node that writes the key, but not in every run before the read; or, if there is none, one that may write it. `None`
+    /// if no node does at all.
     pub writer: Option<NodeIx>,
     /// The node and its choice by which the writer is passed by: the writer itself where that fails. `None` if the reader
     /// does not wait for the writer.

@@ -100,7 +100,7 @@ impl Case {
         let facts = |uses: &KeyUse| StateFacts {
             reads: SETS[usize::from(uses.reads)],
             writes: SETS[usize::from(uses.writes)],
-            may_write: &[],
+            ..StateFacts::NONE
         };
         self.uses.iter().map(facts).collect()
     }

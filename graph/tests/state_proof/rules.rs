@@ -1,8 +1,8 @@
 //! Each rule by an example, with a sound neighbour beside it.
 
 use graphweft_graph::state_proof::{
-    GraphNames, Message, NodeRoles, StateFacts, StateGraph, StateKeyFact, Summary, overlapping_write, summary,
-    summary_len, unwritten_read,
+    GraphNames, Message, NodeRoles, StateFacts, StateGraph, StateKeyFact, Summary, overlapping_write, pack_names,
+    summary, summary_len, unwritten_read,
 };
 use graphweft_graph::{Graph, NodeIx, analyse};
 use graphweft_judge::notation;
@@ -74,8 +74,8 @@ impl Example {
     }
 
     fn problems_given(&self, given: &[StateKeyFact]) -> Vec<String> {
-        let nodes: Vec<&str> = self.graph.nodes.iter().map(|node| node.id.as_str()).collect();
-        let choices: Vec<&str> = self.labels.iter().map(String::as_str).collect();
+        let nodes = pack_names(self.graph.nodes.iter().map(|node| node.id.as_str()));
+        let choices = pack_names(self.labels.iter().map(String::as_str));
         let names = GraphNames { nodes: &nodes, choices: &choices };
         let mut problems = Vec::new();
         for node in 0..self.graph.nodes.len() {
@@ -117,7 +117,7 @@ fn a_key_that_nothing_writes_is_given_or_has_a_value_to_begin_with() {
     let problem = "node `report` reads `best`, which nothing writes before it";
     has_problem(text, &[("report", StateFacts { reads: &[BEST], ..StateFacts::NONE })], problem);
     let problem = "node `report` reads `owner`, which only it writes itself";
-    has_problem(text, &[("report", StateFacts { reads: &[OWNER], writes: &[OWNER], may_write: &[] })], problem);
+    has_problem(text, &[("report", StateFacts { reads: &[OWNER], writes: &[OWNER], ..StateFacts::NONE })], problem);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_writer_that_fails_has_not_written() {
 #[test]
 fn what_a_node_only_may_write_is_not_sure() {
     let facts = [("assign", MAY_WRITE), ("report", READS)];
-    let problem = "node `report` reads `owner`, which nothing writes before it";
+    let problem = "node `report` reads `owner`, which `assign` may leave unwritten";
     has_problem("START => assign; assign => report; report => END", &facts, problem);
 }
 

@@ -66,6 +66,7 @@ impl Node for Waits {
 }
 
 impl Workflow for Waits {
+    type Keys<D: crate::typed::Depth> = crate::typed::NoKeys;
     const NAME: &'static str = "waits";
 
     fn definition() -> &'static Arc<Definition> {

@@ -58,6 +58,58 @@
 //! Without it the run does not start ([`StartError::MissingState`](crate::StartError::MissingState)). A key with a zero
 //! may be left out.
 //!
+//! # What is proven
+//! A workflow compiles only if
+//!
+//! - no node reads a key that may not have been written, whichever routes the run takes. A key counts as written if it is
+//!   given at the start, has a [`Zero`], or is written (`#[writes]`) by a node that is sure to complete before. A failure that
+//!   is routed has written nothing. An `Option` may be read anywhere;
+//! - no two nodes that may run at the same time overwrite one key. Items of `[..]` run at the same time, and so may a
+//!   turn of a loop and a branch of an earlier turn that the loop does not wait for.
+//!
+//! A nested workflow reads the keys that it is given, and has written those that it is sure to write. What nodes in `[..]`
+//! read is written around it, or before them for the same item; after it nothing counts as written, since there may be no
+//! item.
+//!
+//! ```compile_fail,E0080
+//! use graphweft::prelude::*;
+//!
+//! const OWNER: StateKey<String> = StateKey::new("owner");
+//!
+//! #[node]
+//! async fn bill(#[state(OWNER)] owner: String) -> String {
+//!     owner
+//! }
+//!
+//! // node `bill` reads `owner`, which nothing writes before it
+//! workflow! { research() -> String { START => bill; } }
+//! ```
+//!
+//! `cargo check` shows this, except where a workflow in an expression has a `let` with a type that only the function around it
+//! may know, as in `let batch: Batch<T> = Batch::new();`. Such a workflow is proven when the compiler makes code of
+//! the function:
+//!
+//! ```compile_fail,E0080
+//! # use std::marker::PhantomData;
+//! # use graphweft::prelude::*;
+//! # use graphweft::state::StateFacts;
+//! # const OWNER: StateKey<String> = StateKey::new("owner");
+//! # struct Bill<T>(PhantomData<fn() -> T>);
+//! # impl<T: 'static> Node for Bill<T> {
+//! #     type Input = ();
+//! #     type Output = String;
+//! #     type Error = Fault;
+//! #     const STATE: StateFacts = StateFacts { reads: &[OWNER.fact()], ..StateFacts::NONE };
+//! #     async fn run(&self, (): (), ctx: &Context) -> Result<String, Fault> {
+//! #         Ok(ctx.state().get(OWNER)?.unwrap_or_default())
+//! #     }
+//! # }
+//! fn bills<T: 'static>() {
+//!     let flow = workflow! { let bill: Bill<T> = Bill(PhantomData); START => bill };
+//! }
+//! bills::<u32>(); // without this line it compiles
+//! ```
+//!
 //! # Concurrency
 //! A node reads the state as it was when its attempt started, and its own writes. Its writes are recorded with its
 //! completion; those of a failed attempt are discarded. With a reducer, concurrent writes to a key are merged and none

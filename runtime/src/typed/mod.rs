@@ -15,6 +15,7 @@ mod probe;
 mod route;
 mod scope;
 mod shape;
+mod state_proof;
 
 pub use arrival::*;
 pub use context::*;
@@ -30,3 +31,4 @@ pub use probe::*;
 pub use route::*;
 pub use scope::*;
 pub use shape::*;
+pub use state_proof::*;

@@ -98,7 +98,10 @@ macro_rules! more_graphs {
 
         workflow! { pub(crate) stateful(u32) -> String { START => writes => rests => reads; } }
 
-        workflow! { pub(crate) kept() -> String { START => rests => reads; } }
+        workflow! {
+            #[given(LAST)]
+            pub(crate) kept() -> String { START => rests => reads; }
+        }
 
         #[node(collect)]
         pub(crate) async fn collects(order: Order, ctx: &Context) -> Option<Vec<Order>> {

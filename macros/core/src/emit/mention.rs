@@ -109,7 +109,8 @@ impl<'a> Emission<'a> {
         quote!(<#ty as __gw::Checked<#known>>::Type)
     }
 
-    fn bare_type(&self, node: NodeIx) -> TokenStream {
+    /// The same, whether or not it has to be held to anything.
+    pub fn bare_type(&self, node: NodeIx) -> TokenStream {
         match self.flow.nodes.get(node).map(|node| &node.kind) {
             Some(NodeKind::Path(path)) => as_type(path),
             Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {

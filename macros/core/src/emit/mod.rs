@@ -8,6 +8,7 @@ mod labels;
 pub mod mention;
 pub mod options;
 mod shape;
+mod state;
 pub mod travels;
 mod workflow;
 

@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use super::flow::{OutputType, checks, definition, lets, limits_of_nested};
 use super::mention::{Emission, glue, out};
 use super::options::{options_of_workflow, with_given, with_limits};
+use super::state::{StateEmission, facts_name, held_to_have_no_state};
 use super::travels::signature_types;
 use crate::diagnostics::Diagnostics;
 use crate::ir::{Item, Workflow};
@@ -30,6 +31,7 @@ fn imports(workflow: &Workflow) -> TokenStream {
         #[allow(unused_imports, reason = "not every workflow needs all of them")]
         use #krate::__::{
             FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _, NoWay as _, Plain as _,
+            PlainFacts as _,
         };
     }
 }
@@ -101,6 +103,12 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         let definition = definition(&emission, &quote!(#text), &doc, OutputType::Named);
         with_given(&workflow.given, with_limits(workflow.limits, definition))
     };
+    let state = StateEmission::of(workflow).filter(|_| !diagnostics.has_errors());
+    let proof = state.as_ref().map(|state| [state.proof(), state.keys(&quote!(__ID))]);
+    let proof = proof.into_iter().flatten();
+    let facts_name = facts_name();
+    let keys = if state.is_some() { quote!(#facts_name<__D>) } else { quote!(__gw::NoKeys) };
+    let without_state = held_to_have_no_state(&workflow.lets);
     let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
         let text = format!("{lead}\n\n```text\n{text}```");
@@ -148,6 +156,10 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
             }
 
             #default
+            const __ID: ::core::primitive::u64 = __gw::StateKeyFact::hash_of(
+                ::core::concat!(::core::module_path!(), "::", #text, ::core::line!(), ::core::column!()),
+            );
+            #(#proof)*
 
             impl __gw::Node for #name {
                 #types
@@ -155,6 +167,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                 const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> =
                     ::core::option::Option::Some(#text);
                 const DOC: &'static ::core::primitive::str = #doc;
+                const USES_STATE: ::core::primitive::bool = true;
+                const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
                 async fn run(
                     &self, input: Self::Input, context: &__gw::Context,
@@ -179,6 +193,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
 
             impl __gw::Workflow for #name {
                 const NAME: &'static ::core::primitive::str = #text;
+                type Keys<__D: __gw::Depth> = #keys;
 
                 fn definition() -> &'static ::std::sync::Arc<__gw::Definition> {
                     static __DEFINITION: ::std::sync::LazyLock<::std::sync::Arc<__gw::Definition>> =
@@ -195,6 +210,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                         let #out = __gw::gives::<__Output>();
                         #lets
                         #nested
+                        #without_state
                         #body
                     }
                 }
@@ -216,6 +232,9 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
     };
     let errors = refusal(diagnostics);
     let (halves, told) = (halves(&workflow.krate), diagnostics.into_compile_errors());
+    let state = StateEmission::of(workflow).filter(|_| !diagnostics.has_errors());
+    let proof = state.map(|state| state.proof_in_place());
+    let without_state = held_to_have_no_state(&workflow.lets);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
         quote! {
@@ -241,6 +260,8 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
                     let #out = __gw::gives::<#output>();
                     #lets
                     #nested
+                    #without_state
+                    #proof
                     #body
                 }}
                 { const _: () = { #told }; }

@@ -49,9 +49,12 @@ pub fn facts(node: &NodeFn, krate: &Path) -> Option<TokenStream> {
         }
     };
     Some(quote! {
+        const USES_STATE: ::core::primitive::bool = true;
         const STATE: #krate::__::StateFacts = {
             #reads_const
-            #krate::__::StateFacts { reads: #reads, writes: &[#(#writes),*], may_write: &[#(#may_write),*] }
+            #krate::__::StateFacts {
+                reads: #reads, writes: &[#(#writes),*], may_write: &[#(#may_write),*], ..#krate::__::StateFacts::NONE
+            }
         };
     })
 }
