@@ -231,11 +231,14 @@ async fn what_failed_in_a_graph_that_the_run_went_on_from_stays_as_it_is_when_th
     let engine = builder.register::<detours>().build().unwrap();
     let run = engine.start::<detours>(2).id("x").await.unwrap();
     assert!(matches!(run.outcome().await.unwrap(), Outcome::Failed(_)));
+    let paths = ["in_vain/never", "each_in_vain/never[0]", "each_in_vain/never[1]", "instead", "second", "fails"];
+    let counts = || paths.map(|path| ledger.of(&format!("detours/{path}")));
+    let before = counts();
+    // The second item may have been stopped before it ran: the first has failed.
+    assert!(before == [1, 1, 0, 1, 1, 1] || before == [1; 6], "{before:?}");
     works.0.store(true, Ordering::SeqCst);
     assert_eq!(engine.retry("x").await.unwrap().result().await.unwrap(), json!(7));
-    let paths = ["in_vain/never", "each_in_vain/never[0]", "each_in_vain/never[1]", "instead", "second", "fails"];
-    let counts = paths.map(|path| ledger.of(&format!("detours/{path}")));
-    assert_eq!(counts, [1, 1, 1, 1, 1, 2]);
+    assert_eq!(counts(), [before[0], before[1], before[2], before[3], before[4], 2]);
 }
 
 #[tokio::test]
