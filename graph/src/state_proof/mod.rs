@@ -4,7 +4,8 @@
 //! The keys that nodes access are constants of their types, which only the compiler knows. So a macro can write the graph as
 //! numbers ([`StateGraph::encode`]), and the proof can run in constants: `const fn`s over slices, without recursion. A node
 //! that reads nothing costs one look at its facts, and so does one that overwrites nothing. Constants that call these may
-//! `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon.
+//! `#[allow(long_running_const_eval)]`: they end, but in a graph of thousands of nodes not soon. [`StateProof::of`] proves a
+//! whole graph; it says at which node it failed, so that the constant can fail at that node's token.
 //!
 //! # What is proven
 //!

@@ -1,8 +1,8 @@
 //! Each rule by an example, with a sound neighbour beside it.
 
 use graphweft_graph::state_proof::{
-    GraphNames, Message, NodeRoles, StateFacts, StateGraph, StateKeyFact, Summary, overlapping_write, pack_names,
-    summary, summary_len, unwritten_read,
+    GraphNames, Message, NodeKeys, NodeRoles, PackedGraph, StateFacts, StateGraph, StateKeyFact, StateProof, Summary,
+    overlapping_write, pack, pack_names, summary, summary_len, unpack, unwritten_read,
 };
 use graphweft_graph::{Graph, NodeIx, analyse};
 use graphweft_judge::notation;
@@ -258,4 +258,56 @@ fn a_branch_that_leads_nowhere_has_written_when_the_graph_ends() {
     // What only feeds a collecting node is stopped when that has its output.
     let text = "START => (left, right); left | right => pick; pick => END";
     assert_eq!(keys(&example(text, &[("left", WRITES)]), Summary::AlwaysWritten), Vec::<&str>::new());
+}
+
+#[test]
+fn numbers_come_back_from_their_text() {
+    let numbers = [0, 1, 31, 32, 1023, 1024, 70_000, u32::MAX];
+    assert_eq!(unpack::<10>(&pack(&numbers))[..8], numbers);
+    assert_eq!(unpack::<10>(&pack(&numbers))[8..], [0, 0]);
+}
+
+/// A workflow as a node.
+fn as_node(example: &Example) -> StateFacts {
+    let keys = NodeKeys::of_workflow::<512>(&pack(&example.numbers), &example.facts, &[], 7);
+    Box::leak(Box::new(keys)).facts()
+}
+
+#[test]
+fn a_workflow_inside_itself_writes_what_every_way_out_of_it_writes() {
+    let text = "START => down; down.some => again; down.none => assign; again => END; assign => END";
+    let unseen = NodeKeys::UNENDING;
+    let unseen = Box::leak(Box::new(unseen)).facts();
+    let once = as_node(&example(text, &[("again", unseen), ("assign", WRITES)]));
+    assert_eq!((once.writes, once.may_write), (&[OWNER][..], &[][..]));
+    let twice = as_node(&example(text, &[("again", once), ("assign", WRITES)]));
+    assert_eq!((twice.writes, twice.may_write), (&[OWNER][..], &[][..]));
+    // A way out that does not write it.
+    let text = "START => down; down.some => again; down.none => assign; down.other => END; again => END; assign => END";
+    let once = as_node(&example(text, &[("again", unseen), ("assign", WRITES)]));
+    assert_eq!((once.writes, once.may_write), (&[][..], &[OWNER][..]));
+}
+
+#[test]
+fn a_proof_fails_at_the_node_that_reads_inside_of_items() {
+    let inside = example("START => sign; sign => END", &[("sign", READS)]);
+    let items = NodeKeys::of_items::<512>(&pack(&inside.numbers), &inside.facts);
+    let items = Box::leak(Box::new(items)).facts();
+    let around = example("START => each; each => END", &[("each", items)]);
+    let packed = |example: &Example| {
+        let names = pack_names(example.graph.nodes.iter().map(|node| node.id.as_str()));
+        (pack(&example.numbers), names, pack_names(example.labels.iter().map(String::as_str)))
+    };
+    let (of_around, of_inside) = (packed(&around), packed(&inside));
+    let graph = |(numbers, nodes, choices): &'static (String, String, String), facts, around, first| PackedGraph {
+        numbers,
+        facts,
+        names: GraphNames { nodes, choices },
+        around,
+        first,
+    };
+    let (of_around, of_inside) = (Box::leak(Box::new(of_around)), Box::leak(Box::new(of_inside)));
+    let graphs = [graph(of_around, &around.facts[..], (0, 0), 0), graph(of_inside, &inside.facts[..], (0, 2), 3)];
+    assert_eq!(StateProof::of::<512>(&graphs, &[]).place, 3 + 2);
+    assert_eq!(StateProof::of::<512>(&graphs, &[OWNER]).place, 0);
 }

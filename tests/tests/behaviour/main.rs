@@ -51,6 +51,7 @@ mod sleeping;
 mod spawned_tasks;
 mod state;
 mod state_keys;
+mod state_proofs;
 mod steps;
 mod store_failures;
 mod timeouts;
