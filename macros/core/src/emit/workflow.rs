@@ -215,7 +215,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
         None => quote!(_),
     };
     let errors = refusal(diagnostics);
-    let (halves, told) = (halves(&workflow.krate), diagnostics.into_compile_errors());
+    let halves = halves(&workflow.krate);
     let body = if diagnostics.has_errors() || workflow.flow.plan.is_none() {
         let checks = checks(&emission);
         quote! {
@@ -231,11 +231,11 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
     quote! {
         {
             #halves
+            #imports
+            #errors
             __halves::compiled! {
                 { #view }
                 {{
-                    #errors
-                    #imports
                     #types
                     #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
                     let #out = __gw::gives::<#output>();
@@ -243,7 +243,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
                     #nested
                     #body
                 }}
-                { const _: () = { #told }; }
+                {}
             }
         }
     }
