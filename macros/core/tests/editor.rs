@@ -122,6 +122,16 @@ fn a_label_or_an_option_that_is_being_written_has_its_place_among_fields() {
 }
 
 #[test]
+fn what_is_whole_is_rust() {
+    let generic = "let batch = Batch<u32> { size: 1 }; START => batch => <low: END, high: again>; let again = a();";
+    for text in SAMPLES.into_iter().chain([generic]) {
+        let written = TokenStream::from_str(text).unwrap();
+        let view = workflow_view(quote!({ @item #written } {} {}));
+        assert!(syn::parse2::<syn::File>(view.clone()).is_ok(), "{view}");
+    }
+}
+
+#[test]
 fn a_type_that_is_being_written_stays_where_it_is() {
     let expanded = tokens(expand_workflow(quote!(f(raCompletionMarker) -> B { START => a; })));
     assert!(expanded.iter().any(|token| token == MARKER));

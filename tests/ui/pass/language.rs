@@ -11,6 +11,8 @@ mod comments;
 mod enum_of_every_kind;
 #[path = "language/expressions.rs"]
 mod expressions;
+#[path = "language/generic_literals.rs"]
+mod generic_literals;
 #[path = "language/generic_route.rs"]
 mod generic_route;
 #[path = "language/generic_values.rs"]

@@ -353,6 +353,14 @@ impl Seen {
 
     fn untyped(&mut self, tokens: &mut Tokens) -> Option<Value> {
         let path = self.path(tokens)?;
+        if tokens.peek_punct('<') {
+            let mut arguments = TokenStream::new();
+            while !tokens.is_empty() && tokens.peek_group(Delimiter::Brace).is_none() {
+                arguments.extend(tokens.next());
+            }
+            let fields = tokens.rest();
+            return Some(Value::Made { ty: Some(quote!(#path #arguments)), value: quote!(#path #fields) });
+        }
         let options = self.options(tokens);
         if tokens.is_empty() {
             return Some(Value::Node { path, options });

@@ -231,7 +231,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
         None => quote!(_),
     };
     let errors = refusal(diagnostics);
-    let (halves, told) = (halves(&workflow.krate), diagnostics.into_compile_errors());
+    let halves = halves(&workflow.krate);
     let state = StateEmission::of(workflow).filter(|_| !diagnostics.has_errors());
     let proof = state.map(|state| state.proof_in_place());
     let without_state = held_to_have_no_state(&workflow.lets);
@@ -250,11 +250,11 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
     quote! {
         {
             #halves
+            #imports
+            #errors
             __halves::compiled! {
                 { #view }
                 {{
-                    #errors
-                    #imports
                     #types
                     #[allow(unused_variables, reason = "not every graph reaches END by an edge of its own")]
                     let #out = __gw::gives::<#output>();
@@ -264,7 +264,7 @@ fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: 
                     #proof
                     #body
                 }}
-                { const _: () = { #told }; }
+                {}
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `let mirror = fetch(timeout = "5s");`, `let batch = Batch { size: 10 };`, `let batch: Batch = Batch::new(10);`
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use syn::{Expr, Path, Type, TypePath};
+use syn::{Expr, Path, PathArguments, Type, TypePath};
 
 use super::tokens::Tokens;
 use super::{Parser, leading};
@@ -90,6 +90,9 @@ impl Parser<'_> {
             self.diagnostics.extend(problems);
             return Some(LetValue::Configured { path, options });
         }
+        if let Some(literal) = generic_literal(written.clone()) {
+            return Some(literal);
+        }
         let text = written.to_string();
         match syn::parse2::<Expr>(written) {
             Ok(Expr::Struct(literal)) if literal.qself.is_none() => {
@@ -130,6 +133,23 @@ fn call(tokens: TokenStream) -> Option<(Path, Group)> {
     let path: TokenStream = tokens.into_iter().collect();
     let path = syn::parse::Parser::parse2(Path::parse_mod_style, path).ok()?;
     (arguments.delimiter() == Delimiter::Parenthesis).then_some((path, arguments))
+}
+
+/// `Batch<u32> { size: 10 }`, as rustc proposes it for a `Batch { size: 10 }` that lacks its arguments. In Rust they stand
+/// behind `::` there; the braces leave no doubt here.
+fn generic_literal(tokens: TokenStream) -> Option<LetValue> {
+    let (ty, rest) = leading::<Type>(tokens).ok()?;
+    let Type::Path(TypePath { qself: None, path, .. }) = &ty else { return None };
+    let mut fields = rest.into_iter();
+    let Some(TokenTree::Group(braces)) = fields.next() else { return None };
+    let is_generic = path.segments.iter().any(|segment| !segment.arguments.is_none());
+    if !is_generic || braces.delimiter() != Delimiter::Brace || fields.next().is_some() {
+        return None;
+    }
+    let mut name = path.clone();
+    name.segments.iter_mut().for_each(|segment| segment.arguments = PathArguments::None);
+    let value = syn::parse2(quote::quote!(#name #braces)).ok()?;
+    Some(LetValue::Value { ty, value })
 }
 
 /// Whether a call makes a value, as `Batch::new(10)` does, and does not set options: options are words, and a node's
