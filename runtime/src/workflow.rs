@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use graphweft_graph::state_proof::NodeKeys;
 use serde_json::Map;
 
 use crate::compile::check_resources;
@@ -15,7 +16,6 @@ use crate::node::{Node, Payload};
 use crate::run_error::RunError;
 use crate::shared::{Env, Shared};
 use crate::table::{BoxValue, Definition};
-use crate::typed::{Depth, HasKeys};
 
 /// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
 #[diagnostic::on_unimplemented(
@@ -33,6 +33,20 @@ pub trait Workflow: Node<Error = Failure> {
 
     /// Its graph and the bodies of its nodes.
     fn definition() -> &'static Arc<Definition>;
+}
+
+/// A constant of what a workflow does with the state as a node of another graph.
+#[doc(hidden)]
+pub trait HasKeys {
+    /// It.
+    const KEYS: &'static NodeKeys;
+}
+
+/// How deep workflows inside each other are looked at.
+#[doc(hidden)]
+pub trait Depth: 'static {
+    /// A workflow as a node of a graph of this depth.
+    type Keys<W: Workflow>: HasKeys;
 }
 
 /// A workflow in expression position, from an `I` to an `O`.

@@ -69,6 +69,7 @@
 
 mod explain;
 mod facts;
+mod keys;
 mod message;
 mod node_keys;
 mod overlapping;
@@ -82,8 +83,9 @@ mod together;
 mod unwritten;
 
 pub use facts::{StateFacts, StateKeyFact, Zero};
+pub use keys::MOST_KEYS;
 pub use message::{GraphNames, Message};
-pub use node_keys::{MOST_KEYS, NodeKeys};
+pub use node_keys::NodeKeys;
 pub use overlapping::{Overlap, OverlappingWrite, first_overlapping_write, overlapping_write};
 pub use pack::{pack, pack_names, unpack};
 pub use proof::{PackedGraph, StateProof};

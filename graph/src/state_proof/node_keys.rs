@@ -8,76 +8,14 @@
 //! than [`MOST_INSIDE`] the graph is refused. Workflows that are not in a circle are complete at the depth of their nesting.
 
 use super::facts::{StateFacts, StateKeyFact};
+use super::keys::Keys;
 use super::summary::{Summary, some_keys};
-
-/// How many keys a graph may have that is a node of another.
-pub const MOST_KEYS: usize = 128;
 
 /// How many workflows may be inside each other if the innermost could not be looked at.
 pub(super) const MOST_INSIDE: usize = 30;
 
 /// In [`StateFacts::inside`]: there are workflows inside that were not looked at.
 const UNSEEN: u64 = 0;
-
-/// Keys, and how many of them there are.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Keys {
-    keys: [StateKeyFact; MOST_KEYS],
-    len: usize,
-}
-
-impl Keys {
-    pub(super) const NONE: Keys = Keys { keys: [StateKeyFact::ANY; MOST_KEYS], len: 0 };
-
-    pub(super) const fn as_slice(&self) -> &[StateKeyFact] {
-        self.keys.split_at(self.len).0
-    }
-
-    #[track_caller]
-    pub(super) const fn add(&mut self, key: StateKeyFact) {
-        let mut at = 0;
-        while at < self.len {
-            if self.keys[at].hash == key.hash {
-                return;
-            }
-            at += 1;
-        }
-        assert!(self.len < MOST_KEYS, "a workflow may have at most 128 keys of the state");
-        self.keys[self.len] = key;
-        self.len += 1;
-    }
-
-    /// The keys that need not be written: those that are given, and those that have a value before. A reader that
-    /// knows only the name of its key does not know that value; a writer does.
-    #[track_caller]
-    pub(super) const fn there(given: &[StateKeyFact], facts: &[StateFacts]) -> Keys {
-        let mut keys = Keys::NONE;
-        let mut at = 0;
-        while at < given.len() {
-            keys.add(given[at]);
-            at += 1;
-        }
-        let mut node = 0;
-        while node < facts.len() {
-            keys.add_with_zero(facts[node].reads);
-            keys.add_with_zero(facts[node].writes);
-            keys.add_with_zero(facts[node].may_write);
-            node += 1;
-        }
-        keys
-    }
-
-    #[track_caller]
-    const fn add_with_zero(&mut self, more: &[StateKeyFact]) {
-        let mut at = 0;
-        while at < more.len() {
-            if more[at].has_zero {
-                self.add(more[at]);
-            }
-            at += 1;
-        }
-    }
-}
 
 /// The workflows inside a node, each once, by hashes of their names.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +98,7 @@ impl NodeKeys {
     /// A workflow: it reads what it is given. `name` is the hash of a name that no other workflow has.
     ///
     /// # Panics
-    /// If there are more than [`MOST_KEYS`], and on a graph of more than 16,384 nodes or edges.
+    /// If there are more than [`MOST_KEYS`](super::MOST_KEYS), and on a graph of more than 16,384 nodes or edges.
     #[track_caller]
     pub const fn of_workflow<const WORDS: usize>(
         numbers: &str,
@@ -186,7 +124,7 @@ impl NodeKeys {
     /// A workflow whose nodes have nothing to do with the state.
     ///
     /// # Panics
-    /// If there are more than [`MOST_KEYS`].
+    /// If there are more than [`MOST_KEYS`](super::MOST_KEYS).
     #[track_caller]
     pub const fn of_nothing(given: &[StateKeyFact], name: u64) -> Self {
         Self::of_workflow::<0>("", &[], given, name)
@@ -195,7 +133,7 @@ impl NodeKeys {
     /// The graph inside `[..]`: it needs what its nodes read and do not write themselves, and it may run for no item.
     ///
     /// # Panics
-    /// If there are more than [`MOST_KEYS`], and on a graph of more than 16,384 nodes or edges.
+    /// If there are more than [`MOST_KEYS`](super::MOST_KEYS), and on a graph of more than 16,384 nodes or edges.
     #[track_caller]
     pub const fn of_items<const WORDS: usize>(numbers: &str, facts: &[StateFacts]) -> Self {
         let mut keys = Self::of_graph(facts);

@@ -1,8 +1,9 @@
 //! The proof of a whole graph: what a macro has the compiler evaluate.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
+use super::keys::Keys;
 use super::message::{GraphNames, Message};
-use super::node_keys::{Inside, Keys};
+use super::node_keys::Inside;
 use super::overlapping::{Overlap, OverlappingWrite, first_overlapping_write};
 use super::pack::unpack;
 use super::state_graph::StateGraph;

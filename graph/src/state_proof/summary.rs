@@ -9,7 +9,7 @@
 //! outside are chosen independently.
 
 use super::facts::{StateFacts, StateKeyFact, contains};
-use super::node_keys;
+use super::keys;
 use super::state_graph::StateGraph;
 use super::unwritten::may_be_unwritten;
 use crate::model::NodeIx;
@@ -65,9 +65,9 @@ pub(super) const fn some_keys(
     facts: &[StateFacts],
     given: &[StateKeyFact],
     which: Summary,
-) -> node_keys::Keys {
+) -> keys::Keys {
     let mut keys = Keys::new(graph, facts, given, which);
-    let mut found = node_keys::Keys::NONE;
+    let mut found = keys::Keys::NONE;
     while let Some(key) = keys.next() {
         found.add(key);
     }

@@ -11,18 +11,7 @@ pub use graphweft_graph::state_proof::{GraphNames, NodeKeys, PackedGraph, StateP
 use crate::node::Node;
 use crate::state::StateFacts;
 use crate::workflow::Workflow;
-
-/// A constant of what a workflow does with the state as a node of another graph.
-pub trait HasKeys {
-    /// It.
-    const KEYS: &'static NodeKeys;
-}
-
-/// How deep workflows inside each other are looked at.
-pub trait Depth: 'static {
-    /// A workflow as a node of a graph of this depth.
-    type Keys<W: Workflow>: HasKeys;
-}
+pub use crate::workflow::{Depth, HasKeys};
 
 /// One workflow deeper.
 pub struct Deeper<D>(PhantomData<fn() -> D>);
