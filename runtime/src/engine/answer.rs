@@ -21,7 +21,7 @@ use crate::shared::{Checked, Progress};
 use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
-/// The maximum pause between two checks whether an answer has been read as its type.
+/// The maximum pause between two looks at a run that is to ask again.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// How often it is checked meanwhile that a living engine drives the run.
@@ -43,7 +43,8 @@ impl Engine {
     /// long as the node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many
     /// answers at once wait together.
     ///
-    /// If an answer is not read within 10 s, this returns [`AnswerError::Unread`].
+    /// If an answer is not read within 10 s, or somewhat longer while very many are awaited, this returns
+    /// [`AnswerError::Unread`].
     ///
     /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
     ///
@@ -127,7 +128,7 @@ impl Engine {
         if !new.is_empty() {
             asked.pause = Duration::ZERO;
         } else {
-            asked.pause = (asked.pause * 2).clamp(Duration::from_millis(1), PAUSE);
+            asked.pause = (asked.pause * 2).clamp(Duration::from_millis(1), self.0.answers.max_pause());
             match runtime::sleep(asked.pause) {
                 Ok(sleep) => sleep.await,
                 Err(unfit) => {
@@ -168,7 +169,7 @@ impl Engine {
         }
         let now = Instant::now();
         if asked.check_at.is_none_or(|at| at <= now) {
-            asked.check_at = Some(now + CHECK);
+            asked.check_at = Some(now + CHECK.max(self.0.answers.max_pause()));
             let header = self.header_of(run).await?;
             self.check_is_driven(&header).await?;
         }
@@ -191,11 +192,11 @@ impl Engine {
             if answer.is_settled() {
                 continue;
             }
-            if unchecked.until <= now {
+            if unchecked.is_still_awaited(now) {
+                answer.set_unchecked(unchecked);
+            } else {
                 let (run, question) = (run.to_owned(), unchecked.id);
                 answer.settle(Settled::Answered(Err(AnswerError::Unread { run, question })));
-            } else {
-                answer.set_unchecked(unchecked);
             }
         }
         Ok(())

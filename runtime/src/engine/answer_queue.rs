@@ -57,17 +57,34 @@ pub(super) struct Unchecked {
     pub(super) next: u64,
     /// Whether its own record has been examined.
     pub(super) is_seen: bool,
-    /// When the caller stops waiting for it to be read.
-    pub(super) until: Instant,
+    /// When the caller stops waiting for it to be read, at the earliest.
+    until: Instant,
+    /// How often the caller looks for its result at least. An engine that is busy with very many answers looks rarely.
+    looks: u32,
 }
 
 /// How long an answer may be unread.
 pub(super) const READ_WITHIN: Duration = Duration::from_secs(10);
 
+/// How many looks that takes at least.
+const LOOKS: u32 = 50;
+
+/// The maximum pause between two looks for the results of answers to one run.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The same, for each run that has such answers: the looks of all of them leave the store time for the runs.
+const PAUSE_PER_RUN: Duration = Duration::from_micros(250);
+
 impl Unchecked {
     /// An answer to the question of this id, whose record is not below this number.
     pub(super) fn new(id: String, next: u64) -> Self {
-        Unchecked { id, next, is_seen: false, until: Instant::now() + READ_WITHIN }
+        Unchecked { id, next, is_seen: false, until: Instant::now() + READ_WITHIN, looks: LOOKS }
+    }
+
+    /// Counts a look that has not found its result. Returns `false` if the caller stops waiting now.
+    pub(super) fn is_still_awaited(&mut self, now: Instant) -> bool {
+        self.looks = self.looks.saturating_sub(1);
+        now < self.until || self.looks > 0
     }
 }
 
@@ -156,6 +173,12 @@ impl AnswerQueues {
         let queue = Arc::default();
         queues.insert(run.to_owned(), Arc::downgrade(&queue));
         queue
+    }
+
+    /// The maximum pause between two looks at one run.
+    pub(super) fn max_pause(&self) -> Duration {
+        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner).len();
+        PAUSE.max(PAUSE_PER_RUN.saturating_mul(u32::try_from(runs).unwrap_or(u32::MAX)))
     }
 }
 

@@ -92,13 +92,14 @@ impl Engine {
     /// Awaiting it returns [`StartError::UnknownWorkflow`] with the registered names, or [`StartError::InvalidInput`]
     /// with the invalid field.
     pub fn start_json(&self, workflow: &str, input: Json) -> Start<Json> {
+        let input = value::check_json(input, self.0.env.max_value_size);
         match self.0.workflows.get(workflow) {
             Some(definition) => {
                 let invalid = |field: String, message: String| {
                     let workflow = workflow.to_owned();
                     StartError::InvalidInput { workflow, field, message }
                 };
-                let read = match value::check_json(input, self.0.env.max_value_size) {
+                let read = match input {
                     Ok(input) => (definition.door.read_plain_input)(&input)
                         .map_err(|error| invalid(error.path().to_string(), error.inner().to_string())),
                     Err(error) => Err(invalid(error.field(), error.message().to_owned())),
@@ -146,6 +147,8 @@ impl Start<Json> {
     /// Awaiting it returns [`StartError::InvalidState`] if the workflow is not given this key, or with the invalid
     /// field.
     pub fn state_json(mut self, key: &str, value: Json) -> Self {
+        let max = self.engine.0.env.max_value_size;
+        let value = value::check_json(value, max);
         let Ok((definition, _)) = &self.what else { return self };
         let given = definition.given.iter().find(|given| given.fact.name == key);
         let invalid = |field: String, message: String| StartError::InvalidState {
@@ -154,10 +157,12 @@ impl Start<Json> {
             field,
             message,
         };
-        let read = match given {
-            Some(given) => (given.read_plain)(&value, self.engine.0.env.max_value_size)
-                .map_err(|error| invalid(error.field, error.message)),
-            None => Err(invalid(".".to_owned(), "the workflow does not name it in `#[given(..)]`".to_owned())),
+        let read = match (given, value) {
+            (Some(given), Ok(value)) => {
+                (given.read_plain)(&value, max).map_err(|error| invalid(error.field, error.message))
+            }
+            (Some(_), Err(error)) => Err(invalid(error.field(), error.message().to_owned())),
+            (None, _) => Err(invalid(".".to_owned(), "the workflow does not name it in `#[given(..)]`".to_owned())),
         };
         match read {
             Ok(value) => {

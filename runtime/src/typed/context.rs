@@ -173,8 +173,7 @@ pub fn given<T: Serialize + DeserializeOwned, R: WriteMode<T>>(key: StateKey<T, 
     GivenKey {
         fact: key.fact(),
         read_plain: |json, max| {
-            let json = value::check_json(json.clone(), max).map_err(not_written)?;
-            let value: T = value::from_plain(&json)?;
+            let value: T = value::from_plain(json)?;
             value::encode(&value, max).map_err(not_written)
         },
     }

@@ -95,6 +95,24 @@ async fn many_answers_to_one_run_go_into_few_commits() {
     assert_eq!(run.result().await, Ok(199 * 200 / 2));
 }
 
+/// Each of them is resumed for its answer, and all at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_that_are_not_in_memory_take_all_of_their_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let engine = Engine::builder().store(store).register::<asking_twice>().max_resident_waiting(1).build().unwrap();
+    let runs = join_all((0..300).map(async |_| {
+        let run = engine.start::<asking_twice>(()).await.unwrap();
+        open(&run).await;
+        run
+    }));
+
+    let answer = |run: Run<u32>| tokio::spawn(async move { tokio::join!(run.answer("a", 1), run.answer("b", 2)) });
+    for answered in join_all(runs.await.into_iter().map(answer)).await {
+        assert_eq!(answered.unwrap(), (Ok(()), Ok(())));
+    }
+}
+
 /// The engine that has the run hears of the first when it looks after its runs, and looks more often from then on.
 #[tokio::test]
 async fn answers_one_after_another_do_not_each_wait_for_a_look() {

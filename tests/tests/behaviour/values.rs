@@ -167,12 +167,50 @@ async fn asks(json: Json, ctx: &Context) -> Json {
     json!([json.is_null(), answer.is_null()])
 }
 
+const DEEPEST: StateKey<Json> = StateKey::new("deepest");
+
+#[node]
+async fn given(json: Json, #[state(DEEPEST)] _deepest: Json) -> Json {
+    json
+}
+
+#[node]
+async fn same(json: Json) -> Json {
+    json
+}
+
+#[node]
+async fn errs(levels: usize) -> Result<u32, Json> {
+    Err(nested(levels))
+}
+
+/// Passes on what is nested too deep.
+#[node]
+async fn passes(door: String, ctx: &Context, #[may_write(DEEPEST)] deepest: StateWriter<Json>) -> Result<(), String> {
+    let text = |fault: ChildError<Json>| match fault {
+        ChildError::Fault(fault) => fault.to_string(),
+        other => format!("{other:?}"),
+    };
+    match door.as_str() {
+        "state" => deepest.set(nested(1000)),
+        "payload" => drop(ctx.ask::<bool>("what", "?").payload(nested(1000)).await),
+        "step" => drop(ctx.step("step", async || Ok::<_, String>(nested(1000))).await?),
+        "error of a step" => drop(ctx.step("step", async || Err::<u32, _>(nested(1000))).await.map_err(text)?),
+        "child" => drop(ctx.call::<same>(nested(1000)).await.map_err(|error| error.to_string())?),
+        _ => drop(ctx.call::<errs>(1000).await.map_err(text)?),
+    }
+    Ok(())
+}
+
+workflow! { doors(String) -> () { START => passes; } }
+workflow! { #[given(DEEPEST)] keeping(Json) -> Json { START => given; } }
 workflow! { deeply(usize) -> Json { START => deep => END; } }
 workflow! { asking(Json) -> Json { START => asks; } }
 
 #[tokio::test]
 async fn a_value_that_is_too_deep_is_refused_at_every_door() {
-    let engine = Engine::builder().register::<asking>().register::<deeply>().build().unwrap();
+    let builder = Engine::builder().register::<asking>().register::<deeply>().register::<keeping>();
+    let engine = builder.register::<doors>().build().unwrap();
     let run = engine.start::<deeply>(100).await.unwrap();
     assert_eq!(run.result().await, Ok(nested(100)));
     let failed = failure(engine.start::<deeply>(101).await.unwrap().result().await);
@@ -182,6 +220,15 @@ async fn a_value_that_is_too_deep_is_refused_at_every_door() {
         let error = engine.start_json("asking", nested(levels)).await.unwrap_err();
         assert!(matches!(&error, StartError::InvalidInput { .. }), "{error}");
         assert!(error.to_string().contains("nested more than 100 levels deep"), "{error}");
+    }
+    for levels in [101, 100_000] {
+        let start = || engine.start_json("keeping", Json::Null);
+        let error = start().state_json("deepest", nested(levels)).await.unwrap_err();
+        assert!(matches!(&error, StartError::InvalidState { .. }), "{error}");
+        assert!(error.to_string().contains("nested more than 100 levels deep"), "{error}");
+        // What is refused for another reason is dropped, level by level too.
+        assert!(start().state_json("other", nested(levels)).await.is_err());
+        assert!(engine.start_json("unknown", nested(levels)).state_json("deepest", nested(levels)).await.is_err());
     }
     let error = engine.start::<asking>(nested(101)).await.unwrap_err();
     assert!(matches!(&error, StartError::NotRecordable { .. }), "{error}");
@@ -195,6 +242,11 @@ async fn a_value_that_is_too_deep_is_refused_at_every_door() {
     }
     run.answer("what", nested(100)).await.unwrap();
     assert_eq!(soon(run.result()).await, Ok(json!([false, false])));
+
+    for door in ["state", "payload", "step", "error of a step", "child", "error of a child"] {
+        let failed = failure(soon(engine.start::<doors>(door.to_owned()).await.unwrap().result()).await);
+        assert!(failed.to_string().contains("nested more than 100 levels deep"), "{door}: {failed}");
+    }
 }
 
 #[tokio::test]
