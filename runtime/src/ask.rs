@@ -130,6 +130,10 @@ impl<'c, T: Payload> Request<'c, T> {
             )));
         };
         let payload = payload.map_err(|error| fault(format!("the payload of `{path}` cannot be shown: {error}")))?;
+        let (length, max) = (prompt.len(), attempt.run.env.max_value_size.0);
+        if length > max {
+            return Err(fault(format!("the text of `{path}` has {length} bytes, and `max_value_size` allows {max}")));
+        }
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();

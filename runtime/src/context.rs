@@ -152,13 +152,16 @@ impl Context {
         }
     }
 
-    /// Records a message as an event of the run. One of a clone that has outlived the attempt is skipped, with a
-    /// warning in the log.
+    /// Records a message as an event of the run. One of a clone that has outlived the attempt, or one of more bytes
+    /// than `EngineBuilder::max_value_size`, is skipped, with a warning in the log.
     pub fn message(&self, text: impl Into<String>) {
+        let text = text.into();
         if self.has_ended() {
             tracing::warn!(path = %self.0.place(), "a message of a node that had ended was skipped");
+        } else if text.len() > self.0.run.env.max_value_size.0 {
+            tracing::warn!(path = %self.0.place(), bytes = text.len(), "a message above `max_value_size` was skipped");
         } else if self.0.run.records() {
-            self.0.run.record(|| self.path(), || EventKind::Message { text: text.into() });
+            self.0.run.record(|| self.path(), || EventKind::Message { text });
             self.0.run.pulse.say();
         }
     }

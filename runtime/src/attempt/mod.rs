@@ -25,6 +25,10 @@ use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
 use crate::shared::{Shared, WaitingAttempts};
 
+/// How many bytes the name and the key of a request may have together. They are part of its path, which is in each of its
+/// records.
+pub(crate) const MAX_NAME: usize = 1024;
+
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
     /// The place where it began.
@@ -171,11 +175,21 @@ impl Attempt {
     /// The path of a request of the node.
     ///
     /// # Errors
-    /// If the name is empty: an answer, a log or a retry could not name the request.
+    /// If the name is empty: an answer, a log or a retry could not name the request. If the name and the key are longer
+    /// than [`MAX_NAME`].
     pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
         if name.is_empty() {
             let message = format!(
                 "`{}` gives a question, a step or a child an empty name; name it, as in `ctx.ask(\"approve\", ..)`",
+                self.path()
+            );
+            return Err(Fault::Context { message });
+        }
+        let length = name.len() + key.map_or(0, str::len);
+        if length > MAX_NAME {
+            let message = format!(
+                "`{}` gives a question, a step or a child a name and a key of {length} bytes together, and {MAX_NAME} are \
+                 allowed: take a hash of a long key",
                 self.path()
             );
             return Err(Fault::Context { message });

@@ -519,6 +519,48 @@ async fn what_a_node_asks_for_needs_a_name() {
     }
 }
 
+#[value]
+#[derive(Copy, Debug)]
+enum Long {
+    Name,
+    Key,
+    Text,
+    Message,
+}
+
+#[node]
+async fn says_too_much(what: Long, ctx: &Context) -> bool {
+    let long = "x".repeat(2_000);
+    match what {
+        Long::Name => ctx.ask(&*long, "Ship it?").await,
+        Long::Key => ctx.ask("ship", "Ship it?").key(&*long).await,
+        Long::Text => ctx.ask("ship", &*long).await,
+        Long::Message => {
+            ctx.message(long);
+            true
+        }
+    }
+}
+
+workflow! { talkative(Long) -> bool { START => says_too_much; } }
+
+#[tokio::test]
+async fn what_a_node_asks_for_and_says_has_a_limit() {
+    let engine = Engine::builder().register::<talkative>().max_value_size(1_500).build().unwrap();
+    for (what, says) in [
+        (Long::Name, "a name and a key of 2000 bytes together, and 1024 are allowed"),
+        (Long::Key, "a name and a key of 2004 bytes together, and 1024 are allowed"),
+        (Long::Text, "the text of `talkative/says_too_much/ship` has 2000 bytes, and `max_value_size` allows 1500"),
+    ] {
+        let run = engine.start::<talkative>(what).await.unwrap();
+        let Outcome::Failed(failure) = run.outcome().await.unwrap() else { panic!("{what:?} is taken") };
+        assert!(failure.to_string().contains(says), "{failure}");
+    }
+    let run = engine.start::<talkative>(Long::Message).await.unwrap();
+    assert_eq!(run.result().await, Ok(true));
+    assert!(!records(&run).await.iter().any(|event| matches!(event.kind, EventKind::Message { .. })));
+}
+
 #[derive(Default)]
 struct IsMended(AtomicBool);
 
