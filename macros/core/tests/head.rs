@@ -86,7 +86,7 @@ fn lets_are_nodes_with_options_or_values() {
     assert_eq!(spelled(path), "shop::fetch");
     assert!(options.timeout.is_some() && options.retry.is_some());
     let LetValue::Value { ty, value } = &b.value else { panic!("a value") };
-    assert_eq!((spelled(ty).as_str(), spelled(value).as_str()), ("Batch::<u8>", "Batch::<u8>{size:10}"));
+    assert_eq!((spelled(ty).as_str(), spelled(value).as_str()), ("Batch::<u8>", "Batch{size:10}"));
     let LetValue::Value { ty, value } = &v.value else { panic!("a value") };
     assert_eq!((spelled(ty).as_str(), spelled(value).as_str()), ("Batch", "Batch::new(x,10)?"));
 }
