@@ -108,6 +108,10 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     let proof = proof.into_iter().flatten();
     let facts_name = facts_name();
     let keys = if state.is_some() { quote!(#facts_name<__D>) } else { quote!(__gw::NoKeys) };
+    let unproven = state.is_some().then(|| {
+        quote!(#[allow(unused, unreachable_pub, non_camel_case_types, reason = "for an editor")]
+        pub type #facts_name<__D> = __gw::Unproven<__D>;)
+    });
     let without_state = held_to_have_no_state(&workflow.lets);
     let diagram = (!diagnostics.has_errors()).then(|| super::shape::picture(&emission).to_mermaid()).map(|text| {
         let lead = if docs.is_empty() { format!("The workflow `{name}`.") } else { String::new() };
@@ -159,7 +163,12 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
             const __ID: ::core::primitive::u64 = __gw::StateKeyFact::hash_of(
                 ::core::concat!(::core::module_path!(), "::", #text, ::core::line!(), ::core::column!()),
             );
-            #(#proof)*
+            // Beside the halves an editor would take the nodes in a proof for those that are written.
+            __halves::compiled! {
+                {}
+                { #(#proof)* }
+                { #unproven }
+            }
 
             impl __gw::Node for #name {
                 #types
