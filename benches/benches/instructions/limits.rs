@@ -9,7 +9,7 @@ pub(crate) const CHAIN: u64 = 95_000;
 /// `[..]` over 100 items, and a join.
 pub(crate) const EACH: u64 = 220_000;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 303_000;
+pub(crate) const FAN_OUT: u64 = 311_000;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 988_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
