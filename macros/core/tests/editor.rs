@@ -21,7 +21,7 @@ const SAMPLES: [&str; 5] = [
 /// In front of how many of their tokens something can be written that has a place of its own in the view.
 const PLACES: [usize; 5] = [19, 16, 53, 37, 30];
 
-/// The view of what stands in `workflow! { .. }`, as its tokens.
+/// The tokens of the view of a `workflow! { .. }`.
 fn view(written: TokenStream) -> Vec<String> {
     tokens(workflow_view(quote!({ @item @crate ::graphweft; #written } {} {})))
 }

@@ -43,7 +43,7 @@ impl Driver {
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
         let record =
             shared.journal.as_ref().filter(|_| may_record).map(|journal| Recording { journal, lag, path: None });
-        // References by its driver, and by its beat.
+        // References by its driver, and by its beat, which only an attempt of a recorded run has.
         let held = 1 + usize::from(beat.is_some());
         match record {
             Some(_) => {
@@ -56,8 +56,8 @@ impl Driver {
     }
 }
 
-/// The borrowed parts of the driver while nodes follow one another in place. `RECORDS`: whether the run is recorded; one that is not pays
-/// nothing for that.
+/// The borrowed parts of the driver while nodes follow one another in place. `RECORDS`: whether the run is recorded; one
+/// that is not pays nothing for that.
 struct Lane<'d, const RECORDS: bool> {
     walk: Walk<'d, Token>,
     definition: &'d Definition,
@@ -88,7 +88,7 @@ impl Recording<'_> {
     }
 
     /// Records that a node is completed, and that the next one has started.
-    fn step(&mut self, (path, label, output): (String, Option<&str>, Option<Box<Value>>), next: String) {
+    fn push_step(&mut self, (path, label, output): (String, Option<&str>, Option<Box<Value>>), next: String) {
         let (label, output) = (label.map(str::to_owned), output.map(|output| *output));
         let completed = Record { path, kind: EventKind::NodeCompleted { label, output, state: Vec::new() } };
         let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
@@ -157,13 +157,13 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
         let Lane { walk, definition, attempt, record, .. } = self;
         if RECORDS
             && let Some(recording) = record
-            && !recording.may_go_on(walk.next(choice)?, definition)
+            && !recording.may_go_on(walk.next_node(choice)?, definition)
         {
             return None;
         }
         if let Some(holder) = holder
             && !walk.has_newer()
-            && attempt.may_go_on(if RECORDS { self.held } else { 1 }, &holder)
+            && attempt.may_go_on(self.held, &holder)
         {
             let completed = match record {
                 Some(recording) if RECORDS => {
@@ -176,7 +176,7 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
             if RECORDS && let Some((recording, (path, label))) = record.as_mut().zip(completed) {
-                recording.step((path, label, output.take()), attempt.path());
+                recording.push_step((path, label, output.take()), attempt.path());
             }
             return Some((step.node, Context::of_holder(holder)));
         }

@@ -46,7 +46,7 @@ impl Journal {
         batch: &mut Vec<Record>,
         derived: &mut [Derived],
     ) {
-        let mut told = Vec::new();
+        let mut applied = Vec::new();
         for stored in news {
             if stored.seq != inner.length || inner.halted.is_some() {
                 continue;
@@ -74,15 +74,15 @@ impl Journal {
                 }
                 _ => {}
             }
-            told.push(stored);
+            applied.push(stored);
         }
         // The run may have to move again. Its driver reports when it is at rest again.
-        if !told.is_empty() && inner.leave_rest() {
+        if !applied.is_empty() && inner.leave_rest() {
             self.wake_driver();
         }
         let is_halted = inner.halted.is_some();
         let mut accepted = Vec::new();
-        for stored in &told {
+        for stored in &applied {
             self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
             accepted.extend(self.heed(&stored.record, stored.seq));
         }

@@ -137,7 +137,7 @@ async fn what_items_write_is_merged_and_none_sees_it() {
     }
 }
 
-/// They stand in the way of nobody: two of them only end if two threads run them at the same moment.
+/// They block no other: two of them only end if two threads run them at the same moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn items_that_compute_run_on_several_threads() {
     static MEETING: OnceLock<Barrier> = OnceLock::new();

@@ -40,7 +40,7 @@ struct Player<'a, Id> {
 }
 
 /// Plays a sound graph without loops. `None` if there are more than so many states. What is stopped since nothing needs
-/// its output goes on here, so of a graph with collecting nodes the keys at the end are those that may be there.
+/// its output continues here, so of a graph with collecting nodes the keys at the end are those that may be there.
 pub fn interleave<Id>(graph: &Graph<Id>, uses: &[KeyUse], most_states: usize) -> Option<Seen> {
     let seen = Seen { unwritten: vec![0; graph.nodes.len()], ..Seen::default() };
     let mut player = Player { graph, uses, seen };

@@ -82,7 +82,7 @@ impl<V> RunState<V> {
 impl<V> Walk<'_, V> {
     /// The node that [`step`](Self::step) would start, if it is on the fast path.
     #[inline]
-    pub(crate) fn next(&self, choice: usize) -> Option<NodeIx> {
+    pub(crate) fn next_node(&self, choice: usize) -> Option<NodeIx> {
         let choice = self.layout.nodes[self.task.node].choices.get(choice)?;
         choice.short.map(|step| step.to)
     }

@@ -113,29 +113,23 @@ impl<V> RunState<V> {
     }
 
     fn check(&self, event: &Event<V>) -> Applied {
-        let task = match event {
-            Event::Begun { .. } => return impossible_if(self.has_begun, "the run has begun"),
-            Event::Started { task, .. }
-            | Event::ItemStarted { task, .. }
-            | Event::ItemCancelled { task, .. }
-            | Event::Completed { task, .. }
-            | Event::Collecting { task, .. }
-            | Event::Failed { task, .. }
-            | Event::TimerFired { task }
-            | Event::Stopped { task } => *task,
-            Event::Retried { .. } => return impossible_if(!self.has_begun, "the run has not begun"),
-            Event::TimedOut => {
-                return impossible_if(self.open_limit().is_none(), "the run has no time limit, or is ending");
-            }
-            Event::Cancelling => {
-                return impossible_if(
-                    self.scopes.first().is_none_or(Option::is_none),
-                    "nothing of the run is under way",
-                );
-            }
-        };
+        let Some(task) = event.task() else { return self.check_of_run(event) };
         let at = self.tasks.expect(task)?;
         if is_allowed(at, event) { Ok(()) } else { Err(Box::new(Impossible { event: "", found: at.in_words() })) }
+    }
+
+    /// Checks an event of the whole run, and not of a task.
+    fn check_of_run(&self, event: &Event<V>) -> Applied {
+        match event {
+            Event::Begun { .. } => impossible_if(self.has_begun, "the run has begun"),
+            Event::Retried { .. } => impossible_if(!self.has_begun, "the run has not begun"),
+            Event::TimedOut => impossible_if(self.open_limit().is_none(), "the run has no time limit, or is ending"),
+            Event::Cancelling => {
+                impossible_if(self.scopes.first().is_none_or(Option::is_none), "nothing of the run is under way")
+            }
+            // `Event::task` names every event that is of a task.
+            _ => Ok(()),
+        }
     }
 
     /// Does the work that is left within one event.
