@@ -19,7 +19,7 @@ pub(crate) use own_task::OwnTask;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Writes, escaped};
+use crate::core::{Place, Stand, Writes, escaped};
 use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
@@ -302,16 +302,23 @@ impl Attempt {
 
     /// Its place.
     pub(crate) fn place(&self) -> At {
-        let At::Node(place) = &self.at else { return self.at.clone() };
-        let turns = match self.gone_on.turn.load(Ordering::Relaxed) {
-            0 => place.turns.clone(),
-            turn => place.turns.with_innermost(turn),
-        };
+        let Some(origin) = self.origin() else { return self.at.clone() };
+        At::Node(origin.moved_to(self.stand()))
+    }
+
+    /// Where it began, in its present item; `None` for a child.
+    pub(crate) fn origin(&self) -> Option<Place> {
+        let At::Node(place) = &self.at else { return None };
         let scope = match self.gone_on.item.load(Ordering::Relaxed) {
             SAME_ITEM => Arc::clone(&place.scope),
             item => Arc::new(place.scope.with_item(item)),
         };
-        At::Node(Place { scope, node: self.gone_on.node.load(Ordering::Relaxed), turns })
+        Some(Place { scope, node: place.node, turns: place.turns.clone() })
+    }
+
+    /// Where it is now.
+    pub(crate) fn stand(&self) -> Stand {
+        Stand { node: self.gone_on.node.load(Ordering::Relaxed), turn: self.gone_on.turn.load(Ordering::Relaxed) }
     }
 
     /// The graph that its node is in, by its place in the program; `None` for a child.
@@ -320,11 +327,6 @@ impl Attempt {
             At::Node(place) => Some(place.scope.layout.index),
             At::Child(_) => None,
         }
-    }
-
-    /// The number of its node.
-    pub(crate) fn node(&self) -> u32 {
-        self.gone_on.node.load(Ordering::Relaxed)
     }
 
     /// The number of the next timer, from 1.

@@ -88,7 +88,7 @@ pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, R
 pub(crate) use fold_writes::fold_into;
 pub(crate) use impossible::{Applied, Impossible};
 pub(crate) use items::{ItemPace, TimeLimit};
-pub(crate) use path::{Place, escaped, unescaped};
+pub(crate) use path::{Place, Stand, escaped, unescaped};
 pub use program::ScopeKind;
 pub(crate) use program::{Layout, NodeKind, NodeSpec, Program};
 pub(crate) use run::Run;

@@ -21,6 +21,14 @@ pub(crate) struct Place {
     pub(crate) turns: Turns,
 }
 
+/// A node of the graph in which an attempt began.
+#[derive(Clone, Copy)]
+pub(crate) struct Stand {
+    pub(crate) node: u32,
+    /// In the innermost loop; 0 for the turn in which the attempt began.
+    pub(crate) turn: u64,
+}
+
 /// The place of a scope in its run.
 pub(crate) struct ScopePath {
     pub(crate) layout: Arc<Layout>,
@@ -164,6 +172,13 @@ impl Place {
         to.write_str(self.scope.layout.nodes.get(self.node as usize).map_or("?", |node| node.name.as_str()))?;
         self.scope.write_behind(to)?;
         self.turns.write_to(to)
+    }
+
+    /// Where an attempt that began here is now.
+    pub(crate) fn moved_to(self, Stand { node, turn }: Stand) -> Place {
+        let Place { scope, turns, .. } = self;
+        let turns = if turn == 0 { turns } else { turns.with_innermost(turn) };
+        Place { scope, node, turns }
     }
 
     /// The number of names before its own in its path.

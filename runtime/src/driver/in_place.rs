@@ -13,10 +13,8 @@ use super::catch::caught;
 use super::run::{ATTEMPTS_IN_A_COMMIT, Driver, UnderWay};
 use crate::attempt::{Attempt, Holder};
 use crate::context::Context;
-use crate::core::Walk;
-use crate::event::EventKind;
-use crate::shared::Journal;
-use crate::store::Record;
+use crate::core::{Place, Walk};
+use crate::shared::{Journal, Step};
 use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 
 impl Driver {
@@ -41,8 +39,13 @@ impl Driver {
         };
         let definition = executable.definition(definition, layout);
         let Some(walk) = run.walk(*task) else { return Advanced::Ended(finished) };
-        let record =
-            shared.journal.as_ref().filter(|_| may_record).map(|journal| Recording { journal, lag, path: None });
+        let record = match shared.journal.as_ref().filter(|_| may_record) {
+            Some(journal) => {
+                let Some(origin) = attempt.origin() else { return Advanced::Ended(finished) };
+                Some(Recording { journal, lag, origin, has_begun: false })
+            }
+            None => None,
+        };
         // References by its driver, and by its beat, which only an attempt of a recorded run has.
         let held = 1 + usize::from(beat.is_some());
         match record {
@@ -75,8 +78,10 @@ struct Recording<'d> {
     journal: &'d Journal,
     /// How many attempts have begun since everything was durable.
     lag: &'d mut u32,
-    /// The path of the node that the attempt is at, if it is known.
-    path: Option<String>,
+    /// Where the attempt began.
+    origin: Place,
+    /// Whether there was a step.
+    has_begun: bool,
 }
 
 impl Recording<'_> {
@@ -88,12 +93,9 @@ impl Recording<'_> {
     }
 
     /// Records that a node is completed, and that the next one has started.
-    fn push_step(&mut self, (path, label, output): (String, Option<&str>, Option<Box<Value>>), next: String) {
-        let (label, output) = (label.map(str::to_owned), output.map(|output| *output));
-        let completed = Record { path, kind: EventKind::NodeCompleted { label, output, state: Vec::new() } };
-        let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
-        self.path = Some(next.clone());
-        self.journal.push_both(completed, Record { path: next, kind: started });
+    fn push_step(&mut self, step: Step) {
+        self.journal.push_step(step, !self.has_begun, &self.origin);
+        self.has_begun = true;
         *self.lag += 1;
     }
 }
@@ -165,18 +167,12 @@ impl<const RECORDS: bool> Lane<'_, RECORDS> {
             && !walk.has_newer()
             && attempt.may_go_on(self.held, &holder)
         {
-            let completed = match record {
-                Some(recording) if RECORDS => {
-                    let path = recording.path.take().unwrap_or_else(|| attempt.path());
-                    let label = definition.labels.get(attempt.node() as usize).and_then(|labels| labels.get(choice));
-                    Some((path, label.copied()))
-                }
-                _ => None,
-            };
+            let from = attempt.stand();
             let step = walk.step(choice)?;
             attempt.go_on(step.node, step.begins_turn.then(|| walk.turn()));
-            if RECORDS && let Some((recording, (path, label))) = record.as_mut().zip(completed) {
-                recording.push_step((path, label, output.take()), attempt.path());
+            if RECORDS && let Some(recording) = record {
+                let label = definition.labels.get(from.node as usize).and_then(|labels| labels.get(choice)).copied();
+                recording.push_step(Step { from, to: attempt.stand(), label, output: output.take() });
             }
             return Some((step.node, Context::of_holder(holder)));
         }

@@ -18,7 +18,7 @@ use crate::halt::Halt;
 use crate::question::{AnswerError, Question, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
 use crate::shared::{Checked, Progress};
-use crate::store::{Append, Appended, HeaderChange, Record, RunHeader, RunKey, RunStatus, StoreError, Stored};
+use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, RunKey, RunStatus, StoreError, Stored};
 use crate::value;
 
 /// The maximum pause between two looks at a run that is to ask again.
@@ -346,7 +346,7 @@ impl Engine {
             run: header.key,
             at: header.records,
             time: self.0.env.clock.now(),
-            records: Arc::new(records),
+            records: Records::from(records),
             header: HeaderChange {
                 status: Some((RunStatus::Cancelled, None)),
                 owner: Some(None),
@@ -405,7 +405,7 @@ impl Engine {
             run: header.key,
             at,
             time: self.0.env.clock.now(),
-            records: Arc::new(records),
+            records: Records::from(records),
             header: HeaderChange { nudge: true, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)

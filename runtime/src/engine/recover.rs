@@ -15,7 +15,7 @@ use crate::compile::check_resources;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::run_error::RunError;
-use crate::store::{Append, Appended, Claim, HeaderChange, RunHeader, RunQuery, RunStatus, StoreError};
+use crate::store::{Append, Appended, Claim, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError};
 use crate::table::Definition;
 
 /// How many runs are read at once.
@@ -321,7 +321,7 @@ impl Engine {
                 run: now.key,
                 at: now.records,
                 time: self.0.env.clock.now(),
-                records: Arc::default(),
+                records: Records::default(),
                 header: HeaderChange { owner: Some(None), ..HeaderChange::default() },
             };
             if self.0.store.append(append).await? == Appended::Done {

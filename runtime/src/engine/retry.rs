@@ -18,7 +18,9 @@ use super::set_back::by_the_clock_of;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
 use crate::run_error::RunError;
-use crate::store::{Append, Appended, Created, HeaderChange, NewRun, Record, RunHeader, RunStatus, StoreError, Stored};
+use crate::store::{
+    Append, Appended, Created, HeaderChange, NewRun, Record, Records, RunHeader, RunStatus, StoreError, Stored,
+};
 
 /// A run could not be retried. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -262,7 +264,7 @@ impl Retry {
             run: header.key,
             at: header.records,
             time: now,
-            records: Arc::new(vec![retried]),
+            records: Records::from(vec![retried]),
             header: HeaderChange {
                 status: Some((RunStatus::Running, None)),
                 owner: Some(Some(owner)),

@@ -17,8 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::closing::is_closing;
 use super::desk::{Checked, Desk};
-use super::pending::{Derived, Inner};
+use super::pending::{Derived, Inner, Pending};
+use super::steps::Step;
 use crate::clock::Clock;
+use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store};
@@ -84,7 +86,7 @@ impl Journal {
     /// The nodes of the run must run in the tokio runtime in which this is called.
     pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
         let inner = Inner {
-            pending: Vec::new(),
+            pending: Pending::default(),
             derived: Vec::new(),
             header: HeaderChange::default(),
             length: header.records,
@@ -201,11 +203,12 @@ impl Journal {
         }
     }
 
-    /// Adds two records, of which the second only follows from the first.
-    pub(crate) fn push_both(&self, first: Record, second: Record) {
-        let mut inner = self.inner();
-        self.push_to(&mut inner, first);
-        self.push_to(&mut inner, second);
+    /// Adds the two records of a step from a node to the next one. `begins`: whether it is the first one of an attempt
+    /// that began at `origin`.
+    pub(crate) fn push_step(&self, step: Step, begins: bool, origin: &Place) {
+        if self.inner().push_step(step, begins, origin) {
+            self.wake_driver();
+        }
     }
 
     /// Changes the graph under which later records are made.
@@ -268,7 +271,7 @@ impl Journal {
     #[cfg(test)]
     pub(crate) fn is_quiet(&self) -> bool {
         let inner = self.inner();
-        inner.durable == inner.pushed && inner.pending.is_empty()
+        inner.durable == inner.pushed && inner.pending.len() == 0
     }
 
     /// How many records there are.
@@ -311,7 +314,7 @@ impl Journal {
                 }
                 match &inner.in_flight {
                     Some(in_flight) => in_flight.clone(),
-                    None if self.may_follow_from_shutdown(&inner.pending) => {
+                    None if self.may_follow_from_shutdown(inner.pending.plain()) => {
                         drop(inner);
                         self.halt(Halt::ShutDown);
                         return Err(Halt::ShutDown);
@@ -342,7 +345,7 @@ impl Journal {
             run: self.key,
             at: inner.length,
             time: self.clock.now(),
-            records: Arc::new(std::mem::take(&mut inner.pending)),
+            records: std::mem::take(&mut inner.pending).into(),
             header: std::mem::take(&mut inner.header),
         };
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
@@ -382,23 +385,31 @@ impl Journal {
 
     fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {
         let mut inner = self.inner();
-        let (mut derived, mut accepted) = (derived.iter().peekable(), Vec::new());
-        for (at, record) in batch.records.iter().enumerate() {
-            let seq = batch.at + at as u64;
-            while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
-                self.publish(&mut inner, seq.saturating_sub(1), batch.time, &before.record, true);
-            }
-            self.publish(&mut inner, seq, batch.time, record, false);
-            accepted.extend(self.heed(record, seq));
+        if !inner.watchers.is_empty() {
+            self.publish_all(&mut inner, batch, derived);
         }
-        for last in derived {
-            let seq = (batch.at + batch.records.len() as u64).saturating_sub(1);
-            self.publish(&mut inner, seq, batch.time, &last.record, true);
-        }
+        let plain = batch.records.plain();
+        let accepted = plain.filter_map(|(at, record)| self.heed(record, batch.at + at as u64)).collect();
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
         self.push_accepted(&mut inner, accepted);
+    }
+
+    /// Publishes the records of a batch, and what follows from them.
+    fn publish_all(&self, inner: &mut Inner, batch: &Append, derived: &[Derived]) {
+        let mut derived = derived.iter().peekable();
+        for (at, record) in batch.records.iter().enumerate() {
+            let seq = batch.at + at as u64;
+            while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
+                self.publish(inner, seq.saturating_sub(1), batch.time, &before.record, true);
+            }
+            self.publish(inner, seq, batch.time, record, false);
+        }
+        for last in derived {
+            let seq = (batch.at + batch.records.len() as u64).saturating_sub(1);
+            self.publish(inner, seq, batch.time, &last.record, true);
+        }
     }
 
     /// Applies a record that opens a question, or answers one. Called under the lock, so that a run that comes to
@@ -511,7 +522,9 @@ async fn append(
                 // Times of records do not go back.
                 let last = news.iter().map(|stored| stored.time).max();
                 batch.time = last.map_or_else(|| journal.clock.now(), |last| last.max(journal.clock.now()));
-                journal.absorb(journal.inner(), news, Arc::make_mut(&mut batch.records), &mut derived);
+                let mut records = std::mem::take(&mut batch.records).into_vec();
+                journal.absorb(journal.inner(), news, &mut records, &mut derived);
+                batch.records = records.into();
                 let (length, halted) = {
                     let inner = journal.inner();
                     (inner.length, inner.halted.clone())

@@ -7,6 +7,7 @@ mod others;
 mod pending;
 mod pulse;
 mod request_state;
+mod steps;
 mod tree;
 
 use std::any::{Any, TypeId};
@@ -23,6 +24,7 @@ pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, below};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
+pub(crate) use steps::Step;
 
 use crate::clock::Clock;
 use crate::event::EventKind;

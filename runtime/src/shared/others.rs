@@ -66,7 +66,7 @@ impl Journal {
                         |record: &Record| !(record.path == path && matches!(record.kind, EventKind::Answered { .. }));
                     let before = inner.pending.len() + batch.len();
                     let Inner { pending, derived: pending_derived, .. } = &mut *inner;
-                    retain(pending, pending_derived, is_other);
+                    retain(pending.whole(), pending_derived, is_other);
                     retain(batch, derived, is_other);
                     if inner.pending.len() + batch.len() < before {
                         inner.late_answers.insert(path);

@@ -7,12 +7,21 @@ use std::time::SystemTime;
 use futures::future::{BoxFuture, Shared};
 use tokio::sync::mpsc;
 
+use super::steps::{Step, Steps};
+use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
-use crate::store::{HeaderChange, Record, RunStatus};
+use crate::store::{Compact, HeaderChange, Record, Records, RunStatus};
+
+/// Records, some of them compact.
+#[derive(Default)]
+pub(super) struct Pending {
+    plain: Vec<Record>,
+    steps: Steps,
+}
 
 pub(super) struct Inner {
-    pub(super) pending: Vec<Record>,
+    pub(super) pending: Pending,
     /// Consequences of pending records, which are not recorded, each with the number of pending records before it.
     pub(super) derived: Vec<Derived>,
     pub(super) header: HeaderChange,
@@ -45,6 +54,40 @@ pub(super) struct Derived {
     pub(super) record: Record,
 }
 
+impl Pending {
+    pub(super) fn len(&self) -> usize {
+        self.plain.len() + self.steps.records()
+    }
+
+    fn push(&mut self, record: Record) {
+        // Records are large, and a batch of more than a few is one of many: its vector is not to grow step by step.
+        if self.plain.len() == self.plain.capacity() && self.plain.len() >= FEW {
+            self.plain.reserve(MANY);
+        }
+        self.plain.push(record);
+    }
+
+    /// All but those that are compact, which only say that nodes are completed and have started.
+    pub(super) fn plain(&self) -> &[Record] {
+        &self.plain
+    }
+
+    /// All of them, as a vector that may be changed.
+    pub(super) fn whole(&mut self) -> &mut Vec<Record> {
+        if !self.steps.is_empty() {
+            let steps = std::mem::take(&mut self.steps);
+            self.plain = steps.among(std::mem::take(&mut self.plain));
+        }
+        &mut self.plain
+    }
+}
+
+impl From<Pending> for Records {
+    fn from(Pending { plain, steps }: Pending) -> Self {
+        if steps.is_empty() { Records::from(plain) } else { Records::compact(plain, Box::new(steps)) }
+    }
+}
+
 impl Inner {
     /// Adds a record. Returns whether the run was at rest before it.
     pub(super) fn push(&mut self, record: Record) -> bool {
@@ -65,11 +108,18 @@ impl Inner {
             self.ended = true;
         }
         self.pushed += 1;
-        // Records are large, and a batch of more than a few is one of many: its vector is not to grow step by step.
-        if self.pending.len() == self.pending.capacity() && self.pending.len() >= FEW {
-            self.pending.reserve(MANY);
-        }
         self.pending.push(record);
+        rested
+    }
+
+    /// Adds the two records of a step from a node to the next one. Returns whether the run was at rest before it.
+    pub(super) fn push_step(&mut self, step: Step, begins: bool, origin: &Place) -> bool {
+        if self.ended {
+            return false;
+        }
+        let rested = self.leave_rest();
+        self.pushed += 2;
+        self.pending.steps.push(self.pending.plain.len(), step, begins, origin);
         rested
     }
 

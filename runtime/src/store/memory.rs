@@ -10,8 +10,8 @@ use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, Record, RunHeader, RunKey, RunQuery, RunStatus, Store,
-    StoreError, Stored,
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, Record, Records, RunHeader, RunKey, RunQuery, RunStatus,
+    Store, StoreError, Stored,
 };
 use crate::event::EventKind;
 
@@ -83,7 +83,7 @@ struct Run {
 struct Batch {
     first: u64,
     time: SystemTime,
-    records: Arc<Vec<Record>>,
+    records: Records,
 }
 
 impl MemoryStore {
@@ -127,7 +127,7 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl Run {
-    fn add(&mut self, time: SystemTime, records: Arc<Vec<Record>>) {
+    fn add(&mut self, time: SystemTime, records: Records) {
         if !records.is_empty() {
             let first = self.header.records;
             self.header.records += records.len() as u64;
@@ -174,7 +174,7 @@ impl Runs {
             forked_from: new.forked_from,
         };
         let mut run = Run { header, journal: Vec::new(), end: None };
-        run.add(new.time, Arc::new(new.records));
+        run.add(new.time, new.records.into());
         let created = run.header.clone();
         self.ready.extend(run.ready().map(|at| (at, key)));
         self.runs.insert(key, run);
@@ -287,7 +287,8 @@ impl Runs {
         let run = self.runs.get_mut(&key)?;
         run.header.owner = Some(claim.owner);
         let resumed = EventKind::RunResumed { owner: claim.owner.0 };
-        run.add(claim.now, Arc::new(vec![Record { path: run.header.workflow.clone(), kind: resumed }]));
+        let resumed = Record { path: run.header.workflow.clone(), kind: resumed };
+        run.add(claim.now, vec![resumed].into());
         Some(run.header.clone())
     }
 

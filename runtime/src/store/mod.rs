@@ -9,6 +9,7 @@
 
 mod error;
 mod memory;
+mod records;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(test)]
@@ -22,6 +23,8 @@ use serde_json::Value;
 
 pub use error::StoreError;
 pub use memory::MemoryStore;
+pub(crate) use records::Compact;
+pub use records::Records;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
@@ -208,8 +211,8 @@ pub struct Append {
     pub at: u64,
     /// When.
     pub time: SystemTime,
-    /// The records. Shared, since the caller publishes them afterwards.
-    pub records: Arc<Vec<Record>>,
+    /// The records.
+    pub records: Records,
     /// What changes in the header.
     pub header: HeaderChange,
 }

@@ -131,7 +131,7 @@ async fn seed(store: &MemoryStore, log: &Log, how: &How) {
                 run: header.key,
                 at,
                 time: event.time,
-                records: Arc::new(vec![Record { path: event.path.clone(), kind: event.kind.clone() }]),
+                records: vec![Record { path: event.path.clone(), kind: event.kind.clone() }].into(),
                 header: HeaderChange::default(),
             },
         )

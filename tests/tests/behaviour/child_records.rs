@@ -112,7 +112,7 @@ fn a_record_in_a_child_workflow_that_no_program_can_read_is_found_before_a_node_
             run: header.key,
             at: header.records,
             time: SystemTime::now(),
-            records: Arc::new(vec![Record { path: path.clone(), kind }]),
+            records: vec![Record { path: path.clone(), kind }].into(),
             header: HeaderChange::default(),
         };
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);

@@ -656,7 +656,7 @@ fn with_a_record_that_does_not_fit() -> Remains {
             run: header.key,
             at: header.records,
             time: std::time::SystemTime::now(),
-            records: Arc::new(vec![Record { path: "main_flow/runs_sub/sub:s/renamed".to_owned(), kind }]),
+            records: vec![Record { path: "main_flow/runs_sub/sub:s/renamed".to_owned(), kind }].into(),
             header: HeaderChange::default(),
         };
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);

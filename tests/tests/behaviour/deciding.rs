@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures::FutureExt;
 use futures::future::{Either, select};
 use graphweft::prelude::*;
-use graphweft::store::{Append, Appended, HeaderChange, MemoryStore, Record, Store};
+use graphweft::store::{Append, Appended, HeaderChange, MemoryStore, Record, Records, Store};
 use graphweft::{AnswerError, EventKind, Never};
 use graphweft_tests::{Death, Journal, Remains, life, paths, records};
 
@@ -21,7 +21,7 @@ async fn record_answer(remains: &Remains, question: &str, answer: u32) {
         run: header.key,
         at: header.records,
         time: SystemTime::now(),
-        records: Arc::new(vec![Record {
+        records: Records::from(vec![Record {
             path: question.to_owned(),
             kind: EventKind::Answered { answer: answer.into(), unchecked: true },
         }]),

@@ -110,7 +110,7 @@ async fn add_from_elsewhere(store: &MemoryStore, record: Record) {
         run: header.key,
         at: header.records,
         time: SystemTime::now(),
-        records: Arc::new(vec![record]),
+        records: vec![record].into(),
         header: HeaderChange { nudge: true, ..HeaderChange::default() },
     };
     assert_eq!(store.append(append).await, Ok(Appended::Done));

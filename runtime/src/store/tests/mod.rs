@@ -148,7 +148,7 @@ pub(super) async fn create(store: &impl Store, run: NewRun) -> RunHeader {
 }
 
 pub(super) fn batch(run: RunKey, number: u64, records: &[Record]) -> Append {
-    Append { run, at: number, time: at(1), records: Arc::new(records.to_vec()), header: HeaderChange::default() }
+    Append { run, at: number, time: at(1), records: records.to_vec().into(), header: HeaderChange::default() }
 }
 
 pub(super) async fn add(store: &impl Store, run: RunKey, number: u64, records: &[Record]) -> Appended {
