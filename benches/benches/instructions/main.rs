@@ -78,6 +78,22 @@ fn in_engine(warm: (Runtime, Engine)) -> (Runtime, Engine) {
     in_engine_once(warm)
 }
 
+fn warm_short() -> (Runtime, Engine) {
+    let warm = (runtime(), Engine::builder().register::<flows::short>().build().expect("an engine"));
+    (0..100).fold(warm, |warm, _| to_end_once(warm))
+}
+
+fn to_end_once((runtime, engine): (Runtime, Engine)) -> (Runtime, Engine) {
+    runtime.block_on(engine.run_to_end::<flows::short>(1)).expect("it cannot fail");
+    (runtime, engine)
+}
+
+#[library_benchmark(config = limits::at_most(limits::TO_END))]
+#[bench::of_3(warm_short())]
+fn run_to_end(warm: (Runtime, Engine)) -> (Runtime, Engine) {
+    to_end_once(warm)
+}
+
 fn durable_engine() -> (TempDir, Runtime, Engine) {
     let (directory, runtime) = (tempfile::tempdir().expect("a directory"), runtime());
     // Where nobody waits for the disk, the task that records does the writing itself.
@@ -129,6 +145,6 @@ fn steps_given_back(directory: TempDir) -> (TempDir, Duration) {
     goes_on::<one_node_of_steps>(directory)
 }
 
-library_benchmark_group!(name = in_memory, benchmarks = [chain, each, fan_out, rounds, in_engine]);
+library_benchmark_group!(name = in_memory, benchmarks = [chain, each, fan_out, rounds, in_engine, run_to_end]);
 library_benchmark_group!(name = recorded, benchmarks = [durable_steps, read, decode, replay, steps_given_back]);
 main!(library_benchmark_groups = [in_memory, recorded]);
