@@ -11,7 +11,7 @@ pub(crate) const EACH: u64 = 215_000;
 /// 100 branches, and a join.
 pub(crate) const FAN_OUT: u64 = 292_000;
 /// A loop of 1,000 turns.
-pub(crate) const ROUNDS: u64 = 966_000;
+pub(crate) const ROUNDS: u64 = 910_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
 pub(crate) const IN_ENGINE: u64 = 173_000;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.

@@ -1,8 +1,6 @@
 //! Executes a child or a step until it succeeds or has failed for good, and returns its recorded result if there is
 //! one.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -10,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::error::ChildError;
 use crate::attempt::{Attempt, Beat};
-use crate::core::{AttemptEvent, Chance, Resumable, Resumption, is_retryable};
+use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
@@ -381,8 +379,8 @@ impl Asked {
             if is_stopped {
                 return (Err(error), false);
             }
-            let chance = || Chance { now: clock.now(), random: random() };
-            let Some(time) = attempts.next_attempt(&self.options.retry, may_be_retried, chance) else {
+            let next = attempts.next_attempt(&self.options.retry, may_be_retried, || self.parent.run.chance());
+            let Some(time) = next else {
                 self.record_failure(number, cause, json);
                 return (Err(error), true);
             };
@@ -426,11 +424,6 @@ impl Asked {
         tracing::debug!(path = self.path, attempt, %cause, "failed");
         self.push(EventKind::NodeFailed { attempt, cause, then: AfterFailure::Fails, error });
     }
-}
-
-/// A uniform random number in `0.0..1.0`.
-fn random() -> f64 {
-    (RandomState::new().build_hasher().finish() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 pub(super) fn fails<T: Send + 'static, E: Send + 'static>(fault: Fault) -> AttemptBody<'static, Attempted<T, E>> {

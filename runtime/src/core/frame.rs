@@ -99,38 +99,50 @@ impl<V> Frame<V> {
     }
 
     /// Makes it the frame of a new turn; its allocations are reused.
+    #[inline]
     pub(super) fn reset(&mut self, kind: usize, layout: &FrameLayout, parent: usize, turn: u64) {
         self.kind = kind;
         self.depth = layout.depth;
         self.parent = parent;
         self.turn = turn;
         self.open = layout.vertices;
-        self.nodes.clear();
-        self.nodes.extend(layout.node_edges.iter().map(|open| NodeSlot { open: *open, stage: Stage::Waiting }));
-        self.loops.clear();
-        self.loops.extend(layout.loop_edges.iter().map(|open| LoopSlot {
-            open: *open,
-            stage: Stage::Waiting,
-            turns: 0,
-        }));
-        self.groups.clear();
-        self.groups.extend(layout.groups.iter().map(|group| GroupSlot {
-            open: group.edges,
-            live: 0,
-            places: Vec::new(),
-        }));
-        self.collectors.clear();
-        self.collectors.resize_with(layout.collectors, || CollectorSlot {
-            waiting: VecDeque::new(),
-            arrivals: 0,
-            busy: false,
-            local: Arc::default(),
-        });
+        refill(&mut self.nodes, &layout.node_edges, |open| NodeSlot { open: *open, stage: Stage::Waiting });
+        refill(&mut self.loops, &layout.loop_edges, |open| LoopSlot { open: *open, stage: Stage::Waiting, turns: 0 });
+        if !self.groups.is_empty() || !layout.groups.is_empty() {
+            self.groups.clear();
+            self.groups.extend(layout.groups.iter().map(|group| GroupSlot {
+                open: group.edges,
+                live: 0,
+                places: Vec::new(),
+            }));
+        }
+        if !self.collectors.is_empty() || layout.collectors > 0 {
+            self.collectors.clear();
+            self.collectors.resize_with(layout.collectors, || CollectorSlot {
+                waiting: VecDeque::new(),
+                arrivals: 0,
+                busy: false,
+                local: Arc::default(),
+            });
+        }
         self.back_open = layout.back_edges;
         self.next_begun = false;
         self.last = false;
         self.not_taken.clear();
         self.collected.clear();
+    }
+}
+
+/// Makes slots anew. Those of a frame of the same kind, in most cases the turn before, are overwritten.
+#[inline]
+fn refill<S, E>(slots: &mut Vec<S>, edges: &[E], slot: impl Fn(&E) -> S) {
+    if slots.len() == edges.len() {
+        for (old, edges) in slots.iter_mut().zip(edges) {
+            *old = slot(edges);
+        }
+    } else {
+        slots.clear();
+        slots.extend(edges.iter().map(slot));
     }
 }
 

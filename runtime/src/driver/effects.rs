@@ -13,8 +13,8 @@ use super::timers::Timer;
 use crate::attempt::{At, Attempt, Beat};
 use crate::context::Context;
 use crate::core::{
-    Admission, Chance, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId,
-    TimeLimit, Wanted, Writes, after, is_retryable,
+    Admission, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, TimeLimit,
+    Wanted, Writes, after, is_retryable,
 };
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
@@ -91,9 +91,7 @@ impl Driver {
 
     /// Has the core decide on a report, and commits the resulting event.
     pub(super) fn report(&mut self, report: Report<Token>, given: Option<Given>) {
-        let (clock, random) = (&self.shared.env.clock, &mut self.random);
-        let chance = || Chance { now: clock.now(), random: random.next() };
-        if let Some(event) = self.run.decide(report, chance) {
+        if let Some(event) = self.run.decide(report, || self.shared.chance()) {
             self.commit(event, given);
         }
     }

@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::catch::caught;
-use super::dice::Dice;
 use super::ending::{Ending, failure};
 use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
 use super::spawned::SpawnedTasks;
@@ -124,7 +123,6 @@ impl Job {
             says_that_it_waits: false,
             leaves: false,
             failed: None,
-            random: Dice::default(),
             turn_began: Instant::now(),
             until_yield: ATTEMPTS_BETWEEN_YIELDS,
             lag: 0,

@@ -3,7 +3,6 @@
 mod attempt;
 mod batch;
 mod catch;
-mod dice;
 mod effects;
 mod ending;
 mod ends;

@@ -14,7 +14,6 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::attempt::Running;
 use super::batch::Batch;
 use super::catch::caught;
-use super::dice::Dice;
 use super::ending::{Ending, failure};
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
@@ -76,7 +75,6 @@ pub(super) struct Driver {
     pub(super) leaves: bool,
     /// A fault that happened outside of every node.
     pub(super) failed: Option<Fault>,
-    pub(super) random: Dice,
     /// When other tasks of the thread last had their turn.
     pub(super) turn_began: Instant,
     /// How many attempts may end before the time of the turn is checked.

@@ -14,6 +14,7 @@ use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use steps::Step;
 
 use crate::clock::Clock;
+use crate::core::Chance;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::state_write::StateWrite;
@@ -260,6 +262,13 @@ impl Shared {
 
     pub(crate) fn id(&self) -> &str {
         self.id.get_or_init(|| self.env.clock.new_run_id())
+    }
+
+    /// The present time, and another random number each time.
+    pub(crate) fn chance(&self) -> Chance {
+        // Each of these hashes by keys of its own.
+        let bits = RandomState::new().hash_one(()) >> 11;
+        Chance { now: self.env.clock.now(), random: bits as f64 / (1u64 << 53) as f64 }
     }
 
     pub(crate) fn records(&self) -> bool {
