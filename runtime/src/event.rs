@@ -286,6 +286,41 @@ pub enum AfterFailure {
 }
 
 impl EventKind {
+    /// Its name, which is the `type` in its JSON: `node_started`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::RunStarted { .. } => "run_started",
+            EventKind::RunResumed { .. } => "run_resumed",
+            EventKind::GraphChanged { .. } => "graph_changed",
+            EventKind::RunRetried { .. } => "run_retried",
+            EventKind::NodeStarted { .. } => "node_started",
+            EventKind::ItemStarted { .. } => "item_started",
+            EventKind::ItemCancelled { .. } => "item_cancelled",
+            EventKind::NodeCompleted { .. } => "node_completed",
+            EventKind::NodeCollecting { .. } => "node_collecting",
+            EventKind::NodeFailed { .. } => "node_failed",
+            EventKind::NodeSkipped => "node_skipped",
+            EventKind::NodeCancelled => "node_cancelled",
+            EventKind::ResultReused => "result_reused",
+            EventKind::Message { .. } => "message",
+            EventKind::Progress { .. } => "progress",
+            EventKind::QuestionAsked { .. } => "question_asked",
+            EventKind::Answered { .. } => "answered",
+            EventKind::AnswerAccepted => "answer_accepted",
+            EventKind::AnswerRejected { .. } => "answer_rejected",
+            EventKind::TimerSet { .. } => "timer_set",
+            EventKind::TimerFired => "timer_fired",
+            EventKind::RequestWithdrawn => "request_withdrawn",
+            EventKind::RequestReopened => "request_reopened",
+            EventKind::CancelRequested => "cancel_requested",
+            EventKind::RunCancelling => "run_cancelling",
+            EventKind::RunTimedOut => "run_timed_out",
+            EventKind::RunCompleted { .. } => "run_completed",
+            EventKind::RunFailed { .. } => "run_failed",
+            EventKind::RunCancelled => "run_cancelled",
+        }
+    }
+
     /// Whether the run ends with this event.
     pub fn is_terminal(&self) -> bool {
         matches!(self, EventKind::RunCompleted { .. } | EventKind::RunFailed { .. } | EventKind::RunCancelled)
@@ -328,17 +363,25 @@ impl Event {
     }
 }
 
-mod millis {
+/// Times as JSON: milliseconds since 1970.
+pub(crate) mod millis {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         to.serialize_u64(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+    pub(crate) fn serialize_option<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => serialize(time, to),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         let millis = u64::deserialize(from)?;
         UNIX_EPOCH
             .checked_add(Duration::from_millis(millis))

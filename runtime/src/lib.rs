@@ -72,6 +72,7 @@ pub use route::{OptionLabel, ResultLabel};
 pub use run_error::RunError;
 pub use serde_json::json;
 pub use state::StateKey;
+pub use store::RunStatus;
 pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
 
@@ -90,6 +91,9 @@ macro_rules! workflow {
 
 /// The items that most programs need, in one `use`.
 pub mod prelude {
+    #[cfg(feature = "sqlite")]
+    pub use crate::store::SqliteStore;
+    pub use crate::{ChildError, EventKind, RetryPolicy, Run, RunError, RunFilter, RunStatus};
     pub use crate::{Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey, StateWriter};
     pub use crate::{node, value, workflow};
 }

@@ -86,6 +86,22 @@ pub enum RunError {
     /// them.
     #[error("{NO_TIMERS}")]
     NoTimers,
+    /// The run was asked for as one of another workflow.
+    #[error("run `{run}` is a run of workflow `{workflow}`, and not of `{wanted}`")]
+    OtherWorkflow {
+        /// The run.
+        run: String,
+        /// Its workflow.
+        workflow: String,
+        /// The workflow that was asked for.
+        wanted: &'static str,
+    },
+    /// The recorded value of a key of the state does not have the type of the key.
+    #[error("the recorded state does not have the requested type: {message}")]
+    StateMismatch {
+        /// The key, and what is wrong with its value.
+        message: String,
+    },
     /// The store does not contain the run.
     #[error("the store does not contain the run")]
     NotFound,

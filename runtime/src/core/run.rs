@@ -254,7 +254,6 @@ impl<V> Run<V> {
     }
 
     /// The run's state, as a node of its own graph that starts now sees it.
-    #[cfg(test)]
     pub(crate) fn state(&self) -> &Arc<Map<String, Value>> {
         &self.state.shared.values
     }

@@ -1,36 +1,76 @@
-//! Listing runs.
+//! Listing and counting runs.
 
-use std::time::SystemTime;
+use std::ops::{Bound, RangeBounds};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
 
 use super::inner::Engine;
+use crate::event::millis;
 use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
 
-/// Which runs to list; the default is the newest hundred of all.
+/// Which runs to list or to count; the default is all, of which the newest hundred are listed.
+///
+/// ```
+/// use graphweft::{RunFilter, store::RunStatus};
+/// # use std::time::{Duration, SystemTime};
+///
+/// let yesterday = SystemTime::now() - Duration::from_secs(24 * 60 * 60);
+/// let failed = RunFilter::default().id_prefix("acme/").status(RunStatus::Failed).started(yesterday..).limit(20);
+/// # assert_eq!(failed.limit, 20);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunFilter {
-    /// Runs of this workflow.
-    pub workflow: Option<String>,
+    /// Runs whose ids begin with this.
+    pub id_prefix: String,
+    /// Runs of one of these workflows; empty: all.
+    pub workflow: Vec<String>,
     /// Runs with one of these statuses; empty: all.
     pub status: Vec<RunStatus>,
     /// Runs that were forked from this one.
     pub forked_from: Option<String>,
+    /// Runs that were started at this time or later, to the millisecond.
+    pub from: Option<SystemTime>,
+    /// Runs that were started before this time, to the millisecond.
+    pub until: Option<SystemTime>,
     /// Runs that were started before this one: [`RunInfo::key`] of the last one of a page gives the next page.
     pub before: Option<RunKey>,
-    /// The maximum number of runs; 0 for none.
+    /// Runs that were started after this one: the same with the oldest first.
+    pub after: Option<RunKey>,
+    /// Whether the oldest run comes first.
+    pub oldest_first: bool,
+    /// The maximum number of runs that are listed; 0 for none.
     pub limit: usize,
 }
 
 impl Default for RunFilter {
     fn default() -> Self {
-        RunFilter { workflow: None, status: Vec::new(), forked_from: None, before: None, limit: 100 }
+        RunFilter {
+            id_prefix: String::new(),
+            workflow: Vec::new(),
+            status: Vec::new(),
+            forked_from: None,
+            from: None,
+            until: None,
+            before: None,
+            after: None,
+            oldest_first: false,
+            limit: 100,
+        }
     }
 }
 
 impl RunFilter {
-    /// Runs of a workflow.
+    /// Runs whose ids begin with this.
+    pub fn id_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.id_prefix = prefix.into();
+        self
+    }
+
+    /// Runs of a workflow. Called several times: runs of one of these workflows.
     pub fn workflow(mut self, name: impl Into<String>) -> Self {
-        self.workflow = Some(name.into());
+        self.workflow.push(name.into());
         self
     }
 
@@ -46,6 +86,34 @@ impl RunFilter {
         self
     }
 
+    /// Runs that were started in a range of time, to the millisecond.
+    pub fn started(mut self, during: impl RangeBounds<SystemTime>) -> Self {
+        let behind = |time: &SystemTime| time.checked_add(Duration::from_millis(1));
+        self.from = match during.start_bound() {
+            Bound::Included(from) => Some(*from),
+            Bound::Excluded(before) => behind(before),
+            Bound::Unbounded => None,
+        };
+        self.until = match during.end_bound() {
+            Bound::Included(last) => behind(last),
+            Bound::Excluded(until) => Some(*until),
+            Bound::Unbounded => None,
+        };
+        self
+    }
+
+    /// Runs that were started after this one.
+    pub fn after(mut self, run: RunKey) -> Self {
+        self.after = Some(run);
+        self
+    }
+
+    /// The oldest run first.
+    pub fn oldest_first(mut self) -> Self {
+        self.oldest_first = true;
+        self
+    }
+
     /// Runs that were started before this one.
     pub fn before(mut self, run: RunKey) -> Self {
         self.before = Some(run);
@@ -57,10 +125,29 @@ impl RunFilter {
         self.limit = runs;
         self
     }
+
+    fn query(self) -> RunQuery {
+        let RunFilter { id_prefix, workflow, status, forked_from, from, until, before, after, oldest_first, limit } =
+            self;
+        RunQuery {
+            id_prefix,
+            workflows: workflow,
+            not_workflows: Vec::new(),
+            not_graph: None,
+            status,
+            forked_from,
+            from,
+            until,
+            before,
+            after,
+            oldest_first,
+            limit,
+        }
+    }
 }
 
-/// A run, without its events.
-#[derive(Clone, Debug, PartialEq)]
+/// A run, without its events. Times are milliseconds since 1970 in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunInfo {
     /// Its position among all runs.
@@ -72,12 +159,15 @@ pub struct RunInfo {
     /// Its status.
     pub status: RunStatus,
     /// When it was started.
+    #[serde(with = "millis")]
     pub created: SystemTime,
-    /// When its status changed last.
+    /// When its status changed last; for a run that has ended, when it ended.
+    #[serde(with = "millis")]
     pub updated: SystemTime,
     /// The number of its recorded events.
     pub records: u64,
     /// When its next timer fires, if it waits for one.
+    #[serde(serialize_with = "millis::serialize_option")]
     pub wake_at: Option<SystemTime>,
     /// The run that it was forked from, and the number of the first event that was not copied.
     pub forked_from: Option<(String, u64)>,
@@ -91,7 +181,7 @@ impl From<RunHeader> for RunInfo {
 }
 
 impl Engine {
-    /// The runs of the store, newest first, a page at a time.
+    /// The runs of the store, newest first unless the filter says otherwise, a page at a time.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -106,11 +196,17 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub async fn list_runs(&self, filter: RunFilter) -> Result<Vec<RunInfo>, StoreError> {
-        let RunFilter { workflow, status, forked_from, before, limit } = filter;
-        if limit == 0 {
+        if filter.limit == 0 {
             return Ok(Vec::new());
         }
-        let query = RunQuery { workflow, status, forked_from, before, limit, ..RunQuery::default() };
-        Ok(self.0.store.list(query).await?.into_iter().map(RunInfo::from).collect())
+        Ok(self.0.store.list(filter.query()).await?.into_iter().map(RunInfo::from).collect())
+    }
+
+    /// How many runs there are, whatever the limit of the filter.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn count_runs(&self, filter: RunFilter) -> Result<u64, StoreError> {
+        self.0.store.count(filter.query()).await
     }
 }

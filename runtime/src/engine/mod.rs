@@ -11,6 +11,7 @@ mod inner;
 mod keeper;
 mod list;
 mod live;
+mod look;
 mod recover;
 mod replay;
 mod requests;

@@ -254,7 +254,7 @@ impl Engine {
     async fn check_suspended(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
         for (name, definition) in &self.0.workflows {
             let suspended = RunQuery {
-                workflow: Some(name.clone()),
+                workflows: vec![name.clone()],
                 status: vec![RunStatus::Waiting, RunStatus::Sleeping],
                 limit: CLAIMED_AT_ONCE,
                 ..RunQuery::default()

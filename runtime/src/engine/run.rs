@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures::future::select;
+use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::events::Events;
@@ -35,7 +36,11 @@ pub struct Run<T> {
 }
 
 /// The state of a run that has ended or waits.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// As JSON it is one of `{"completed":..}`, with the output, `{"failed":..}`, `"cancelled"` and `{"waiting":[..]}`, with
+/// the questions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Outcome<T> {
     /// It has completed, with its output.
@@ -139,8 +144,18 @@ impl<T> Run<T> {
         self.engine.answer(&self.id, question, answer).await
     }
 
+    pub(super) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The same run with another type of output.
+    pub(super) fn of_output<O>(&self) -> Run<O> {
+        let Run { engine, id, workflow, key, live, .. } = self.clone();
+        Run { engine, id, workflow, key, live, gives: PhantomData }
+    }
+
     /// The run in this process, if it is driven here now, even if another handle or a retry has started it.
-    fn live(&self) -> Option<Arc<Live>> {
+    pub(super) fn live(&self) -> Option<Arc<Live>> {
         self.engine.0.runs.get(&self.id)
     }
 

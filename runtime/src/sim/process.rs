@@ -277,6 +277,10 @@ impl Store for Process {
         self.look(|store| store.list(query))
     }
 
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.look(|store| store.count(query))
+    }
+
     /// A commit if it is meant to take runs over. The periodic looks do not count, or the run would never rest.
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         if claim.own {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -299,9 +300,13 @@ impl Runs {
         }
     }
 
-    fn list(&self, query: &RunQuery) -> Vec<RunHeader> {
+    /// The runs that a query is about, oldest first, whatever its limit.
+    fn found<'r>(&'r self, query: &'r RunQuery) -> impl DoubleEndedIterator<Item = &'r RunHeader> {
         let is_wanted = |header: &&RunHeader| {
-            query.workflow.as_ref().is_none_or(|workflow| *workflow == header.workflow)
+            header.id.starts_with(&query.id_prefix)
+                && (query.workflows.is_empty() || query.workflows.contains(&header.workflow))
+                && query.from.is_none_or(|from| header.created >= from)
+                && query.until.is_none_or(|until| header.created < until)
                 && !query.not_workflows.contains(&header.workflow)
                 && query.not_graph != Some(header.graph)
                 && (query.status.is_empty() || query.status.contains(&header.status))
@@ -309,9 +314,22 @@ impl Runs {
                     header.forked_from.as_ref().is_some_and(|(forked_from, _)| forked_from == origin)
                 })
         };
+        let after = query.after.map_or(Bound::Unbounded, Bound::Excluded);
+        let before = query.before.map_or(Bound::Unbounded, Bound::Excluded);
+        // A range of a map may not end before it begins.
+        let is_empty = query.after.zip(query.before).is_some_and(|(after, before)| after >= before);
+        let keys = if is_empty { None } else { Some(self.runs.range((after, before))) };
+        keys.into_iter().flatten().map(|(_, run)| &run.header).filter(is_wanted)
+    }
+
+    fn list(&self, query: &RunQuery) -> Vec<RunHeader> {
         let limit = if query.limit == 0 { usize::MAX } else { query.limit };
-        let older = self.runs.range(..query.before.unwrap_or(RunKey(u64::MAX))).rev();
-        older.map(|(_, run)| &run.header).filter(is_wanted).take(limit).cloned().collect()
+        let found = self.found(query);
+        if query.oldest_first {
+            found.take(limit).cloned().collect()
+        } else {
+            found.rev().take(limit).cloned().collect()
+        }
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> Vec<Stored> {
@@ -356,6 +374,10 @@ impl Store for MemoryStore {
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
         done(self.lock().list(&query))
+    }
+
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        done(self.lock().found(&query).count() as u64)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

@@ -53,8 +53,11 @@ pub trait Store: Send + Sync + 'static {
     /// The header of a run by its id.
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>>;
 
-    /// Headers, newest run first.
+    /// Headers, in the order in which the runs were started, newest first unless the query says otherwise.
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>>;
+
+    /// How many runs the query is about, whatever its limit.
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds
     /// [`EventKind::RunResumed`] to each, in one transaction.
@@ -89,7 +92,7 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// The number that a store has given to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
 pub struct RunKey(pub u64);
 
 /// The number that a store has given to an engine. Each is greater than all before.
@@ -288,11 +291,13 @@ pub struct Damaged {
     pub error: StoreError,
 }
 
-/// Which runs to list; the default is all.
+/// Which runs to list or to count; the default is all.
 #[derive(Clone, Debug, Default)]
 pub struct RunQuery {
-    /// Of this workflow.
-    pub workflow: Option<String>,
+    /// Whose ids begin with this.
+    pub id_prefix: String,
+    /// Of one of these workflows; empty: any.
+    pub workflows: Vec<String>,
     /// Of none of these workflows.
     pub not_workflows: Vec<String>,
     /// Recorded last under another graph than the one with this hash.
@@ -301,8 +306,16 @@ pub struct RunQuery {
     pub status: Vec<RunStatus>,
     /// Forked from this run.
     pub forked_from: Option<String>,
-    /// Older than this one, for the next page.
+    /// Started at this time or later.
+    pub from: Option<SystemTime>,
+    /// Started before this time.
+    pub until: Option<SystemTime>,
+    /// Started before this one: for the next page, newest first.
     pub before: Option<RunKey>,
+    /// Started after this one: for the next page, oldest first.
+    pub after: Option<RunKey>,
+    /// Whether the oldest run comes first.
+    pub oldest_first: bool,
     /// At most this many; 0: no limit.
     pub limit: usize,
 }

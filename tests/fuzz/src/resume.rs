@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arbitrary::{Result, Unstructured};
-use graphweft::store::{Append, Created, HeaderChange, MemoryStore, NewRun, Record, RunStatus, Store};
+use graphweft::store::{Append, Created, HeaderChange, MemoryStore, NewRun, Record, Records, RunStatus, Store};
 use graphweft::{AfterFailure, Engine, Event, EventKind, Json, Outcome, Run, RunError};
 use tokio::time::timeout;
 
@@ -144,7 +144,7 @@ async fn seed(store: &MemoryStore, log: &Log, how: &How) {
     };
     let header = HeaderChange { status: Some((status, None)), ..HeaderChange::default() };
     let at = log.events.len() as u64;
-    append(store, Append { run: store_key(store).await, at, time: begun, records: Arc::default(), header }).await;
+    append(store, Append { run: store_key(store).await, at, time: begun, records: Records::default(), header }).await;
 }
 
 async fn store_key(store: &MemoryStore) -> graphweft::store::RunKey {

@@ -1,6 +1,5 @@
 //! Records inside a child workflow that a later program cannot read.
 
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use graphweft::store::{Append, Appended, HeaderChange, Record, Store};

@@ -1,7 +1,6 @@
 //! A node that decides by what came first decides the same when it runs again: after a restart, a takeover, or since its run
 //! had left the memory.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures::FutureExt;

@@ -30,6 +30,7 @@ mod items_in_place;
 mod joins;
 mod lets;
 mod library_collectors;
+mod looking;
 mod loops;
 mod nested;
 mod planners;

@@ -104,6 +104,10 @@ impl Store for Failing {
         self.inner.list(query)
     }
 
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.count(query)
+    }
+
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         self.inner.claim(claim)
     }

@@ -58,6 +58,10 @@ impl Store for Slow {
         self.store.list(query)
     }
 
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.store.count(query)
+    }
+
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         self.store.claim(claim)
     }

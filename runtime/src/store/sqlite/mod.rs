@@ -403,6 +403,10 @@ impl Store for SqliteStore {
         self.0.reader.read(move |connection| read::list(connection, &query)).boxed()
     }
 
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.0.reader.read(move |connection| read::count(connection, &query)).boxed()
+    }
+
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         self.0.claim(claim).boxed()
     }

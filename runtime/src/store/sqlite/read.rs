@@ -1,5 +1,6 @@
 //! Reading runs.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use rusqlite::types::ToSql;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::row::{COLUMNS, RunRow};
 use super::seal;
-use super::times::{from_integer, from_millis, to_integer};
+use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
 use crate::store::RunStatus;
 use crate::store::{Owner, RunHeader, RunKey, RunQuery};
@@ -117,20 +118,25 @@ fn unfinished_graphs(connection: &Connection, workflow: &str) -> Result<Vec<i64>
 }
 
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
-    let Some(workflow) = query.workflow.as_ref().filter(|_| is_of_unfinished(query)) else {
+    if query.workflows.is_empty() || !is_of_unfinished(query) {
         return list_of(connection, query, None);
-    };
+    }
     // A run could get another graph meanwhile.
     let at_once = connection.unchecked_transaction()?;
     // The runs of one graph are in the index in the order of their keys. All runs of the workflow would have to be
     // sorted.
     let mut headers = Vec::new();
-    for graph in unfinished_graphs(&at_once, workflow)? {
-        if query.not_graph != Some(graph.cast_unsigned()) {
-            headers.extend(list_of(&at_once, query, Some(graph))?);
+    for workflow in BTreeSet::from_iter(&query.workflows) {
+        for graph in unfinished_graphs(&at_once, workflow)? {
+            if query.not_graph != Some(graph.cast_unsigned()) {
+                headers.extend(list_of(&at_once, query, Some((workflow, graph)))?);
+            }
         }
     }
-    headers.sort_unstable_by_key(|header| std::cmp::Reverse(header.key));
+    headers.sort_unstable_by_key(|header| header.key);
+    if !query.oldest_first {
+        headers.reverse();
+    }
     if query.limit > 0 {
         headers.truncate(query.limit);
     }
@@ -141,8 +147,28 @@ fn is_of_unfinished(query: &RunQuery) -> bool {
     !query.status.is_empty() && !query.status.iter().any(|status| status.is_over())
 }
 
-/// The runs of one graph, or of all.
-fn list_of(connection: &Connection, query: &RunQuery, graph: Option<i64>) -> Result<Vec<RunHeader>, Trouble> {
+/// The runs of one workflow that were recorded last under one graph, or of all.
+fn list_of(connection: &Connection, query: &RunQuery, only: Option<(&str, i64)>) -> Result<Vec<RunHeader>, Trouble> {
+    let (wanted, values) = conditions(connection, query, only)?;
+    let limit = if query.limit == 0 { -1 } else { to_integer(query.limit as u64) };
+    let order = if query.oldest_first { "ASC" } else { "DESC" };
+    let statement = format!("{} WHERE {wanted} ORDER BY key {order} LIMIT {limit}", *HEADER);
+    let mut select = connection.prepare(&statement)?;
+    headers(select.query(params_from_iter(values))?)
+}
+
+pub(super) fn count(connection: &Connection, query: &RunQuery) -> Result<u64, Trouble> {
+    let (wanted, values) = conditions(connection, query, None)?;
+    let mut select = connection.prepare(&format!("SELECT count(*) FROM runs WHERE {wanted}"))?;
+    Ok(from_integer(select.query_row(params_from_iter(values), |row| row.get(0))?))
+}
+
+/// What a query is about, as the condition of a statement and its values.
+fn conditions(
+    connection: &Connection,
+    query: &RunQuery,
+    only: Option<(&str, i64)>,
+) -> Result<(String, Vec<Box<dyn ToSql>>), Trouble> {
     let mut wanted = vec!["1".to_owned()];
     let mut values: Vec<Box<dyn ToSql>> = Vec::new();
     let is_unfinished = is_of_unfinished(query);
@@ -156,15 +182,34 @@ fn list_of(connection: &Connection, query: &RunQuery, graph: Option<i64>) -> Res
         wanted.push(format!("workflow IN ({})", vec!["?"; others.len()].join(", ")));
         values.extend(others.into_iter().map(|workflow| Box::new(workflow) as Box<dyn ToSql>));
     }
-    if let Some(workflow) = &query.workflow {
+    if let Some((workflow, _)) = only {
         wanted.push("workflow = ?".to_owned());
-        values.push(Box::new(workflow.clone()));
+        values.push(Box::new(workflow.to_owned()));
+    } else if !query.workflows.is_empty() {
+        wanted.push(format!("workflow IN ({})", vec!["?"; query.workflows.len()].join(", ")));
+        values.extend(query.workflows.iter().map(|workflow| Box::new(workflow.clone()) as Box<dyn ToSql>));
+    }
+    if !query.id_prefix.is_empty() {
+        wanted.push("id >= ?".to_owned());
+        values.push(Box::new(query.id_prefix.clone()));
+        if let Some(behind) = behind_all_with(&query.id_prefix) {
+            wanted.push("id < ?".to_owned());
+            values.push(Box::new(behind));
+        }
+    }
+    if let Some(from) = query.from {
+        wanted.push("created >= ?".to_owned());
+        values.push(Box::new(to_millis(from)));
+    }
+    if let Some(until) = query.until {
+        wanted.push("created < ?".to_owned());
+        values.push(Box::new(to_millis(until)));
     }
     for workflow in query.not_workflows.iter().filter(|_| !is_unfinished) {
         wanted.push("workflow <> ?".to_owned());
         values.push(Box::new(workflow.clone()));
     }
-    if let Some(graph) = graph {
+    if let Some((_, graph)) = only {
         wanted.push("graph = ?".to_owned());
         values.push(Box::new(graph));
     } else if let Some(graph) = query.not_graph {
@@ -183,10 +228,24 @@ fn list_of(connection: &Connection, query: &RunQuery, graph: Option<i64>) -> Res
         wanted.push("key < ?".to_owned());
         values.push(Box::new(to_integer(before.0)));
     }
-    let limit = if query.limit == 0 { -1 } else { to_integer(query.limit as u64) };
-    let statement = format!("{} WHERE {} ORDER BY key DESC LIMIT {limit}", *HEADER, wanted.join(" AND "));
-    let mut select = connection.prepare(&statement)?;
-    headers(select.query(params_from_iter(values))?)
+    if let Some(after) = query.after {
+        wanted.push("key > ?".to_owned());
+        values.push(Box::new(to_integer(after.0)));
+    }
+    Ok((wanted.join(" AND "), values))
+}
+
+/// The least text behind all texts with a prefix; `None` if there is none.
+fn behind_all_with(prefix: &str) -> Option<String> {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        // The number behind a character may be no character.
+        if let Some(next) = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32) {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
 }
 
 pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>, Trouble> {

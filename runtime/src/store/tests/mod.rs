@@ -68,6 +68,7 @@ try_on_each_store! {
         a_graph_is_kept_once_and_read_by_its_hash
         the_list_is_newest_first_and_goes_on_where_a_page_ended
         the_list_is_filtered
+        the_list_has_a_prefix_a_time_an_order_and_a_number
         the_list_leaves_workflows_out
         the_list_leaves_a_graph_out
         forks_are_found_by_their_origin

@@ -142,10 +142,10 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
     let sleeping = create(&store, new_run("e")).await;
     set_status(&store, sleeping.key, RunStatus::Sleeping, Some(at(500))).await;
 
-    let of_workflow = RunQuery { workflow: Some("other".to_owned()), ..RunQuery::default() };
+    let of_workflow = RunQuery { workflows: vec!["other".to_owned()], ..RunQuery::default() };
     let waiting = RunQuery { status: vec![RunStatus::Waiting], ..RunQuery::default() };
     let either = RunQuery { status: vec![RunStatus::Running, RunStatus::Cancelled], ..RunQuery::default() };
-    let both = RunQuery { workflow: Some("other".to_owned()), ..waiting.clone() };
+    let both = RunQuery { workflows: vec!["other".to_owned()], ..waiting.clone() };
 
     assert_eq!(ids(&store.list(of_workflow).await.unwrap()), ["d"]);
     assert_eq!(ids(&store.list(waiting).await.unwrap()), ["c", "b"]);
@@ -153,6 +153,49 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
     assert_eq!(ids(&store.list(sleeping).await.unwrap()), ["e"]);
     assert_eq!(ids(&store.list(either).await.unwrap()), ["d", "a"]);
     assert!(store.list(both).await.unwrap().is_empty());
+}
+
+pub(super) async fn the_list_has_a_prefix_a_time_an_order_and_a_number(store: impl Store) {
+    let started = [("a/1", "one", 10), ("a/2", "two", 20), ("b/1", "one", 30), ("a\u{10FFFF}", "three", 40)];
+    let mut keys = Vec::new();
+    for (id, workflow, time) in started {
+        let new = NewRun { workflow: workflow.to_owned(), time: at(time), ..new_run(id) };
+        keys.push(create(&store, new).await.key);
+    }
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let all = RunQuery::default;
+
+    for (query, expected) in [
+        (RunQuery { id_prefix: "a/".to_owned(), ..all() }, &["a/2", "a/1"][..]),
+        (RunQuery { id_prefix: "a".to_owned(), ..all() }, &["a\u{10FFFF}", "a/2", "a/1"]),
+        (RunQuery { id_prefix: "a\u{10FFFF}".to_owned(), ..all() }, &["a\u{10FFFF}"]),
+        (RunQuery { id_prefix: "a_".to_owned(), ..all() }, &[]),
+        (RunQuery { workflows: names(&["one", "three", "one"]), ..all() }, &["a\u{10FFFF}", "b/1", "a/1"]),
+        (
+            RunQuery { workflows: names(&["two", "one"]), status: vec![RunStatus::Running], ..all() },
+            &["b/1", "a/2", "a/1"],
+        ),
+        (RunQuery { from: Some(at(20)), until: Some(at(40)), ..all() }, &["b/1", "a/2"]),
+        (RunQuery { oldest_first: true, limit: 2, ..all() }, &["a/1", "a/2"]),
+        (RunQuery { oldest_first: true, limit: 2, after: Some(keys[1]), ..all() }, &["b/1", "a\u{10FFFF}"]),
+        (RunQuery { after: Some(keys[0]), before: Some(keys[3]), ..all() }, &["b/1", "a/2"]),
+        (RunQuery { after: Some(keys[3]), before: Some(keys[0]), ..all() }, &[]),
+        (
+            RunQuery {
+                workflows: names(&["two", "one"]),
+                status: vec![RunStatus::Running],
+                oldest_first: true,
+                limit: 2,
+                ..all()
+            },
+            &["a/1", "a/2"],
+        ),
+    ] {
+        let found = store.list(query.clone()).await.unwrap();
+        assert_eq!(ids(&found), expected, "{query:?}");
+        let without_limit = store.list(RunQuery { limit: 0, ..query.clone() }).await.unwrap();
+        assert_eq!(store.count(query.clone()).await.unwrap(), without_limit.len() as u64, "{query:?}");
+    }
 }
 
 pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
@@ -188,7 +231,7 @@ pub(super) async fn the_list_leaves_a_graph_out(store: impl Store) {
     }
     let c = header(&store, "c").await;
     let all = RunQuery {
-        workflow: Some("checkout".to_owned()),
+        workflows: vec!["checkout".to_owned()],
         status: vec![RunStatus::Waiting, RunStatus::Sleeping],
         ..RunQuery::default()
     };

@@ -108,6 +108,15 @@ fn every_kind_of_record_comes_back_as_it_was() {
 }
 
 #[test]
+fn the_name_of_a_kind_is_the_type_in_its_json() {
+    let shown = [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1) }];
+    let requests = [EventKind::RequestWithdrawn, EventKind::RequestReopened];
+    for kind in kinds().into_iter().chain(shown).chain(requests) {
+        assert_eq!(serde_json::to_value(&kind).unwrap()["type"], kind.name());
+    }
+}
+
+#[test]
 fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let output = Some(json!(42));
