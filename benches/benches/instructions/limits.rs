@@ -1,31 +1,31 @@
-//! How many instructions are allowed: what it took when this was written, and 2.5 %, by which two machines may differ. Two
+//! How many instructions are allowed: what it took when this was written, and 4 %, by which two machines may differ. Two
 //! checkouts do not, with the profile `instructions`: it builds each crate in one piece. Lower them when something got
 //! faster; where one is raised, the commit says what the instructions buy.
 
 use gungraun::{Callgrind, EntryPoint, EventKind, LibraryBenchmarkConfig};
 
 /// A chain of 100 nodes.
-pub(crate) const CHAIN: u64 = 91_500;
+pub(crate) const CHAIN: u64 = 93_500;
 /// `[..]` over 100 items, and a join.
-pub(crate) const EACH: u64 = 215_000;
+pub(crate) const EACH: u64 = 218_500;
 /// 100 branches, and a join.
-pub(crate) const FAN_OUT: u64 = 292_000;
+pub(crate) const FAN_OUT: u64 = 296_500;
 /// A loop of 1,000 turns.
-pub(crate) const ROUNDS: u64 = 910_000;
+pub(crate) const ROUNDS: u64 = 924_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 173_000;
+pub(crate) const IN_ENGINE: u64 = 175_500;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.
-pub(crate) const TO_END: u64 = 44_500;
+pub(crate) const TO_END: u64 = 45_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 28_900_000;
+pub(crate) const DURABLE: u64 = 29_300_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
-pub(crate) const READ: u64 = 29_000_000;
+pub(crate) const READ: u64 = 29_300_000;
 /// Making records of them.
-pub(crate) const DECODE: u64 = 48_200_000;
+pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.
-pub(crate) const REPLAY: u64 = 68_300_000;
+pub(crate) const REPLAY: u64 = 69_300_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 143_000_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 145_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {
