@@ -1,5 +1,7 @@
 //! Questions to people: `ctx.ask(..)`, and the node `AskHuman`.
 
+mod within;
+
 use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -8,6 +10,7 @@ use std::task::{Context as Waker, Poll};
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value as Json;
+pub use within::{Elapsed, Within};
 
 use crate::child::Lazy;
 use crate::context::Context;

@@ -42,7 +42,7 @@ mod typed;
 mod value;
 mod workflow;
 
-pub use ask::{Ask, AskHuman};
+pub use ask::{Ask, AskHuman, Elapsed, Within};
 pub use block_on::block_on;
 pub use child::{Child, ChildError, Sleep, Step};
 pub use collectors::{First, FirstN};

@@ -29,6 +29,7 @@ pub struct Sleep<'c>(Lazy<'c, Request<'c>, ()>);
 
 struct Request<'c> {
     context: &'c Context,
+    name: &'static str,
     key: String,
     duration: Duration,
 }
@@ -65,8 +66,12 @@ impl Context {
     ///
     /// Cancel safe: if the future is dropped, the timer is withdrawn and does not fire.
     pub fn sleep(&self, duration: Duration) -> Sleep<'_> {
-        let key = self.0.next_timer().to_string();
-        Sleep(Lazy::Described(Request { context: self, key, duration }))
+        self.timer("sleep", self.0.next_timer().to_string(), duration)
+    }
+
+    /// A timer by the name of what it is for, and a key.
+    pub(crate) fn timer(&self, name: &'static str, key: String, duration: Duration) -> Sleep<'_> {
+        Sleep(Lazy::Described(Request { context: self, name, key, duration }))
     }
 }
 
@@ -88,9 +93,9 @@ impl Request<'_> {
     }
 
     async fn slept(self) -> Result<(), Fault> {
-        let Request { context, key, duration } = self;
+        let Request { context, name, key, duration } = self;
         let attempt = &context.0;
-        let (mut held, item) = Held::ask(attempt, attempt.path_of("sleep", Some(&key))?, None).await?;
+        let (mut held, item) = Held::ask(attempt, attempt.path_of(name, Some(&key))?, None).await?;
         let item = item.unwrap_or_default();
         let path = held.path().to_owned();
         if item.withdrawn {

@@ -95,6 +95,61 @@ fn a_deadline_that_passed_first_did_so_also_when_the_question_is_asked_again() {
     }
 }
 
+#[node]
+async fn within(deadline: u64, ctx: &Context, #[resource] journal: &Journal, #[resource] death: &Death) -> String {
+    let asked = ctx.ask::<bool>("approve", "Ship it?").key("7").within(Duration::from_millis(deadline)).await;
+    let decided = match asked {
+        Ok(yes) => format!("answered {yes}"),
+        Err(elapsed) => elapsed.to_string(),
+    };
+    journal.note(decided.clone());
+    death.come("decided").await;
+    ctx.step("publish", || std::future::ready(Ok::<_, Never>(()))).await.ok();
+    death.come("published").await;
+    decided
+}
+
+workflow! { asked_within(u64) -> String { START => within; } }
+
+#[test]
+fn a_question_with_a_deadline_was_answered_in_time_also_when_that_passes_during_a_restart() {
+    for place in ["decided", "published"] {
+        let remains = Remains::default();
+        life(async {
+            let death = Death::at(place);
+            let engine = remains.engine(&death).build().unwrap();
+            let run = engine.start::<asked_within>(200).id("run").await.unwrap();
+            assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+            run.answer("approve:7", true).await.unwrap();
+            death.came().await;
+        });
+        std::thread::sleep(Duration::from_millis(200));
+        let (output, events) = remains.goes_on::<asked_within>();
+        assert_eq!(output.unwrap(), "answered true");
+        assert_eq!(remains.journal.lines(), ["answered true"; 2]);
+        let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
+        assert_eq!(withdrawn, ["asked_within/within/within:approve%3A7"]);
+    }
+}
+
+#[test]
+fn a_question_whose_deadline_has_passed_is_withdrawn_in_every_process() {
+    for place in ["decided", "published"] {
+        let remains = Remains::default();
+        remains.dies_at::<asked_within>(40, place);
+        let (output, events) = remains.goes_on::<asked_within>();
+        assert_eq!(output.unwrap(), "no answer came within 40ms");
+        assert_eq!(remains.journal.lines(), ["no answer came within 40ms"; 2]);
+        let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
+        assert_eq!(withdrawn, ["asked_within/within/approve:7"]);
+        life(async {
+            let engine = remains.engine(&Death::default()).register::<asked_within>().build().unwrap();
+            let refused = engine.answer("run", "approve:7", true).await.unwrap_err();
+            assert!(matches!(refused, AnswerError::Withdrawn { .. }), "{refused}");
+        });
+    }
+}
+
 #[test]
 fn of_two_answers_the_first_decides_in_every_process() {
     #[node]
