@@ -95,12 +95,7 @@ impl Context {
 impl<T> Ask<'_, T> {
     /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
-        self.payload_by(|max| {
-            value::to_plain(&payload, max).map_err(|error| {
-                drop_refused(payload);
-                error
-            })
-        })
+        self.payload_by(|max| value::to_plain(&payload, max).inspect_err(|_| drop_refused(payload)))
     }
 
     fn payload_by(mut self, payload: impl FnOnce(MaxSize) -> Result<Json, Unrecordable>) -> Self {
