@@ -20,7 +20,7 @@ use crate::fault::{Fault, Never};
 use crate::node::{Node, Payload};
 use crate::requests::Held;
 use crate::shared::{Fits, Misfit, QuestionHash};
-use crate::value::{self, MaxSize, Unrecordable};
+use crate::value::{self, MaxSize, Unrecordable, drop_refused};
 
 /// A question. Awaiting it asks and returns the answer. It is a future, so it works with `join!`.
 #[must_use = "nothing is asked before it is awaited"]
@@ -98,7 +98,7 @@ impl Context {
 impl<T> Ask<'_, T> {
     /// Data to show with the question.
     pub fn payload(self, payload: impl Serialize) -> Self {
-        self.payload_by(|max| value::to_plain(&payload, max))
+        self.payload_by(|max| value::to_plain(&payload, max).inspect_err(|_| drop_refused(payload)))
     }
 
     fn payload_by(mut self, payload: impl FnOnce(MaxSize) -> Result<Json, Unrecordable>) -> Self {
@@ -263,9 +263,13 @@ impl<In: Payload, Out: Payload> Node for AskHuman<In, Out> {
     type Error = Never;
 
     async fn run(&self, input: In, context: &Context) -> Result<Out, Never> {
-        let ask = context.ask::<Out>(&*self.name, &*self.prompt).payload_by(|max| input.__to_plain(max));
-        drop(input);
-        Ok(ask.await)
+        let payload = input.__to_plain(context.0.run.env.max_value_size);
+        if payload.is_err() {
+            drop_refused(input);
+        } else {
+            drop(input);
+        }
+        Ok(context.ask::<Out>(&*self.name, &*self.prompt).payload_by(|_| payload).await)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
 use crate::state::{CollectorState, State, StateKey};
-use crate::value::{self, MaxSize};
+use crate::value::{self, MaxSize, drop_refused};
 
 /// One attempt at a node: its identity, and its access to the run's state, events, questions and children.
 ///
@@ -148,7 +148,10 @@ impl Context {
         }
         match value::to_plain(&data, self.0.run.env.max_value_size) {
             Ok(data) => self.show(EventKind::Progress { data }),
-            Err(error) => tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped"),
+            Err(error) => {
+                drop_refused(data);
+                tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped");
+            }
         }
     }
 

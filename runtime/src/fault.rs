@@ -108,7 +108,8 @@ impl Fault {
 /// An error and its sources, outermost first: the recorded form of any error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
-    /// The error's own text and those of its sources.
+    /// The error's own text and those of its sources, up to 100. A text ends after 1 MiB, and where it is nested too
+    /// deep to be written by a recursive `Display`.
     pub chain: Vec<String>,
     /// The fault, if it was one.
     pub fault: Option<Fault>,

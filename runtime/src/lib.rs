@@ -13,6 +13,7 @@ mod core;
 mod draft;
 mod driver;
 mod engine;
+mod error_text;
 mod event;
 mod fault;
 mod field;

@@ -46,7 +46,9 @@ use crate::value::{self, MaxSize, Unrecordable};
 ///
 /// A value whose lists and maps nest more than 100 levels deep, or that is larger than
 /// [`EngineBuilder::max_value_size`](crate::EngineBuilder::max_value_size), is not recorded: its node fails with an
-/// error that names the part of the value.
+/// error that names the part of the value. A refused value is dropped on a stack of its own, since most types drop
+/// what they contain by recursion. Wherever else a program drops a value that is nested very deep, on an edge of a run
+/// that is not recorded too, its type has to do that without recursion, as in every Rust program.
 ///
 /// These are not supertraits, so that a type which lacks all of them is one compile error and not one for each.
 #[diagnostic::on_unimplemented(

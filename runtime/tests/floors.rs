@@ -9,7 +9,19 @@ use syn::visit::{self, Visit};
 
 /// The modules of the crate, the lowest floor first.
 const FLOORS: &[&[&str]] = &[
-    &["block_on", "clock", "fault", "field", "options", "resource", "route", "state_write", "sync", "value"],
+    &[
+        "block_on",
+        "clock",
+        "error_text",
+        "fault",
+        "field",
+        "options",
+        "resource",
+        "route",
+        "state_write",
+        "sync",
+        "value",
+    ],
     &["core", "event", "fingerprint"],
     &["draft", "store"],
     &["halt", "state"],

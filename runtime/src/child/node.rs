@@ -17,7 +17,7 @@ use crate::requests::Held;
 use crate::state::StateKeyFact;
 use crate::table::AttemptBody;
 use crate::typed::{missing_resource, until_fault};
-use crate::value::MaxSize;
+use crate::value::{MaxSize, drop_refused};
 
 /// The request for a child.
 pub(super) struct Request<'c, N: Node> {
@@ -52,7 +52,13 @@ where
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
-        let recorded = recorded(&path, &input, context.0.run.env.max_value_size)?;
+        let recorded = match recorded(&path, &input, context.0.run.env.max_value_size) {
+            Ok(recorded) => recorded,
+            Err(fault) => {
+                drop_refused(input);
+                return Err(fault.into());
+            }
+        };
         let asked = Asked { parent: Arc::clone(parent), path: path.clone(), input: Some(recorded), options };
         let inside = N::nested().map_or_else(Vec::new, |inside| inside().written());
         check_declared(parent, &path, N::STATE.written().copied().chain(inside))?;

@@ -13,6 +13,7 @@ use serde_json::Value as Json;
 use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
 use super::{ChildError, Lazy};
 use crate::context::Context;
+use crate::error_text::text;
 use crate::node::Payload;
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::requests::Held;
@@ -183,7 +184,7 @@ impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
 
 /// The text of an error that is only known to be serializable.
 fn words(error: &Json) -> Vec<String> {
-    vec![error.as_str().map_or_else(|| error.to_string(), str::to_owned)]
+    vec![error.as_str().map_or_else(|| text(format_args!("{error}")), |error| text(format_args!("{error}")))]
 }
 
 impl<T, E> Future for Step<'_, T, E> {

@@ -20,7 +20,7 @@ use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Misread, Reread};
-use crate::value::{Against, MaxSize, shortened};
+use crate::value::{Against, MaxSize, drop_refused, shortened};
 
 /// The work of a child or a step.
 pub(super) trait Work: Send {
@@ -110,6 +110,7 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
         match value.__to_json(max) {
             Ok(json) => Attempted::Output { value, json, writes, seen },
             Err(error) => {
+                drop_refused(value);
                 Attempted::Fault(Fault::Context { message: format!("the output cannot be recorded: {error}") })
             }
         }
@@ -128,6 +129,7 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
                 Attempted::Error { error, json, chain, may_be_retried }
             }
             Err(problem) => {
+                drop_refused(error);
                 Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
             }
         }

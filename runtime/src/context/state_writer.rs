@@ -78,7 +78,7 @@ impl<T: Serialize> StateWriter<T, Overwrite> {
     /// since this attempt started, the attempt fails with [`Fault::StateConflict`].
     pub fn set(&self, value: T) {
         if self.is_declared {
-            let op = set_op(&value, self.attempt.run.env.max_value_size);
+            let op = set_op(value, self.attempt.run.env.max_value_size);
             write(&self.attempt.draft, Part::Shared, self.key.name(), op);
         }
     }
@@ -89,10 +89,10 @@ impl<T: Serialize, R: Reducer> StateWriter<T, R> {
     ///
     /// One that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
     pub fn merge(&self, value: T) {
-        self.merge_any(&value);
+        self.merge_any(value);
     }
 
-    fn merge_any(&self, value: &impl Serialize) {
+    fn merge_any(&self, value: impl Serialize) {
         if self.is_declared {
             let op = merge_op::<R>(value, self.attempt.run.env.max_value_size);
             write(&self.attempt.draft, Part::Shared, self.key.name(), op);
@@ -103,7 +103,7 @@ impl<T: Serialize, R: Reducer> StateWriter<T, R> {
 impl<I: Serialize, R: Reducer> StateWriter<Vec<I>, R> {
     /// Merges one item into a list.
     pub fn push(&self, item: I) {
-        self.merge_any(&[item]);
+        self.merge_any([item]);
     }
 }
 

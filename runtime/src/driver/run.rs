@@ -27,6 +27,7 @@ use crate::halt::Halt;
 use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Executable, Finished, Token};
+use crate::value::drop_refused;
 
 pub(super) struct Driver {
     pub(super) run: Run<Token>,
@@ -297,6 +298,7 @@ impl Driver {
                     Ok(Err(error)) => error.to_string(),
                     Err(fault) => fault.to_string(),
                 };
+                drop_refused(output);
                 let message = format!("the output cannot be recorded: {problem}");
                 let failure = failure(&self.definition, Fault::Context { message });
                 (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure))

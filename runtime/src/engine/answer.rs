@@ -174,10 +174,7 @@ impl Engine {
             self.check_is_driven(&header).await?;
         }
         let header = self.header_of(run).await?;
-        if asked.next > from {
-            asked.read_again(header.key);
-        }
-        let news = self.read_questions(header.key, asked).await?;
+        let news = self.read_questions(header.key, asked, Some(from)).await?;
         for (answer, mut unchecked) in unchecked() {
             let from = unchecked.next;
             for Stored { seq, record, .. } in news.iter().filter(|stored| stored.seq >= from) {
@@ -236,7 +233,7 @@ impl Engine {
         let header = self.header_of(run).await?;
         self.check_can_continue(&header).await?;
         loop {
-            self.read_questions(header.key, asked).await?;
+            self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {
                 let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.value);
@@ -272,29 +269,39 @@ impl Engine {
     /// The questions of a run, from its records.
     pub(super) async fn asked(&self, run: RunKey) -> Result<Questions, StoreError> {
         let mut asked = Asked::default();
-        self.read_questions(run, &mut asked).await?;
+        self.read_questions(run, &mut asked, None).await?;
         Ok(asked.questions)
     }
 
-    /// Reads new records, applies them to the questions, and returns them.
-    async fn read_questions(&self, run: RunKey, asked: &mut Asked) -> Result<Vec<Stored>, StoreError> {
+    /// Reads new records, applies them to the questions, and returns them. If a number is passed, also returns those
+    /// that are known already, from that one on.
+    async fn read_questions(
+        &self,
+        run: RunKey,
+        asked: &mut Asked,
+        from: Option<u64>,
+    ) -> Result<Vec<Stored>, StoreError> {
         if asked.run != Some(run) {
             asked.read_again(run);
         }
-        let mut news = self.0.store.read(run, asked.next, usize::MAX).await?;
-        let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
-        let is_retried = news.iter().any(is_retry);
+        let from = from.map_or(asked.next, |from| from.min(asked.next));
+        let mut news = self.0.store.read(run, from, usize::MAX).await?;
+        let known = asked.next;
+        let is_new_retry =
+            |stored: &Stored| stored.seq >= known && matches!(stored.record.kind, EventKind::RunRetried { .. });
+        let is_retried = news.iter().any(is_new_retry);
         if asked.next > 0 && is_retried {
             // Records from before the retry may be void.
             asked.read_again(run);
             news = self.0.store.read(run, 0, usize::MAX).await?;
         }
-        asked.next = news.last().map_or(asked.next, |last| last.seq + 1);
+        let known = asked.next;
+        asked.next = news.last().map_or(known, |last| last.seq + 1).max(known);
         let mut apply = |stored: &Stored| asked.questions.apply(&stored.record.path, &stored.record.kind);
         if is_retried {
             effective(news.clone()).iter().for_each(apply);
         } else {
-            news.iter().for_each(&mut apply);
+            news.iter().filter(|stored| stored.seq >= known).for_each(&mut apply);
         }
         Ok(news)
     }

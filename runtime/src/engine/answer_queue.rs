@@ -15,11 +15,17 @@ use crate::store::RunKey;
 
 /// The queues that have answers in them, by run.
 #[derive(Default)]
-pub(super) struct AnswerQueues(Mutex<HashMap<String, Weak<AnswerQueue>>>);
+pub(super) struct AnswerQueues(Arc<ByRun>);
+
+type ByRun = Mutex<HashMap<Arc<str>, Weak<AnswerQueue>>>;
 
 /// The answers to one run. Alive as long as one of them is awaited.
-#[derive(Default)]
-pub(super) struct AnswerQueue(Mutex<Inner>);
+pub(super) struct AnswerQueue {
+    run: Arc<str>,
+    inner: Mutex<Inner>,
+    /// It removes itself when it is dropped, so that no other has to look for those that are gone.
+    queues: Weak<ByRun>,
+}
 
 #[derive(Default)]
 struct Inner {
@@ -169,9 +175,9 @@ impl AnswerQueues {
         if let Some(queue) = queues.get(run).and_then(Weak::upgrade) {
             return queue;
         }
-        queues.retain(|_, queue| queue.strong_count() > 0);
-        let queue = Arc::default();
-        queues.insert(run.to_owned(), Arc::downgrade(&queue));
+        let (run, queues_of) = (Arc::<str>::from(run), Arc::downgrade(&self.0));
+        let queue = Arc::new(AnswerQueue { run: Arc::clone(&run), inner: Mutex::default(), queues: queues_of });
+        queues.insert(run, Arc::downgrade(&queue));
         queue
     }
 
@@ -184,7 +190,7 @@ impl AnswerQueues {
 
 impl AnswerQueue {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until an answer is settled. `look` advances all answers that it is passed; only one is under way at a
@@ -237,5 +243,53 @@ impl AnswerQueue {
         let in_flight = in_flight.boxed().shared();
         inner.in_flight = Some(in_flight.clone());
         in_flight
+    }
+}
+
+impl Drop for AnswerQueue {
+    fn drop(&mut self) {
+        let Some(queues) = self.queues.upgrade() else { return };
+        let mut queues = queues.lock().unwrap_or_else(PoisonError::into_inner);
+        // The run may have a new queue by now.
+        if queues.get(&self.run).is_some_and(|queue| queue.strong_count() == 0) {
+            queues.remove(&self.run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(queues: &AnswerQueues) -> Vec<String> {
+        queues.0.lock().unwrap().keys().map(|run| run.to_string()).collect()
+    }
+
+    #[test]
+    fn a_queue_is_forgotten_when_its_last_answer_is_no_longer_awaited() {
+        let queues = AnswerQueues::default();
+        let (one, same) = (queues.of("one"), queues.of("one"));
+        let two = queues.of("two");
+        drop(one);
+        assert!(Arc::ptr_eq(&same, &queues.of("one")));
+
+        drop(same);
+
+        assert_eq!(runs(&queues), ["two"]);
+        drop(two);
+        assert_eq!(runs(&queues), [""; 0]);
+    }
+
+    #[test]
+    fn a_queue_that_is_gone_does_not_take_a_new_one_of_its_run_with_it() {
+        let queues = AnswerQueues::default();
+        let old = queues.of("run");
+        // As if it were dropped while another answer arrives.
+        queues.0.lock().unwrap().clear();
+        let new = queues.of("run");
+
+        drop(old);
+
+        assert!(Arc::ptr_eq(&new, &queues.of("run")));
     }
 }

@@ -179,3 +179,81 @@ impl From<Halt> for StartError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+    use crate::child::ChildError;
+    use crate::engine::{ForkError, RetryError};
+    use crate::fault::{Cause, Failure, Fault};
+    use crate::question::AnswerError;
+
+    fn full() -> StoreError {
+        StoreError::Full { path: "runs.db".into(), message: "disk full".to_owned() }
+    }
+
+    fn failure() -> Failure {
+        Failure::new("checkout/charge", Cause::new("no money"))
+    }
+
+    #[track_caller]
+    fn shows(error: impl Error, parts: &[&str]) {
+        let shown = format!("{error:?}");
+        assert_ne!(shown, error.to_string());
+        assert!(parts.iter().all(|part| shown.contains(part)), "{shown}");
+    }
+
+    #[test]
+    fn the_debug_form_of_an_error_has_its_variant_and_its_fields() {
+        shows(
+            BuildError::DuplicateWorkflow { name: "checkout".to_owned() },
+            &["DuplicateWorkflow", "name", "checkout"],
+        );
+        shows(StartError::InvalidId { length: 2000 }, &["InvalidId", "length", "2000"]);
+        shows(RunError::Failed(failure()), &["Failed", "Failure", "path", "checkout/charge", "attempts", "no money"]);
+        shows(RunError::Waiting { questions: vec!["a".to_owned()] }, &["Waiting", "questions", "\"a\""]);
+        shows(AnswerError::UnknownRun { run: "r".to_owned() }, &["UnknownRun", "run", "\"r\""]);
+        shows(AnswerError::Run(RunError::ShutDown), &["Run(", "ShutDown"]);
+        shows(RetryError::Run(RunError::ShutDown), &["Run(", "ShutDown"]);
+        shows(ForkError::Store(full()), &["Store(", "Full", "path", "runs.db", "message", "disk full"]);
+        shows(Fault::Panic { message: "oops".to_owned() }, &["Panic", "message", "oops"]);
+        shows(ChildError::<RunError>::Fault(Fault::Interrupted), &["Fault(", "Interrupted"]);
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the file was not read")]
+    struct NotRead(#[source] std::io::Error);
+
+    /// The one whose own text is that of the error inside has the source of that.
+    #[test]
+    fn an_error_has_the_source_of_the_error_inside() {
+        let stopped = RunError::Store(full());
+        assert_eq!(stopped.source().and_then(|source| source.downcast_ref()), Some(&full()));
+        for passed_on in [
+            &AnswerError::Run(stopped.clone()) as &dyn Error,
+            &RetryError::Run(stopped.clone()),
+            &ForkError::Run(stopped.clone()),
+        ] {
+            assert_eq!(passed_on.to_string(), stopped.to_string());
+            assert_eq!(passed_on.source().and_then(|source| source.downcast_ref()), Some(&full()));
+        }
+        let child = ChildError::Error(NotRead(std::io::Error::other("gone")));
+        assert_eq!(child.source().map(ToString::to_string), Some("gone".to_owned()));
+    }
+
+    fn is_error<E: Error + Send + Sync + 'static>() {}
+
+    #[test]
+    fn errors_can_be_passed_on_in_boxes_and_across_threads() {
+        is_error::<BuildError>();
+        is_error::<StartError>();
+        is_error::<RunError>();
+        is_error::<AnswerError>();
+        is_error::<RetryError>();
+        is_error::<ForkError>();
+        is_error::<StoreError>();
+        is_error::<ChildError<RunError>>();
+    }
+}

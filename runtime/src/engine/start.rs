@@ -23,7 +23,7 @@ use crate::node::Payload;
 use crate::state::StateKey;
 use crate::store::{Created, NewRun, Record};
 use crate::table::{BoxValue, Definition};
-use crate::value::{self, Unrecordable};
+use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
 
 /// A new run. Awaiting it starts the run and returns a [`Run`] or a [`StartError`].
@@ -199,11 +199,13 @@ impl<T> Start<T> {
             Ok(value) => {
                 self.state.insert(key.name().to_owned(), value);
             }
-            Err(error) if self.what.is_ok() => {
-                let what = format!("state key `{}`", key.name());
-                self.what = Err(StartError::NotRecordable { what, message: error.to_string() });
+            Err(error) => {
+                drop_refused(value);
+                if self.what.is_ok() {
+                    let what = format!("state key `{}`", key.name());
+                    self.what = Err(StartError::NotRecordable { what, message: error.to_string() });
+                }
             }
-            Err(_) => {}
         }
         self
     }
@@ -233,7 +235,14 @@ impl<T> Start<T> {
         if !missing.is_empty() {
             return Err(StartError::MissingState { workflow: definition.name.clone(), keys: missing });
         }
-        let recorded = written("the input", || (definition.door.write_input)(&input, engine.0.env.max_value_size))?;
+        let recorded = match written("the input", || (definition.door.write_input)(&input, engine.0.env.max_value_size))
+        {
+            Ok(recorded) => recorded,
+            Err(error) => {
+                drop_refused(input);
+                return Err(error);
+            }
+        };
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         if let Some(length) = invalid_length(&id) {
             return Err(StartError::InvalidId { length });

@@ -136,7 +136,7 @@ use crate::core::fold_into;
 use crate::draft::{Part, SharedDraft};
 use crate::fault::Fault;
 pub use crate::state_write::{StateOp, StateWrite};
-use crate::value::{self, Against, MaxSize};
+use crate::value::{self, Against, MaxSize, drop_refused};
 
 /// The run's state as one attempt sees it, to read from.
 #[derive(Debug)]
@@ -223,14 +223,14 @@ impl CollectorState<'_> {
     ///
     /// A value that cannot be recorded fails the attempt when the node returns.
     pub fn set<T: Serialize>(&self, key: StateKey<T, Overwrite>, value: T) {
-        write(self.draft, Part::Local, key.name(), set_op(&value, self.max));
+        write(self.draft, Part::Local, key.name(), set_op(value, self.max));
     }
 
     /// Merges a value by the reducer of its key.
     ///
     /// A value that cannot be recorded, or that the reducer cannot merge, fails the attempt when the node returns.
     pub fn merge<T: Serialize, R: Reducer>(&self, key: StateKey<T, R>, value: T) {
-        write(self.draft, Part::Local, key.name(), merge_op::<R>(&value, self.max));
+        write(self.draft, Part::Local, key.name(), merge_op::<R>(value, self.max));
     }
 
     /// Merges one item into a list.
@@ -275,15 +275,19 @@ pub(crate) fn decode<T: Serialize + DeserializeOwned>(name: &str, recorded: &Val
     Ok(value)
 }
 
-pub(crate) fn set_op<T: Serialize>(value: &T, max: MaxSize) -> Result<StateOp, String> {
-    value::encode(value, max).map(StateOp::Set).map_err(|error| error.to_string())
+pub(crate) fn set_op<T: Serialize>(value: T, max: MaxSize) -> Result<StateOp, String> {
+    encode(value, max).map(StateOp::Set)
 }
 
-pub(crate) fn merge_op<R: Reducer>(value: &impl Serialize, max: MaxSize) -> Result<StateOp, String> {
-    match value::encode(value, max) {
-        Ok(value) => R::op(value).map_err(|wanted| format!("its reducer merges {wanted}")),
-        Err(error) => Err(error.to_string()),
-    }
+pub(crate) fn merge_op<R: Reducer>(value: impl Serialize, max: MaxSize) -> Result<StateOp, String> {
+    R::op(encode(value, max)?).map_err(|wanted| format!("its reducer merges {wanted}"))
+}
+
+fn encode(value: impl Serialize, max: MaxSize) -> Result<Value, String> {
+    value::encode(&value, max).map_err(|error| {
+        drop_refused(value);
+        error.to_string()
+    })
 }
 
 pub(crate) fn write(draft: &SharedDraft, part: Part, name: &str, op: Result<StateOp, String>) {

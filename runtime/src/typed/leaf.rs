@@ -14,6 +14,7 @@ use super::mention::Target;
 use super::scope::NestedScope;
 use super::state_proof::called_like_a_type;
 use crate::context::Context;
+use crate::error_text::is_too_deep;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload, reread};
@@ -22,7 +23,7 @@ use crate::replacement::Replacement;
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
 };
-use crate::value::MaxSize;
+use crate::value::{MaxSize, drop_refused};
 
 /// Converts a node's output to the value for its edges: the output itself, or the collected value of a collecting node.
 pub trait Yields<N: Node>: Send + Sync + 'static {
@@ -140,7 +141,10 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     ) -> Result<(Emitted, Box<serde_json::Value>), Fault> {
         match given.__to_json(max) {
             Ok(output) => Ok((self.exit.value(given, moment), Box::new(output))),
-            Err(error) => Err(Fault::Context { message: format!("the output cannot be recorded: {error}") }),
+            Err(error) => {
+                drop_refused(given);
+                Err(Fault::Context { message: format!("the output cannot be recorded: {error}") })
+            }
         }
     }
 
@@ -152,8 +156,14 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         let mut cause = Cause { chain, fault: None };
         let routed = match self.exit.error(error, records, moment) {
             Ok(routed) => Some(routed),
-            Err(Unrouted::NoArm(_)) => None,
-            Err(Unrouted::NotWritten(_, problem)) => {
+            Err(Unrouted::NoArm(error)) => {
+                if is_too_deep(&cause.chain) {
+                    drop_refused(error);
+                }
+                None
+            }
+            Err(Unrouted::NotWritten(error, problem)) => {
+                drop_refused(error);
                 let message = format!("the error cannot be recorded, so it is not routed ({problem})");
                 cause.chain.insert(0, message.clone());
                 cause.fault = Some(Fault::Context { message });

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use futures::future::{FutureExt, Map};
 
 use super::mention::Source;
+use crate::error_text::{chain, text};
 use crate::fault::{Fault, Never};
 use crate::node::{Collector, Payload, reread};
 use crate::route::{Literal, ResultLabel, Route};
@@ -491,17 +492,11 @@ words! {
     /// A boxed error, which is none itself.
     FromBoxed: [] &&&Words<'_, Box<dyn Error + Send + Sync>> = |error| chain(error.as_ref());
     /// Text, in the alternate form in which error crates print their sources.
-    FromDisplay: [E: Display] &&Words<'_, E> = |error| vec![format!("{error:#}")];
+    FromDisplay: [E: Display] &&Words<'_, E> = |error| vec![text(format_args!("{error:#}"))];
     /// What debuggers see.
-    FromDebug: [E: Debug] &Words<'_, E> = |error| vec![format!("{error:?}")];
+    FromDebug: [E: Debug] &Words<'_, E> = |error| vec![text(format_args!("{error:?}"))];
     /// The rest.
     FromAnything: [E] Words<'_, E> = |_error| vec![format!("an error of type `{}`", std::any::type_name::<E>())];
-}
-
-fn chain(error: &dyn Error) -> Vec<String> {
-    let mut words = vec![error.to_string()];
-    words.extend(std::iter::successors(error.source(), |error| (*error).source()).map(ToString::to_string));
-    words
 }
 
 pub use futures::future::lazy;

@@ -1,8 +1,10 @@
 //! Values to JSON.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt::{self, Display};
 
+use foldhash::{HashSet, HashSetExt};
 use serde::ser::{
     Error as _, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
     SerializeTupleStruct, SerializeTupleVariant, Serializer,
@@ -423,11 +425,11 @@ pub(super) struct Entries<'m> {
 }
 
 /// A key as it is written in an object; `None` for one that is no text in JSON.
-fn as_text(key: &Json) -> Option<String> {
+fn as_text(key: &Json) -> Option<Cow<'_, str>> {
     match key {
-        Json::String(text) => Some(text.clone()),
-        Json::Number(number) => Some(number.to_string()),
-        Json::Bool(value) => Some(value.to_string()),
+        Json::String(text) => Some(Cow::Borrowed(text)),
+        Json::Number(number) => Some(number.to_string().into()),
+        Json::Bool(value) => Some(value.to_string().into()),
         Json::Null | Json::Array(_) | Json::Object(_) => None,
     }
 }
@@ -444,7 +446,7 @@ impl SerializeMap for Entries<'_> {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unrecordable> {
         let key = self.key.take().ok_or_else(|| Unrecordable::custom("an entry of a map has no key"))?;
-        let part = || as_text(&key).map_or(Part::Item(self.entries.len()), Part::Field);
+        let part = || as_text(&key).map_or(Part::Item(self.entries.len()), |text| Part::Field(text.into_owned()));
         let value = value.serialize(self.inside).map_err(|error| error.within(part()))?;
         self.entries.push((key, value));
         Ok(())
@@ -452,12 +454,11 @@ impl SerializeMap for Entries<'_> {
 
     fn end(self) -> Result<Json, Unrecordable> {
         let Entries { inside, entries, .. } = self;
-        let mut fields = Map::new();
+        let mut texts = HashSet::with_capacity(entries.len());
         let mut is_plain = true;
         for (key, _) in &entries {
-            match as_text(key) {
-                Some(text) if !fields.contains_key(&text) => _ = fields.insert(text, Json::Null),
-                Some(_) if !inside.exact => {}
+            match as_text(key).map(|text| texts.insert(text)) {
+                Some(is_new) if is_new || !inside.exact => {}
                 None if !inside.exact => return Err(Unrecordable::custom(format_args!("{key} is no key in JSON"))),
                 _ => {
                     is_plain = false;
@@ -471,11 +472,9 @@ impl SerializeMap for Entries<'_> {
             let entries = entries.into_iter().map(|(key, value)| Json::Array(vec![key, value])).collect();
             return Ok(Json::Object(Map::from_iter([(MAP.to_owned(), Json::Array(entries))])));
         }
-        let mut object = Map::new();
-        for (key, value) in entries {
-            let text = as_text(&key).unwrap_or_default();
-            object.insert(inside.key(&text)?, value);
-        }
-        Ok(Json::Object(object))
+        drop(texts);
+        let fields =
+            entries.into_iter().map(|(key, value)| Ok((inside.key(&as_text(&key).unwrap_or_default())?, value)));
+        Ok(Json::Object(fields.collect::<Result<_, _>>()?))
     }
 }

@@ -19,6 +19,9 @@ mod loss;
 #[cfg(test)]
 mod tests;
 
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
@@ -84,6 +87,21 @@ pub(crate) fn check_json(json: Json, max: MaxSize) -> Result<Json, Unrecordable>
     take_apart(json);
     Err(Unrecordable::too_deep())
 }
+
+/// Drops a value that cannot be recorded. It may be nested too deep, and its type may drop it level by level: it gets a
+/// stack of its own. If there is none, the value is leaked, since a stack that overflows ends the process.
+pub(crate) fn drop_refused<T>(value: T) {
+    let value = ManuallyDrop::new(value);
+    let dropped = catch_unwind(AssertUnwindSafe(|| {
+        stacker::grow(DROP_STACK, || drop(ManuallyDrop::into_inner(value)));
+    }));
+    if dropped.is_err() {
+        tracing::warn!(of = std::any::type_name::<T>(), "a value that was refused could not be dropped");
+    }
+}
+
+/// The stack in bytes, of which only the used part takes memory: enough for a million levels.
+const DROP_STACK: usize = if cfg!(target_pointer_width = "64") { 512 << 20 } else { 64 << 20 };
 
 /// Drops JSON of any depth.
 fn take_apart(json: Json) {

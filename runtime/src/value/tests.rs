@@ -107,7 +107,7 @@ fn floats_are_read_back_bit_for_bit() {
     let named = [0.0, -0.0, f64::MIN, f64::MAX, f64::MIN_POSITIVE, 5e-324, -5e-324, 950.098_145_061_411_3, 0.1, 1e22];
     let odd = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, -f64::NAN, f64::from_bits(0x7FF0_0000_0000_0001)];
     let seeded = foldhash::fast::FixedState::with_seed(1);
-    let random = (0..200_000_u64).map(|at| f64::from_bits(std::hash::BuildHasher::hash_one(&seeded, at)));
+    let random = (0..1_000_000_u64).map(|at| f64::from_bits(std::hash::BuildHasher::hash_one(&seeded, at)));
     for number in named.into_iter().chain(odd).chain(random) {
         assert_eq!(again(&number).to_bits(), number.to_bits(), "{number}");
         let narrow = number as f32;

@@ -2,12 +2,16 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use graphweft::prelude::*;
-use graphweft::store::{SqliteStore, Store};
+use graphweft::store::{
+    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, SqliteStore, Store,
+    StoreError, Stored,
+};
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -77,22 +81,153 @@ async fn a_run_that_another_engine_has_cancelled_is_not_said_to_wait() {
     }
 }
 
+/// Counts what is asked of a store.
+struct Counting {
+    inner: SqliteStore,
+    counts: Arc<Counts>,
+    /// Records an answer before every other append, which then is a conflict and is made again.
+    rival: Option<Engine>,
+}
+
+#[derive(Default)]
+struct Counts {
+    appends: AtomicUsize,
+    /// Records that were read.
+    records: AtomicUsize,
+    /// Reads that begin with the first record of a run.
+    from_the_start: AtomicUsize,
+}
+
+impl Store for Counting {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.inner.join(workflows)
+    }
+
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        self.inner.leave(owner)
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.inner.create(run)
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let before = self.counts.appends.fetch_add(1, Ordering::SeqCst);
+        let Some(rival) = self.rival.clone().filter(|_| before < 10 && before % 2 == 1) else {
+            return self.inner.append(batch);
+        };
+        let inner = self.inner.clone();
+        async move {
+            rival.answer("run", &format!("q{}", 10 + before), 10 + before).await.unwrap();
+            inner.append(batch).await
+        }
+        .boxed()
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        let Counts { records, from_the_start, .. } = &*self.counts;
+        from_the_start.fetch_add(usize::from(from == 0), Ordering::SeqCst);
+        let read = self.inner.read(run, from, limit);
+        async move {
+            let read = read.await?;
+            records.fetch_add(read.len(), Ordering::SeqCst);
+            Ok(read)
+        }
+        .boxed()
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        self.inner.header(id)
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.inner.list(query)
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        self.inner.claim(claim)
+    }
+
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.is_alive(owner)
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.is_served(workflow)
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.inner.is_volatile()
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<serde_json::Value>, StoreError>> {
+        self.inner.graph(hash)
+    }
+}
+
+/// Two engines on one file, and what the second asks of its store.
+async fn engines_of_which_one_counts(directory: &tempfile::TempDir, has_rival: bool) -> (Engine, Engine, Arc<Counts>) {
+    let path = directory.path().join("runs.db");
+    let counts = Arc::<Counts>::default();
+    let driver = engine(SqliteStore::open(&path).await.unwrap());
+    let inner = SqliteStore::open(&path).await.unwrap();
+    let rival = has_rival.then(|| driver.clone());
+    (driver, engine(Counting { inner, counts: Arc::clone(&counts), rival }), counts)
+}
+
 /// Each that is recorded changes the journal under the others: what they have read is not read again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_answers_to_one_run_go_into_few_commits() {
+    const ANSWERS: u32 = 500;
     let directory = tempfile::tempdir().unwrap();
-    let (driver, other) = engines(&directory).await;
-    let run = driver.start::<asking_all>(200).id("run").await.unwrap();
-    assert_eq!(open(&run).await.len(), 200);
+    let (driver, other, counts) = engines_of_which_one_counts(&directory, false).await;
+    let run = driver.start::<asking_all>(ANSWERS).id("run").await.unwrap();
+    assert_eq!(open(&run).await.len(), ANSWERS as usize);
 
     let answer = |at: u32| {
         let other = other.clone();
         tokio::spawn(async move { other.answer("run", &format!("q{at}"), at).await })
     };
-    let answered = timeout(Duration::from_secs(60), join_all((0..200).map(answer))).await.expect("it is soon done");
+    let answered = timeout(Duration::from_secs(60), join_all((0..ANSWERS).map(answer))).await.expect("it is soon done");
 
     assert!(answered.into_iter().all(|answered| answered.unwrap().is_ok()));
-    assert_eq!(run.result().await, Ok(199 * 200 / 2));
+    assert_eq!(run.result().await, Ok((0..ANSWERS).sum::<u32>()));
+    let count = |of: &AtomicUsize| of.load(Ordering::SeqCst);
+    let (appends, records) = (count(&counts.appends), count(&counts.records));
+    assert!(appends <= ANSWERS as usize / 10, "{appends} appends");
+    // A question, an answer and its acceptance each, and some of them twice.
+    assert!(records <= 10 * ANSWERS as usize, "{records} records were read");
+}
+
+/// While one answer is awaited, others are recorded, each after a conflict: what is known of the run is not read again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_waits_does_not_have_the_run_read_again_for_the_next() {
+    let directory = tempfile::tempdir().unwrap();
+    let (driver, other, counts) = engines_of_which_one_counts(&directory, true).await;
+    let run = driver.start::<asking_all>(20).id("run").await.unwrap();
+    assert_eq!(open(&run).await.len(), 20);
+
+    let answers = (0..6).map(async |at: usize| {
+        while counts.appends.load(Ordering::SeqCst) < (2 * at).saturating_sub(1) {
+            tokio::task::yield_now().await;
+        }
+        other.answer("run", &format!("q{at}"), at).await
+    });
+    let answered = timeout(Duration::from_secs(60), join_all(answers)).await.expect("it is soon done");
+
+    assert_eq!(answered, vec![Ok(()); 6]);
+    for at in 6..20 {
+        // Those that the rival has not answered.
+        _ = driver.answer("run", &format!("q{at}"), at).await;
+    }
+    assert_eq!(run.result().await, Ok(190));
+    // Again only if all that are recorded are settled: then nothing is known of the run any more.
+    let reads = counts.from_the_start.load(Ordering::SeqCst);
+    assert!(reads <= 3, "the run was read {reads} times from its start");
 }
 
 /// Each of them is resumed for its answer, and all at once.

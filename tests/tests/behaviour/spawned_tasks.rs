@@ -393,3 +393,47 @@ async fn a_task_that_outlives_its_node_hears_of_that_and_says_nothing_more() {
     let history = engine.history(run.id()).await.unwrap().unwrap();
     assert!(!history.iter().any(|event| matches!(event.kind, graphweft::EventKind::Message { .. })), "{history:?}");
 }
+
+/// What a clone asks for when its node has completed would be done beside the run, and for nothing.
+#[tokio::test]
+async fn a_clone_that_outlives_a_completed_node_can_neither_ask_nor_call() {
+    static SENT: Mutex<Option<tokio::sync::oneshot::Sender<(bool, bool, bool)>>> = Mutex::new(None);
+    #[node]
+    async fn child(n: u32) -> u32 {
+        n
+    }
+    #[node]
+    async fn spawns(n: u32, ctx: &Context) -> u32 {
+        let ctx = ctx.clone();
+        tokio::spawn(async move {
+            ctx.cancelled().await;
+            let called = ctx.call::<child>(1).await.is_ok();
+            let stepped = ctx.step("step", async || Ok::<u32, Never>(1)).await.is_ok();
+            let mut ask = std::pin::pin!(ctx.ask::<u32>("late", "?"));
+            let asked = futures::poll!(&mut ask).is_ready();
+            SENT.lock().unwrap().take().unwrap().send((called, stepped, asked)).unwrap();
+            std::future::pending::<()>().await;
+        });
+        n
+    }
+    #[node]
+    async fn waits(n: u32, #[resource] go: &Arc<Notify>) -> u32 {
+        go.notified().await;
+        n
+    }
+    workflow! { outlived_by_a_clone(u32) -> u32 { START => spawns => waits; } }
+    let go = Arc::new(Notify::new());
+    let (send, heard) = tokio::sync::oneshot::channel();
+    *SENT.lock().unwrap() = Some(send);
+    let engine = Engine::builder().resource(Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<outlived_by_a_clone>(1).await.unwrap();
+
+    assert_eq!(soon(heard).await.unwrap(), (false, false, false));
+
+    assert_eq!(run.questions().await.unwrap(), []);
+    go.notify_one();
+    assert_eq!(run.result().await, Ok(1));
+    let history = engine.history(run.id()).await.unwrap().unwrap();
+    let below = |event: &graphweft::Event| event.path.starts_with("outlived_by_a_clone/spawns/");
+    assert!(!history.iter().any(below), "{history:#?}");
+}

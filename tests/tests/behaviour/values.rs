@@ -249,6 +249,139 @@ async fn a_value_that_is_too_deep_is_refused_at_every_door() {
     }
 }
 
+/// So deep that its `Display` and its `Drop`, which recurse, need more stack than a thread has.
+const ABYSS: usize = 100_000;
+
+/// A list that contains itself, as users write them.
+#[value]
+#[derive(Debug)]
+struct Link {
+    next: Option<Box<Link>>,
+}
+
+fn chain(links: usize) -> Link {
+    (0..links).fold(Link { next: None }, |next, _| Link { next: Some(Box::new(next)) })
+}
+
+/// An error with that list inside.
+#[value]
+struct Tangled(Link);
+
+impl std::fmt::Display for Tangled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        fn write(link: &Link, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("-")?;
+            link.next.as_ref().map_or(Ok(()), |next| write(next, f))
+        }
+        write(&self.0, f)
+    }
+}
+
+fn objects(levels: usize) -> Json {
+    (0..levels).fold(Json::Null, |inner, _| Json::Object([("inner".to_owned(), inner)].into_iter().collect()))
+}
+
+#[node]
+async fn fails_with_json() -> Result<String, Json> {
+    Err(objects(ABYSS))
+}
+
+#[node]
+async fn fails_with_a_list() -> Result<String, Tangled> {
+    Err(Tangled(chain(ABYSS)))
+}
+
+#[node]
+async fn gives_a_list() -> Link {
+    chain(ABYSS)
+}
+
+#[node]
+async fn gives_json() -> Json {
+    objects(ABYSS)
+}
+
+const CHAIN: StateKey<Link> = StateKey::new("chain");
+
+#[node]
+async fn lets_slip(door: String, ctx: &Context, #[may_write(CHAIN)] chained: StateWriter<Link>) -> Result<(), String> {
+    match door.as_str() {
+        "state" => chained.set(chain(ABYSS)),
+        "payload" => ctx.ask::<()>("what", "?").payload(chain(ABYSS)).await,
+        "progress" => {
+            ctx.progress(chain(ABYSS));
+            ctx.ask::<()>("what", "?").payload(chain(ABYSS)).await;
+        }
+        "step" => drop(ctx.step("step", async || Ok::<_, Json>(chain(ABYSS))).await.map_err(fault)?),
+        "error of a step" => ctx.step("step", async || Err::<(), _>(Tangled(chain(ABYSS)))).await.map_err(fault)?,
+        "child" => drop(ctx.call::<shortens>(chain(ABYSS)).await.map_err(fault)?),
+        _ => drop(ctx.call::<fails_with_json>(()).await.map_err(fault)?),
+    }
+    Ok(())
+}
+
+fn fault<E>(error: ChildError<E>) -> String {
+    match error {
+        ChildError::Fault(fault) => fault.to_string(),
+        _ => "an error that was not refused".to_owned(),
+    }
+}
+
+#[node]
+async fn shown(text: String) -> Json {
+    Json::String(text)
+}
+
+#[node]
+async fn shortens(_link: Link) -> u32 {
+    0
+}
+
+workflow! { failing_with_json(()) -> String { START => fails_with_json; } }
+workflow! { failing_with_a_list(()) -> String { START => fails_with_a_list; } }
+workflow! { recovering(()) -> Json { START => fails_with_json => <ok: shown, err: same> => END; } }
+workflow! { giving_a_list(()) -> Link { START => gives_a_list; } }
+workflow! { giving_json(()) -> Json { START => gives_json; } }
+workflow! { shortening(Link) -> u32 { START => shortens; } }
+workflow! { slipping(String) -> () { START => lets_slip; } }
+
+#[tokio::test]
+async fn an_error_that_is_too_deep_does_not_overflow_the_stack() {
+    let engine = Engine::builder().build().unwrap();
+
+    let in_memory = failure(failing_with_json(()).await);
+    let unrouted = failure(engine.start::<failing_with_json>(()).await.unwrap().result().await);
+    let of_a_list = failure(engine.start::<failing_with_a_list>(()).await.unwrap().result().await);
+    for failed in [in_memory, unrouted, of_a_list] {
+        assert!(failed.to_string().contains("it is nested too deep"), "{failed}");
+        assert!(failed.to_string().len() < 500, "{failed}");
+    }
+
+    let routed = failure(engine.start::<recovering>(()).await.unwrap().result().await);
+    assert!(routed.to_string().contains("nested more than 100 levels deep"), "{routed}");
+}
+
+#[tokio::test]
+async fn a_value_that_was_refused_is_dropped_without_an_overflow() {
+    let engine = Engine::builder().build().unwrap();
+    let list = failure(engine.start::<giving_a_list>(()).await.unwrap().result().await);
+    let json = failure(engine.start::<giving_json>(()).await.unwrap().result().await);
+    for failed in [list, json] {
+        assert!(failed.to_string().contains("nested more than 100 levels deep"), "{failed}");
+    }
+    let error = engine.start::<shortening>(chain(ABYSS)).await.unwrap_err();
+    assert!(matches!(&error, StartError::NotRecordable { .. }), "{error}");
+    let error = engine.start::<shortening>(chain(1)).state(CHAIN, chain(ABYSS)).await.unwrap_err();
+    assert!(matches!(&error, StartError::NotRecordable { .. }), "{error}");
+
+    for door in ["state", "payload", "progress", "step", "error of a step", "child", "error of a child"] {
+        let run = engine.start::<slipping>(door.to_owned()).await.unwrap();
+        let _watched = run.events();
+        let failed = failure(soon(run.result()).await);
+        assert!(failed.to_string().contains("nested more than 100 levels deep"), "{door}: {failed}");
+    }
+}
+
 #[tokio::test]
 async fn a_value_that_is_too_large_is_refused_at_every_door() {
     let engine = Engine::builder().register::<asking>().max_value_size(10_000).build().unwrap();
