@@ -144,6 +144,10 @@ impl Store for Counting {
         self.inner.list(query)
     }
 
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.inner.count(query)
+    }
+
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         self.inner.claim(claim)
     }
