@@ -147,7 +147,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
-        let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
+        let chain = self.explain.words.map_or_else(|| N::MADE.explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let mut cause = Cause { chain, fault: None };
         let routed = match self.exit.error(error, records, moment) {
@@ -337,7 +337,7 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
     Entry {
         name: name.of::<N>(),
         renamed_from: name.renamed_from::<N>(),
-        doc: N::DOC,
+        doc: N::MADE.doc,
         type_id: TypeId::of::<N>(),
         options,
         collects: false,

@@ -114,7 +114,7 @@ impl<A: Node, B: Node, C: Node, D: Node, E: Node, F: Node, G: Node, H: Node> Nod
 /// Of a node that is written by hand and called like a function, the proof would not see the state.
 pub(crate) const fn called_like_a_type<N: Node>() {
     assert!(
-        N::FUNCTION.is_some() || !has_state(N::STATE),
+        N::MADE.name.is_some() || !has_state(N::STATE),
         "the name of a node that is written by hand and reads or writes the state has to begin with a capital letter"
     );
 }
@@ -218,7 +218,7 @@ pub struct NoState<N>(PhantomData<fn() -> N>);
 #[track_caller]
 pub const fn no_state<N: Node>() -> NoState<N> {
     let StateFacts { reads, writes, may_write, .. } = N::STATE;
-    let is_by_hand = N::FUNCTION.is_none();
+    let is_by_hand = N::MADE.name.is_none();
     if !is_by_hand || reads.len() + writes.len() + may_write.len() > 0 {
         panic!(
             "this node reads or writes the state, and a part of its type is left out\n\
