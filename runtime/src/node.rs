@@ -226,10 +226,9 @@ pub trait Node: Send + Sync + 'static {
     /// [`Context::state_writer`](crate::Context::state_writer).
     const STATE: StateFacts = StateFacts::NONE;
 
-    /// Whether a node that a macro made has to do with the state, or is a workflow. Unlike [`STATE`](Self::STATE) it costs rustc
-    /// next to nothing to ask every node for it. Of a node that is written by hand it says nothing.
+    /// Whether the node has to do with the state, or is a workflow. A graph of which no node has is not proven.
     #[doc(hidden)]
-    const USES_STATE: bool = false;
+    const USES_STATE: bool = !Self::STATE.is_none();
 
     /// Retries, time limit and other options. `let name = node(..)` in a workflow overrides those written there.
     fn options(&self) -> NodeOptions {

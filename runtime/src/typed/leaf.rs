@@ -12,7 +12,6 @@ use super::edge::Edge;
 use super::exit::{Exit, Unrouted, exit_one};
 use super::mention::Target;
 use super::scope::NestedScope;
-use super::state_proof::called_like_a_type;
 use crate::context::Context;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
@@ -273,7 +272,6 @@ impl Name {
 
 /// An entry for a node that the workflow names as it is.
 pub fn node<N: Node>(name: &'static str, node: N, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
-    const { called_like_a_type::<N>() };
     entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 
@@ -294,7 +292,6 @@ pub fn collector<N: Collector>(
     joins: JoinTable,
     exit: Exit<N::Collected, N::Error>,
 ) -> Entry {
-    const { called_like_a_type::<N>() };
     collecting_entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 

@@ -175,7 +175,6 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                 type Error = __gw::Failure;
                 const MADE: __gw::Made<Self::Input, __gw::Failure> =
                     __gw::Made::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
-                const USES_STATE: ::core::primitive::bool = true;
                 const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
                 async fn run(
