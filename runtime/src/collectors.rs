@@ -8,7 +8,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
 use crate::fault::{Fault, Never};
-use crate::node::{Collector, Node};
+use crate::node::{Collector, Made, Node};
 use crate::state::{Append, StateKey};
 
 /// Returns the first arrival; the branches that would bring others are cancelled.
@@ -138,15 +138,13 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Node for Fir
     type Output = Option<Vec<T>>;
     type Error = Fault;
 
+    const MADE: Made<T, Fault> = Made { words: Some(|fault| vec![fault.to_string()]), ..Made::BY_HAND };
+
     async fn run(&self, arrival: T, context: &Context) -> Result<Option<Vec<T>>, Fault> {
         let local = context.collector_state();
         local.push(Self::ARRIVED, arrival);
         let arrived = local.get(Self::ARRIVED)?;
         Ok(arrived.filter(|arrived| arrived.len() >= self.k))
-    }
-
-    fn explain(fault: &Fault) -> Vec<String> {
-        vec![fault.to_string()]
     }
 }
 

@@ -105,7 +105,7 @@ pub mod __ {
     pub use crate::context::Context;
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
-    pub use crate::node::{Collector, Node};
+    pub use crate::node::{Collector, Made, Node};
     pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};

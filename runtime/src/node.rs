@@ -8,11 +8,13 @@ use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
+use crate::fault::{Failure, Never};
 use crate::field::Unreadable;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::state::StateFacts;
 use crate::table::{Definition, Reread};
+use crate::typed::ErrorWords;
 use crate::value::{self, MaxSize, Unrecordable};
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
@@ -118,6 +120,60 @@ pub(crate) fn not_written(error: Unrecordable) -> Unreadable {
     Unreadable { field: error.field(), message: error.message().to_owned() }
 }
 
+/// What a macro knows of a node that it made: one constant, since each item of an impl costs rustc time.
+#[doc(hidden)]
+pub struct Made<I, E> {
+    /// The name of the function, or of the workflow.
+    pub(crate) name: Option<&'static str>,
+    /// The doc comment, for pictures and UIs.
+    pub(crate) doc: &'static str,
+    /// How an input is copied for another attempt, if its type is `Clone`; otherwise the copy is made by serde.
+    pub(crate) copy: Option<fn(&I) -> I>,
+    /// How its error becomes text and source chain, outermost first.
+    pub(crate) words: Option<ErrorWords<E>>,
+}
+
+impl<I, E> Made<I, E> {
+    /// A node that is written by hand.
+    pub(crate) const BY_HAND: Self = Made { name: None, doc: "", copy: None, words: None };
+
+    /// A node that a macro made. `words` are the ways in which its error may become text, the best one first.
+    pub const fn of<const WAYS: usize>(
+        name: &'static str,
+        doc: &'static str,
+        copy: Option<fn(&I) -> I>,
+        words: [Option<ErrorWords<E>>; WAYS],
+    ) -> Self {
+        let mut way = 0;
+        while way < WAYS {
+            if words[way].is_some() {
+                return Made { name: Some(name), doc, copy, words: words[way] };
+            }
+            way += 1;
+        }
+        Made { name: Some(name), doc, copy, words: None }
+    }
+
+    /// What it says of an error, outermost first.
+    pub(crate) fn explain(&self, error: &E) -> Vec<String> {
+        self.words.map_or_else(|| vec![format!("an error of type `{}`", type_name::<E>())], |words| words(error))
+    }
+}
+
+impl<I: Clone> Made<I, Never> {
+    /// A node that takes what can be cloned, and cannot fail.
+    pub const fn infallible(name: &'static str, doc: &'static str) -> Self {
+        Made { name: Some(name), doc, copy: Some(I::clone), words: None }
+    }
+}
+
+impl<I> Made<I, Failure> {
+    /// A workflow as a node.
+    pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
+        Made { name: Some(name), doc, copy, words: Some(|failure| vec![failure.to_string()]) }
+    }
+}
+
 /// One step of a workflow.
 ///
 /// `#[node]` implements it for a function. A hand-written implementation can carry configuration:
@@ -172,10 +228,9 @@ pub trait Node: Send + Sync + 'static {
     /// [`Context::state_writer`](crate::Context::state_writer).
     const STATE: StateFacts = StateFacts::NONE;
 
-    /// Whether a node that a macro made has to do with the state, or is a workflow. Unlike [`STATE`](Self::STATE) it costs rustc
-    /// next to nothing to ask every node for it. Of a node that is written by hand it says nothing.
+    /// Whether the node has to do with the state, or is a workflow. A graph of which no node has is not proven.
     #[doc(hidden)]
-    const USES_STATE: bool = false;
+    const USES_STATE: bool = !Self::STATE.is_none();
 
     /// Retries, time limit and other options. `let name = node(..)` in a workflow overrides those written there.
     fn options(&self) -> NodeOptions {
@@ -186,34 +241,18 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const OWN_NAME: Option<&'static str> = None;
 
-    /// The name of the function, or of the workflow.
+    /// What a macro knows of a node that it made.
     #[doc(hidden)]
-    const FUNCTION: Option<&'static str> = None;
+    const MADE: Made<Self::Input, Self::Error> = Made::BY_HAND;
 
     /// The option `renamed_from`: the node's former names.
     #[doc(hidden)]
     const RENAMED_FROM: &'static [&'static str] = &[];
 
-    /// Doc comment of the function, for pictures and UIs.
-    #[doc(hidden)]
-    const DOC: &'static str = "";
-
     /// Whether another attempt may follow this error (`retry(when = ..)`).
     #[doc(hidden)]
     fn retry_when(&self, _error: &Self::Error) -> bool {
         true
-    }
-
-    /// A copy of an input for another attempt, if the type is `Clone`; otherwise the copy is made by serde.
-    #[doc(hidden)]
-    fn copy_input(_input: &Self::Input) -> Option<Self::Input> {
-        None
-    }
-
-    /// The error as text and source chain, outermost first.
-    #[doc(hidden)]
-    fn explain(_error: &Self::Error) -> Vec<String> {
-        vec![format!("an error of type `{}`", std::any::type_name::<Self::Error>())]
     }
 
     /// The resources that must be registered before a run starts.

@@ -51,12 +51,13 @@ impl Pairs {
                     }
                 }
             }
+            let columns = Columns::new(*first, *end);
             for (at, word) in with_vertex.iter().enumerate() {
                 let mut rest = *word;
                 while rest != 0 {
                     let row = at * 64 + rest.trailing_zeros() as usize;
                     rest &= rest - 1;
-                    fill(&mut self.bits[row * self.width..][..self.width], *first, *end);
+                    columns.fill(&mut self.bits, row * self.width);
                 }
             }
             for row in *first..*end {
@@ -64,7 +65,7 @@ impl Pairs {
             }
             if let [_] = nest.arms[*vertex][..] {
                 for row in *first..*end {
-                    fill(&mut self.bits[row * self.width..][..self.width], *first, *end);
+                    columns.fill(&mut self.bits, row * self.width);
                 }
                 continue;
             }
@@ -175,11 +176,32 @@ fn set(row: &mut [u64], bit: usize) {
     row[bit / 64] |= 1 << (bit % 64);
 }
 
-fn fill(row: &mut [u64], first: usize, end: usize) {
-    for (word, bits) in row.iter_mut().enumerate().take(end.div_ceil(64)).skip(first / 64) {
-        let from = first.max(word * 64) - word * 64;
-        let to = end.min(word * 64 + 64) - word * 64;
-        *bits |= (u64::MAX >> (64 - (to - from))) << from;
+/// Neighbouring columns of the relation. Filling them in one row after the other is most of the work of an analysis, which
+/// macros do without optimisation: so there are no iterators here, and the masks are made once.
+struct Columns {
+    /// The words of a row that they begin and end in.
+    words: (usize, usize),
+    /// The bits of those two words.
+    masks: (u64, u64),
+}
+
+impl Columns {
+    fn new(first: usize, end: usize) -> Self {
+        let words = (first / 64, (end - 1) / 64);
+        let (head, tail) = (u64::MAX << (first % 64), u64::MAX >> (63 - (end - 1) % 64));
+        Columns { words, masks: if words.0 == words.1 { (head & tail, head & tail) } else { (head, tail) } }
+    }
+
+    /// Sets their bits in the row that begins at `row`.
+    fn fill(&self, bits: &mut [u64], row: usize) {
+        let (first, last) = self.words;
+        bits[row + first] |= self.masks.0;
+        bits[row + last] |= self.masks.1;
+        let mut word = first + 1;
+        while word < last {
+            bits[row + word] = u64::MAX;
+            word += 1;
+        }
     }
 }
 

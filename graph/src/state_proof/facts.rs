@@ -81,6 +81,11 @@ impl StateFacts {
     /// A node that has nothing to do with the state.
     pub const NONE: StateFacts = StateFacts { reads: &[], writes: &[], may_write: &[], inside: &[] };
 
+    /// Whether it has nothing to do with the state, and no workflow inside that may.
+    pub const fn is_none(&self) -> bool {
+        self.reads.is_empty() && self.writes.is_empty() && self.may_write.is_empty() && self.inside.is_empty()
+    }
+
     /// All keys that it writes, or may write.
     pub fn written(&self) -> impl Iterator<Item = &'static StateKeyFact> + use<> {
         self.writes.iter().chain(self.may_write)

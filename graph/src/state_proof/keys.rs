@@ -19,6 +19,17 @@ impl Keys {
         self.keys.split_at(self.len).0
     }
 
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds a key, unless there are too many.
+    pub(super) const fn add_if_room(&mut self, key: StateKeyFact) {
+        if self.len < MOST_KEYS {
+            self.add(key);
+        }
+    }
+
     #[track_caller]
     pub(super) const fn add(&mut self, key: StateKeyFact) {
         let mut at = 0;

@@ -33,6 +33,9 @@ pub struct StateProof {
     message: Message,
 }
 
+/// How many keys that may be unwritten one error names.
+const MOST_REPORTED: usize = 3;
+
 const WRITE_IT: &str =
     "\nhelp: write it on every way that leads here, give it at the start by `#[given(..)]`, or read it as an `Option`";
 const WRITE_ITEMS: &str = "\nhelp: give the key a reducer: `StateKey<Vec<T>, Append>`";
@@ -60,15 +63,35 @@ impl StateProof {
         if StateFacts::are_none(facts) {
             return Self::SOUND;
         }
-        let there = Keys::there(given, facts);
+        let mut there = Keys::there(given, facts);
         let words = &unpack::<WORDS>(numbers);
-        if let Some((node, found)) = first_unwritten_read(words, facts, there.as_slice()) {
-            return unwritten::<WORDS>(graphs, there.as_slice(), node, &found);
+        let mut proof = Self::SOUND;
+        let mut reported = Keys::NONE;
+        while reported.len() < MOST_REPORTED
+            && let Some((node, found)) = first_unwritten_read(words, facts, there.as_slice())
+        {
+            let (place, message) = unwritten::<WORDS>(graphs, there.as_slice(), node, &found);
+            proof = proof.with(place, message, WRITE_IT);
+            let key = facts[node].reads[found.key];
+            reported.add(key);
+            there.add_if_room(key);
         }
-        if let Some((node, found)) = first_overlapping_write(words, facts) {
-            return overlapping(graphs, node, &found);
+        if let Some((node, found)) = first_overlapping_write(words, facts)
+            && !contains(reported.as_slice(), found.key.hash)
+        {
+            let (place, message, help) = overlapping(graphs, node, &found);
+            proof = proof.with(place, message, help);
         }
-        Self::SOUND
+        proof
+    }
+
+    /// With what was found of one key. The error of a proof has one place, which is that of the first; the others are lines
+    /// of its text, so that a graph without mistakes costs no more.
+    const fn with(self, place: usize, message: Message, help: &str) -> Self {
+        match self.place {
+            0 => StateProof { place, message: message.add(help) },
+            place => StateProof { place, message: self.message.add("\nalso: ").add(message.as_str()) },
+        }
     }
 
     /// Fails to compile.
@@ -111,7 +134,7 @@ const fn unwritten<const WORDS: usize>(
     there: &[StateKeyFact],
     outermost: NodeIx,
     found: &UnwrittenRead,
-) -> StateProof {
+) -> (usize, Message) {
     let key = graphs[0].facts[outermost].reads[found.key];
     let (mut graph, mut node) = (0, outermost);
     let (mut why_in, mut why_at, mut why) = (0, outermost, *found);
@@ -127,8 +150,8 @@ const fn unwritten<const WORDS: usize>(
     }
     let PackedGraph { numbers, facts, names, .. } = graphs[why_in];
     let message = Message::of_read(graphs[graph].names.node(node), key);
-    let message = message.add_why(&unpack::<WORDS>(numbers), facts, names, why_at, key, &why).add(WRITE_IT);
-    StateProof { place: graphs[graph].first + node, message }
+    let message = message.add_why(&unpack::<WORDS>(numbers), facts, names, why_at, key, &why);
+    (graphs[graph].first + node, message)
 }
 
 /// A node that reads the key before it is sure to be written.
@@ -143,8 +166,12 @@ const fn reader_of(words: &[u32], facts: &[StateFacts], key: StateKeyFact) -> Op
     None
 }
 
-/// Finds the writer, which is inside of `[..]` if its items overlap.
-const fn overlapping(graphs: &[PackedGraph<'_>], outermost: NodeIx, found: &OverlappingWrite) -> StateProof {
+/// Finds the writer, which is inside of `[..]` if its items overlap. The last text is the help.
+const fn overlapping(
+    graphs: &[PackedGraph<'_>],
+    outermost: NodeIx,
+    found: &OverlappingWrite,
+) -> (usize, Message, &'static str) {
     let names = graphs[0].names;
     let help = match found.how {
         Overlap::Items => WRITE_ITEMS,
@@ -152,8 +179,7 @@ const fn overlapping(graphs: &[PackedGraph<'_>], outermost: NodeIx, found: &Over
         Overlap::Branches => WRITE_BRANCHES,
     };
     if !matches!(found.how, Overlap::Items) {
-        let message = Message::of_overlapping_write(names, outermost, found).add(help);
-        return StateProof { place: outermost, message };
+        return (outermost, Message::of_overlapping_write(names, outermost, found), help);
     }
     let (mut graph, mut node) = (0, outermost);
     while let Some(inside) = inside_of(graphs, graph, node) {
@@ -162,7 +188,7 @@ const fn overlapping(graphs: &[PackedGraph<'_>], outermost: NodeIx, found: &Over
     }
     let message = Message::EMPTY.add("node ").add_name(graphs[graph].names.node(node)).add(" overwrites ");
     let message = message.add_name(found.key.name).add(" for several items of ").add_name(names.node(outermost));
-    StateProof { place: graphs[graph].first + node, message: message.add(" at the same time").add(help) }
+    (graphs[graph].first + node, message.add(" at the same time"), help)
 }
 
 const fn writer_of(facts: &[StateFacts], key: StateKeyFact) -> Option<NodeIx> {

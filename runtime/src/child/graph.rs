@@ -85,7 +85,7 @@ where
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
             let may_be_retried = !is_cut_short && node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried, max)
+            Attempted::error(error, |error, _| N::MADE.explain(error), may_be_retried, max)
         }
         None => fault("the workflow failed with an error of another type"),
     }

@@ -36,7 +36,7 @@ pub(super) fn name_of<N: Node>() -> String {
         let plain = name.split('<').next().unwrap_or(name);
         plain.rsplit("::").next().unwrap_or(plain)
     };
-    N::OWN_NAME.or(N::FUNCTION).unwrap_or_else(of_type).to_owned()
+    N::OWN_NAME.or(N::MADE.name).unwrap_or_else(of_type).to_owned()
 }
 
 impl<'c, N: Node> Request<'c, N>
@@ -169,7 +169,7 @@ where
         },
         Ok(Err(error)) => {
             let may_be_retried = node.retry_when(&error);
-            Attempted::error(error, |error, _| N::explain(error), may_be_retried, max)
+            Attempted::error(error, |error, _| N::MADE.explain(error), may_be_retried, max)
         }
         Err(fault) => Attempted::Fault(fault),
     }

@@ -12,7 +12,6 @@ use super::edge::Edge;
 use super::exit::{Exit, Unrouted, exit_one};
 use super::mention::Target;
 use super::scope::NestedScope;
-use super::state_proof::called_like_a_type;
 use crate::context::Context;
 use crate::error_text::is_too_deep;
 use crate::fault::{Cause, Fault};
@@ -151,7 +150,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
-        let chain = self.explain.words.map_or_else(|| N::explain(&error), |words| words(&error));
+        let chain = self.explain.words.map_or_else(|| N::MADE.explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let mut cause = Cause { chain, fault: None };
         let routed = match self.exit.error(error, records, moment) {
@@ -283,7 +282,6 @@ impl Name {
 
 /// An entry for a node that the workflow names as it is.
 pub fn node<N: Node>(name: &'static str, node: N, joins: JoinTable, exit: Exit<N::Output, N::Error>) -> Entry {
-    const { called_like_a_type::<N>() };
     entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 
@@ -304,7 +302,6 @@ pub fn collector<N: Collector>(
     joins: JoinTable,
     exit: Exit<N::Collected, N::Error>,
 ) -> Entry {
-    const { called_like_a_type::<N>() };
     collecting_entry(Name::Own(name), node, joins, exit, None, Explain::default())
 }
 
@@ -347,7 +344,7 @@ fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -
     Entry {
         name: name.of::<N>(),
         renamed_from: name.renamed_from::<N>(),
-        doc: N::DOC,
+        doc: N::MADE.doc,
         type_id: TypeId::of::<N>(),
         options,
         collects: false,

@@ -103,8 +103,8 @@ impl<N: Node> Target for N {
     type Input = N::Input;
 
     fn copy(input: &N::Input) -> Result<N::Input, Fault> {
-        if let Some(copy) = N::copy_input(input) {
-            return Ok(copy);
+        if let Some(copy) = N::MADE.copy {
+            return Ok(copy(input));
         }
         let json = input.__to_json(MaxSize::NONE).map_err(|error| not_kept::<N::Input>(&error))?;
         N::Input::__from_json(&json).map_err(|error| not_kept::<N::Input>(&error))

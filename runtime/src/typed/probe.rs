@@ -78,6 +78,14 @@ pub trait NoWay<T> {
     const CLONE: Option<fn(&T) -> T> = None;
     /// There is none.
     const ERROR_JSON: Option<ErrorJson<T>> = None;
+    /// There is none.
+    const OF_ERROR: Option<ErrorWords<T>> = None;
+    /// There is none.
+    const OF_BOXED: Option<ErrorWords<T>> = None;
+    /// There is none.
+    const OF_DISPLAY: Option<ErrorWords<T>> = None;
+    /// There is none.
+    const OF_DEBUG: Option<ErrorWords<T>> = None;
 }
 
 impl<T> NoWay<T> for Probe<T> {}
@@ -126,6 +134,35 @@ impl<T> NoWay<T> for CloneProbe<T> {}
 impl<T: Clone> CloneProbe<T> {
     /// Another attempt gets a clone.
     pub const CLONE: Option<fn(&T) -> T> = Some(T::clone);
+}
+
+/// An error as text, outermost first.
+pub type ErrorWords<E> = fn(&E) -> Vec<String>;
+
+/// Probes in which ways an error can become text. [`Words`] takes the best of them by method lookup, which needs a function
+/// body: constants cost rustc less.
+pub struct WordsProbe<E>(PhantomData<E>);
+
+impl<E> NoWay<E> for WordsProbe<E> {}
+
+impl<E: Error> WordsProbe<E> {
+    /// Its text and those of its sources.
+    pub const OF_ERROR: Option<ErrorWords<E>> = Some(|error| chain(error));
+}
+
+impl WordsProbe<Box<dyn Error + Send + Sync>> {
+    /// A boxed error, which is none itself.
+    pub const OF_BOXED: Option<ErrorWords<Box<dyn Error + Send + Sync>>> = Some(|error| chain(error.as_ref()));
+}
+
+impl<E: Display> WordsProbe<E> {
+    /// Text, in the alternate form in which error crates print their sources.
+    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(|error| vec![format!("{error:#}")]);
+}
+
+impl<E: Debug> WordsProbe<E> {
+    /// What debuggers see.
+    pub const OF_DEBUG: Option<ErrorWords<E>> = Some(|error| vec![format!("{error:?}")]);
 }
 
 /// The return value of a function, split into output and error if it is a `Result`.

@@ -69,8 +69,6 @@ pub trait PlainFacts {
     /// None.
     const OF_GRAPH: Option<StateFacts> = None;
     /// No.
-    const HAS_STATE: bool = false;
-    /// No.
     const USE_STATE: bool = false;
     /// None.
     const OWN: StateFacts = StateFacts::NONE;
@@ -88,16 +86,14 @@ impl<W: Workflow, D: Depth> WorkflowProbe<W, D> {
 }
 
 impl<N: Node> NodeProbe<N> {
-    /// Whether it has to do with the state, or is a workflow, if a macro made it.
+    /// Whether it has to do with the state, or is a workflow.
     pub const USE_STATE: bool = N::USES_STATE;
-    /// The same of any node.
-    pub const HAS_STATE: bool = has_state(N::STATE);
     /// Its own.
     pub const OWN: StateFacts = N::STATE;
 }
 
 impl<A: Node, B: Node, C: Node, D: Node, E: Node, F: Node, G: Node, H: Node> NodesProbe<(A, B, C, D, E, F, G, H)> {
-    /// Whether one of them has to do with the state, or is a workflow, if macros made them.
+    /// Whether one of them has to do with the state, or is a workflow.
     pub const USE_STATE: bool = A::USES_STATE
         || B::USES_STATE
         || C::USES_STATE
@@ -109,18 +105,6 @@ impl<A: Node, B: Node, C: Node, D: Node, E: Node, F: Node, G: Node, H: Node> Nod
     /// Their own.
     pub const OWN_OF_8: [StateFacts; 8] =
         [A::STATE, B::STATE, C::STATE, D::STATE, E::STATE, F::STATE, G::STATE, H::STATE];
-}
-
-/// Of a node that is written by hand and called like a function, the proof would not see the state.
-pub(crate) const fn called_like_a_type<N: Node>() {
-    assert!(
-        N::FUNCTION.is_some() || !has_state(N::STATE),
-        "the name of a node that is written by hand and reads or writes the state has to begin with a capital letter"
-    );
-}
-
-const fn has_state(facts: StateFacts) -> bool {
-    facts.reads.len() + facts.writes.len() + facts.may_write.len() + facts.inside.len() > 0
 }
 
 /// Whether one of them is.
@@ -218,7 +202,7 @@ pub struct NoState<N>(PhantomData<fn() -> N>);
 #[track_caller]
 pub const fn no_state<N: Node>() -> NoState<N> {
     let StateFacts { reads, writes, may_write, .. } = N::STATE;
-    let is_by_hand = N::FUNCTION.is_none();
+    let is_by_hand = N::MADE.name.is_none();
     if !is_by_hand || reads.len() + writes.len() + may_write.len() > 0 {
         panic!(
             "this node reads or writes the state, and a part of its type is left out\n\

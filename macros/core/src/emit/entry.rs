@@ -127,7 +127,7 @@ impl Emission<'_> {
 /// Whether a path names a type rather than a function. For a `#[node]` the attribute emits how its error becomes text.
 /// For a type that implements `Node` by hand, only the workflow can emit that, and doing so for every node would cost
 /// rustc time.
-pub fn is_written_by_hand(path: &Path) -> bool {
+fn is_written_by_hand(path: &Path) -> bool {
     path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
 }
 

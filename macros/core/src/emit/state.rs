@@ -11,7 +11,6 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Expr, Path, PathArguments, Type};
 
-use super::entry::is_written_by_hand;
 use super::mention::{Emission, after, before, glue};
 use super::shape::label_text;
 use crate::ir::{Let, LetValue, NodeKind, Workflow};
@@ -140,23 +139,17 @@ impl<'a> StateEmission<'a> {
         }
     }
 
-    /// Whether a node of any graph says that it has to do with the state, or is a workflow.
+    /// Whether a node of any graph has to do with the state, or is a workflow.
     fn have_state(&self) -> TokenStream {
-        let (mut made, mut by_hand) = (Vec::new(), Vec::new());
-        for PackedFlow { emission, .. } in &self.graphs {
-            for (node, data) in emission.flow.nodes.iter().enumerate() {
-                let Some(ty) = emission.known_type(node) else { continue };
-                match &data.kind {
-                    NodeKind::Path(path) if !is_written_by_hand(path) => made.push(ty),
-                    _ => by_hand.push(ty),
-                }
-            }
-        }
-        let made = made.chunks(8).map(|types| match types {
+        let nodes = |graph: &PackedFlow<'a>| 0..graph.emission.flow.nodes.len();
+        let types =
+            self.graphs.iter().flat_map(|graph| nodes(graph).filter_map(|node| graph.emission.known_type(node)));
+        let types: Vec<_> = types.collect();
+        let parts = types.chunks(8).map(|types| match types {
             [_, _, _, _, _, _, _, _] => quote!(__gw::NodesProbe::<(#(#types),*)>::USE_STATE),
             few => quote!(__gw::any(&[#(__gw::NodeProbe::<#few>::USE_STATE),*])),
         });
-        quote!(__gw::any(&[#(#made,)* #(__gw::NodeProbe::<#by_hand>::HAS_STATE),*]))
+        quote!(__gw::any(&[#(#parts),*]))
     }
 
     /// For each node a call that refuses the graph, at the token of the node.

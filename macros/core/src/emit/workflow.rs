@@ -173,10 +173,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
             impl __gw::Node for #name {
                 #types
                 type Error = __gw::Failure;
-                const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> =
-                    ::core::option::Option::Some(#text);
-                const DOC: &'static ::core::primitive::str = #doc;
-                const USES_STATE: ::core::primitive::bool = true;
+                const MADE: __gw::Made<Self::Input, __gw::Failure> =
+                    __gw::Made::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
                 const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
                 async fn run(
@@ -185,15 +183,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
                     __gw::run_within::<Self>(input, context).await
                 }
 
-                fn explain(error: &__gw::Failure) -> ::std::vec::Vec<::std::string::String> {
-                    ::std::vec![::std::string::ToString::to_string(error)]
-                }
-
                 #options
-
-                fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
-                    __gw::CloneProbe::<__Input>::CLONE.map(|clone| clone(input))
-                }
 
                 fn nested() -> ::core::option::Option<fn() -> &'static ::std::sync::Arc<__gw::Definition>> {
                     ::core::option::Option::Some(<Self as __gw::Workflow>::definition)

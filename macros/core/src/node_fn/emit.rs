@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{GenericArgument, Path, PathArguments, Type, Visibility};
+use syn::{GenericArgument, Path, PathArguments, Type, TypePath, Visibility};
 
 use super::signature::{NodeFn, Parameter};
 use crate::diagnostics::{Blame, Diagnostics};
@@ -122,31 +122,88 @@ fn input_type(node: &NodeFn) -> TokenStream {
     }
 }
 
+/// What a function returns, by its tokens.
+enum Returns<'a> {
+    /// A type that is known by its name to be a payload, and no `Result`.
+    Value(TokenStream),
+    /// `Result<Output, Error>`. Should that not be the `Result` of the prelude, the impl of `Node` does not compile.
+    Result(&'a Type, &'a Type),
+    /// Any other type: it may be a `Result` behind an alias. A constant says whether it is.
+    Unknown(&'a Type),
+}
+
+impl<'a> Returns<'a> {
+    fn of(node: &'a NodeFn, options: &NodeOptions) -> Self {
+        let Some(ty) = node.returns() else { return Returns::Value(quote!(())) };
+        match (options.collect, written_result(ty)) {
+            (None, _) if is_known_payload(ty) => Returns::Value(quote!(#ty)),
+            (None, Some((output, error))) => Returns::Result(output, error),
+            _ => Returns::Unknown(ty),
+        }
+    }
+
+    /// The type that the function returns is asked once, by a constant, whether it is a `Result`. The same constant is an
+    /// error if a type of the node cannot travel.
+    fn output(&self, krate: &Path) -> TokenStream {
+        match self {
+            Returns::Value(ty) => quote!(#ty),
+            Returns::Result(output, _) => quote!(#output),
+            Returns::Unknown(ty) => quote!(<#ty as #krate::__::Split<__CHECKED>>::Output),
+        }
+    }
+
+    fn error(&self, krate: &Path) -> TokenStream {
+        match self {
+            Returns::Value(_) => quote!(#krate::Never),
+            Returns::Result(_, error) => quote!(#error),
+            Returns::Unknown(ty) => quote!(<#ty as #krate::__::Split<__CHECKED>>::Error),
+        }
+    }
+
+    /// The ways in which its error may become text.
+    fn words(&self, krate: &Path) -> TokenStream {
+        match self {
+            Returns::Value(_) => quote!([]),
+            Returns::Result(..) | Returns::Unknown(_) => {
+                let ways = ["OF_ERROR", "OF_BOXED", "OF_DISPLAY", "OF_DEBUG"];
+                let ways = ways.map(|way| Ident::new(way, Span::call_site()));
+                quote!([#(#krate::__::WordsProbe::<Self::Error>::#ways),*])
+            }
+        }
+    }
+
+    /// A function that makes a `Result` of what the user's function returns. `None` if that is one.
+    fn split(&self, krate: &Path) -> Option<TokenStream> {
+        match self {
+            Returns::Value(_) => Some(quote!(#krate::__::Split::<false>::split)),
+            Returns::Result(..) => None,
+            Returns::Unknown(_) => Some(quote!(#krate::__::Split::<__CHECKED>::split)),
+        }
+    }
+}
+
+/// The arguments of `Result<Output, Error>`.
+fn written_result(ty: &Type) -> Option<(&Type, &Type)> {
+    let Type::Path(TypePath { qself: None, path, .. }) = ty else { return None };
+    let only = path.segments.first().filter(|only| path.segments.len() == 1 && only.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &only.arguments else { return None };
+    match arguments.args.iter().collect::<Vec<_>>().as_slice() {
+        [GenericArgument::Type(output), GenericArgument::Type(error)] => Some((output, error)),
+        _ => None,
+    }
+}
+
 fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&syn::Attribute]) -> TokenStream {
     let name = &node.signature.ident;
-    let input = input_type(node);
-    let returns = node.returns().map_or_else(|| quote!(()), |ty| quote!(#ty));
-    // A type that is known by its name needs no check: each check costs rustc time.
-    let is_infallible = options.collect.is_none() && node.returns().is_none_or(is_known_payload);
-    let split = match is_infallible {
-        true => quote!(<#returns as #krate::__::Split<false>>),
-        false => quote!(<__Return as #krate::__::Split<__FALLIBLE>>),
-    };
-    let run = run(node, options, krate, &split);
+    let returns = Returns::of(node, options);
+    let run = run(node, options, krate, returns.split(krate).as_ref());
     let name_const = options
         .name
         .as_ref()
         .map(|name| quote!(const OWN_NAME: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#name);));
-    let plain = name.to_string();
-    let plain = crate::names::plain(&plain);
-    let function_const = quote! {
-        const FUNCTION: ::core::option::Option<&'static ::core::primitive::str> = ::core::option::Option::Some(#plain);
-    };
     let former = &options.renamed_from;
     let was_const = (!former.is_empty())
         .then(|| quote!(const RENAMED_FROM: &'static [&'static ::core::primitive::str] = &[#(#former),*];));
-    let doc = doc_text(docs);
-    let doc_const = (!doc.is_empty()).then(|| quote!(const DOC: &'static ::core::primitive::str = #doc;));
     let settings =
         node_options(options, krate).map(|settings| quote!(fn options(&self) -> #krate::NodeOptions { #settings }));
     let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
@@ -170,17 +227,50 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             }
         }
     });
+    let check = check(node, &returns, options, krate);
+    let (types, collected) = types(node, &returns, options, krate, check.is_some());
+    let made = made(node, &returns, krate, docs);
+    let imports = imports(node, &returns, krate);
+    quote! {
+        #imports
+        #check
+        #collected
+        impl #krate::Node for #name {
+            #types
+            #name_const
+            #was_const
+            #made
+            #state
+            #run
+            #settings
+            #when
+            #resources
+        }
+        #collecting
+    }
+}
+
+/// The types of the impl, and what the output of a collecting node is computed from.
+fn types(
+    node: &NodeFn,
+    returns: &Returns<'_>,
+    options: &NodeOptions,
+    krate: &Path,
+    is_checked: bool,
+) -> (TokenStream, Option<TokenStream>) {
+    let name = &node.signature.ident;
     let at = local(node.returns().map_or(name.span(), Spanned::span));
-    let travels = travels(node, options, krate);
-    let checked = |ty: TokenStream, at: Span| match &travels {
-        Some(_) => quote_spanned!(at=> <#ty as #krate::__::Checked<__TRAVELS>>::Type),
-        None => ty,
+    let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
+    let checked = |ty: TokenStream, at: Span| match is_checked {
+        true => quote_spanned!(at=> <#ty as #krate::__::Checked<__CHECKED>>::Type),
+        false => ty,
     };
     // The output of a collecting node is checked to be an `Option` with a message of its own, so that another type is
     // reported once.
+    let given = returns.output(krate);
     let collected = options.collect.map(|_| {
         quote_spanned! {at=>
-            type __Given = <__Return as #krate::__::Split<__FALLIBLE>>::Output;
+            type __Given = #given;
             const __OPTIONAL: ::core::primitive::bool =
                 #krate::__::is_option::<#name, __Given, { #krate::__::Probe::<__Given>::OPTIONAL }>();
             type __Collected = <__Given as #krate::__::Holds<__OPTIONAL>>::Held;
@@ -188,81 +278,74 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     });
     let output = match collected {
         Some(_) => quote_spanned!(at=> ::core::option::Option<__Collected>),
-        None if is_infallible => checked(returns.clone(), at),
-        None => checked(quote_spanned!(at=> #split::Output), at),
+        None if matches!(returns, Returns::Unknown(_)) => given,
+        None => checked(given, at),
     };
-    let error = match is_infallible {
-        true => quote_spanned!(at=> #krate::Never),
-        false => quote_spanned!(at=> #split::Error),
-    };
-    let probe = (!is_infallible).then(|| {
-        quote! {
-            use #krate::__::{FromAnything as _, FromBoxed as _, FromDebug as _, FromDisplay as _, FromError as _, Plain as _};
-            type __Return = #returns;
-            const __FALLIBLE: bool = #krate::__::Probe::<__Return>::FALLIBLE;
-        }
-    });
-    let explain = (!is_infallible).then(|| {
-        quote! {
-            fn explain(error: &Self::Error) -> ::std::vec::Vec<::std::string::String> {
-                (&&&&&#krate::__::Words(error)).words()
-            }
-        }
-    });
-    let copy = match node.inputs().all(is_known_payload) {
-        true => quote!(::core::option::Option::Some(::core::clone::Clone::clone(input))),
-        false => quote!({
-            use #krate::__::NoWay as _;
-            #krate::__::CloneProbe::<Self::Input>::CLONE.map(|clone| clone(input))
-        }),
-    };
-    let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
-    let input = checked(input, input_at);
+    let error = returns.error(krate);
+    let input = checked(input_type(node), input_at);
     let mut types = quote_spanned!(input_at=> type Input = #input;);
     types.extend(quote_spanned! {at=>
         type Output = #output;
         type Error = #error;
     });
-    quote! {
-        #probe
-        #travels
-        #collected
-        impl #krate::Node for #name {
-            #types
-            #name_const
-            #function_const
-            #was_const
-            #doc_const
-            #state
-            #run
-            #settings
-            #when
-            #resources
-            #explain
-            fn copy_input(input: &Self::Input) -> ::core::option::Option<Self::Input> {
-                #copy
-            }
+    (types, collected)
+}
+
+/// `const MADE`.
+fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attribute]) -> TokenStream {
+    let name = node.signature.ident.to_string();
+    let (name, doc) = (crate::names::plain(&name), doc_text(docs));
+    let made = match (returns, node.inputs().all(is_known_payload)) {
+        (Returns::Value(_), true) => quote!(infallible(#name, #doc)),
+        (_, is_clone) => {
+            let copy = match is_clone {
+                true => quote!(::core::option::Option::Some(::core::clone::Clone::clone)),
+                false => quote!(#krate::__::CloneProbe::<Self::Input>::CLONE),
+            };
+            let words = returns.words(krate);
+            quote!(of(#name, #doc, #copy, #words))
         }
-        #collecting
+    };
+    quote!(const MADE: #krate::__::Made<Self::Input, Self::Error> = #krate::__::Made::#made;)
+}
+
+/// The traits with what a probe finds of a type that has nothing of its own.
+fn imports(node: &NodeFn, returns: &Returns<'_>, krate: &Path) -> Option<TokenStream> {
+    let has_ways = !matches!(returns, Returns::Value(_)) || !node.inputs().all(is_known_payload);
+    match (returns, has_ways) {
+        (Returns::Unknown(_), _) => Some(quote!(use #krate::__::{NoWay as _, Plain as _};)),
+        (_, true) => Some(quote!(use #krate::__::NoWay as _;)),
+        (_, false) => None,
     }
 }
 
-/// The constant by which rustc checks that input and output types are payloads, each type once; `None` if all are known
-/// to be.
-fn travels(node: &NodeFn, options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
+/// The constant by which rustc checks that input and output types are payloads, each type once, and which says whether a
+/// type that is [unknown](Returns::Unknown) is a `Result`. `None` if all is known.
+fn check(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Path) -> Option<TokenStream> {
     let mut seen = BTreeSet::new();
-    let inputs = node.inputs().filter(|ty| !is_known_payload(ty)).filter(|ty| seen.insert(quote!(#ty).to_string()));
+    let mut is_new = |ty: &Type| !is_known_payload(ty) && seen.insert(quote!(#ty).to_string());
+    let inputs = node.inputs().filter(|ty| is_new(ty));
     let mut checks: Vec<_> = inputs.map(|ty| quote!(<#ty as #krate::__::Travels<()>>::TRAVELS)).collect();
-    // The output of a collecting node is checked as that of a collector.
-    let given = node.returns().filter(|ty| options.collect.is_none() && !is_known_payload(ty));
-    if let Some(output) = given.map(given_by).filter(|output| seen.insert(quote!(#output).to_string())) {
-        let Blame { first, last } = Blame::tokens(output);
-        let (first, last) = (local(first), local(last));
-        let mut check = quote_spanned!(first=> <<__Return as #krate::__::Split<__FALLIBLE>>);
-        check.extend(quote_spanned!(last=> ::Output as #krate::__::Travels<()>>::TRAVELS));
-        checks.push(check);
+    match returns {
+        Returns::Value(_) => {}
+        Returns::Result(output, _) if is_new(output) => {
+            checks.push(quote!(<#output as #krate::__::Travels<()>>::TRAVELS));
+        }
+        Returns::Result(..) => {}
+        Returns::Unknown(ty) => {
+            let is_fallible = quote!(#krate::__::Probe::<#ty>::FALLIBLE);
+            // The output of a collecting node is checked as that of a collector.
+            if options.collect.is_none() && is_new(given_by(ty)) {
+                let Blame { first, last } = Blame::tokens(given_by(ty));
+                let (first, last) = (local(first), local(last));
+                let mut check = quote_spanned!(first=> <<#ty as #krate::__::Split<{ #is_fallible }>>);
+                check.extend(quote_spanned!(last=> ::Output as #krate::__::Travels<()>>::TRAVELS));
+                checks.push(check);
+            }
+            checks.push(is_fallible);
+        }
     }
-    (!checks.is_empty()).then(|| quote!(const __TRAVELS: ::core::primitive::bool = #(#checks)&*;))
+    (!checks.is_empty()).then(|| quote!(const __CHECKED: ::core::primitive::bool = #(#checks)&*;))
 }
 
 /// The type that a function seems to return if it does not fail: only the span of an error depends on it.
@@ -277,7 +360,7 @@ fn given_by(returns: &Type) -> &Type {
 }
 
 /// `run`: takes the input apart, fetches the other parameters from the run, calls the function, and splits its result.
-fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) -> TokenStream {
+fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenStream>) -> TokenStream {
     let function = &node.signature.ident;
     let place = local(node.signature.fn_token.span());
     let context = Ident::new("__context", place);
@@ -327,8 +410,11 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) 
         Parameter::Resource(ty) if blocking => quote!(#krate::__::held::<#ty>(&#context)),
         _ => quote!(#name),
     });
-    let call = quote!(#function(#(#arguments),*));
-    let split = quote!(#split::split);
+    let returned = quote!(#function(#(#arguments),*));
+    let result = |returned: TokenStream| match split {
+        Some(split) => quote!(#split(#returned)),
+        None => returned,
+    };
     let span = node.signature.fn_token.span();
     // An async block costs rustc several times as much as a named future, so there is one only if something has to be
     // awaited before the call.
@@ -338,17 +424,29 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: &TokenStream) 
     let body = match (blocking || fetches, &node.signature.asyncness) {
         (true, asyncness) => {
             let result = match (blocking, asyncness) {
-                (true, _) => quote! {
-                    let #context = ::core::clone::Clone::clone(#context);
-                    #krate::__::blocking(move || #split(#call)).await
-                },
-                (false, Some(_)) => quote!(#split(#call.await)),
-                (false, None) => quote!(#split(#call)),
+                (true, _) => {
+                    let result = result(returned);
+                    quote! {
+                        let #context = ::core::clone::Clone::clone(#context);
+                        #krate::__::blocking(move || #result).await
+                    }
+                }
+                (false, Some(_)) => result(quote!(#returned.await)),
+                (false, None) => result(returned),
             };
             quote!(#(#writers)* async move { #open #(#fetch)* #result })
         }
-        (false, Some(_)) => quote!(#(#writers)* #open #krate::__::map(#call, #split)),
-        (false, None) => quote!(#(#writers)* #krate::__::lazy(move |_| { #open #split(#call) })),
+        (false, Some(_)) => {
+            let future = match split {
+                Some(split) => quote!(#krate::__::map(#returned, #split)),
+                None => returned,
+            };
+            quote!(#(#writers)* #open #future)
+        }
+        (false, None) => {
+            let result = result(returned);
+            quote!(#(#writers)* #krate::__::lazy(move |_| { #open #result }))
+        }
     };
     quote_spanned! {span=>
         fn run(

@@ -49,7 +49,6 @@ pub fn facts(node: &NodeFn, krate: &Path) -> Option<TokenStream> {
         }
     };
     Some(quote! {
-        const USES_STATE: ::core::primitive::bool = true;
         const STATE: #krate::__::StateFacts = {
             #reads_const
             #krate::__::StateFacts {
