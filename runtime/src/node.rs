@@ -14,7 +14,6 @@ use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::state::StateFacts;
 use crate::table::{Definition, Reread};
-use crate::typed::ErrorWords;
 use crate::value::{self, MaxSize, Unrecordable};
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
@@ -119,6 +118,9 @@ pub(crate) const fn reread<T: Payload>() -> Reread {
 pub(crate) fn not_written(error: Unrecordable) -> Unreadable {
     Unreadable { field: error.field(), message: error.message().to_owned() }
 }
+
+/// An error as text, outermost first.
+pub(crate) type ErrorWords<E> = fn(&E) -> Vec<String>;
 
 /// What a macro knows of a node that it made: one constant, since each item of an impl costs rustc time.
 #[doc(hidden)]

@@ -11,7 +11,7 @@ use futures::future::{FutureExt, Map};
 use super::mention::Source;
 use crate::error_text::{chain, text};
 use crate::fault::{Fault, Never};
-use crate::node::{Collector, Payload, reread};
+use crate::node::{Collector, ErrorWords, Payload, reread};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
 use crate::value::{MaxSize, Unrecordable};
@@ -135,9 +135,6 @@ impl<T: Clone> CloneProbe<T> {
     /// Another attempt gets a clone.
     pub const CLONE: Option<fn(&T) -> T> = Some(T::clone);
 }
-
-/// An error as text, outermost first.
-pub type ErrorWords<E> = fn(&E) -> Vec<String>;
 
 /// Probes in which ways an error can become text. [`Words`] takes the best of them by method lookup, which needs a function
 /// body: constants cost rustc less.

@@ -6,7 +6,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
-use super::mention::{Emission, as_type, before, first_span, last_span, literal, out};
+use super::mention::{Emission, before, first_span, is_written_by_hand, last_span, literal, out};
 use super::options::override_options;
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
@@ -42,9 +42,11 @@ impl Emission<'_> {
             NodeKind::Path(path) => {
                 let span = before(first_span(path));
                 let (alias, value) = instance(node, path);
+                // For a `#[node]` the attribute emits how its error becomes text. For a type that implements `Node` by
+                // hand, only the workflow can emit that, and doing so for every node would cost rustc time.
                 if is_written_by_hand(path) {
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
-                    let explain = explain(&as_type(path), None);
+                    let explain = explain(&self.node_type(node), None);
                     return quote_spanned! {span=>
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
@@ -61,15 +63,15 @@ impl Emission<'_> {
             }
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
                 Some((_, LetValue::Configured { path, options })) => self.configured(node, path, options),
-                Some((variable, LetValue::Value { ty, .. })) => {
-                    let words = explain(&quote!(#ty), None);
+                Some((variable, LetValue::Value { .. })) => {
+                    let words = explain(&self.node_type(node), None);
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
                 }
                 Some((_, LetValue::Unknown)) | None => TokenStream::new(),
             },
             NodeKind::Each(flow) => {
-                let inside = Emission { lets: self.lets, flow };
+                let inside = Emission { flow, ..*self };
                 let (first, last) = inside.ends_of_each();
                 let definition = definition(&inside, &quote!(#name), "", OutputType::Inferred);
                 let (out, joins, exit) = (out(), self.joins(node), self.exit(node));
@@ -91,7 +93,13 @@ impl Emission<'_> {
 
     fn maker(&self, node: NodeIx) -> TokenStream {
         let ty = self.node_type(node);
-        if self.collects(node) { quote!(__gw::collecting_entry::<#ty>) } else { quote!(__gw::entry) }
+        if self.collects(node) {
+            quote!(__gw::collecting_entry::<#ty>)
+        } else if self.is_checked(node) {
+            quote!(__gw::entry::<#ty>)
+        } else {
+            quote!(__gw::entry)
+        }
     }
 
     fn configured(&self, node: NodeIx, path: &Path, options: &NodeOptions) -> TokenStream {
@@ -111,7 +119,7 @@ impl Emission<'_> {
         // A `retry` that is written here replaces the node's own as a whole, its `when` included.
         let every_error = parse_quote!(|_| true);
         let when = options.retry.as_ref().map(|retry| retry.when.as_ref().unwrap_or(&every_error));
-        let explain = explain(&as_type(path), when);
+        let explain = explain(&self.node_type(node), when);
         let options = override_options(options, &quote!(__gw::Node::options(&#value)));
         quote! {
             {
@@ -122,13 +130,6 @@ impl Emission<'_> {
             }
         }
     }
-}
-
-/// Whether a path names a type rather than a function. For a `#[node]` the attribute emits how its error becomes text.
-/// For a type that implements `Node` by hand, only the workflow can emit that, and doing so for every node would cost
-/// rustc time.
-fn is_written_by_hand(path: &Path) -> bool {
-    path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
 }
 
 /// How the errors of a node become text, and which of them may be retried.

@@ -85,7 +85,7 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
 }
 
 fn label_checks(emission: &Emission<'_>) -> TokenStream {
-    let of = |node| [emission.collects_check(node), emission.label_checks(node)];
+    let of = |node| [emission.node_check(node), emission.label_checks(node)];
     (START..emission.flow.nodes.len()).flat_map(of).collect()
 }
 

@@ -17,11 +17,21 @@ pub struct Emission<'a> {
     pub lets: &'a [Let],
     /// The flow: the workflow's own, or that of the inside of `[..]`.
     pub flow: &'a Flow,
+    /// Whether the workflow is an item. One in expression position may name the generic parameters of the function
+    /// around it, and a constant may not.
+    pub is_item: bool,
 }
 
 /// The variable that holds the type of the output.
 pub fn out() -> Ident {
     Ident::new("__out", Span::mixed_site())
+}
+
+/// What a node is checked to be.
+#[derive(Clone, Copy)]
+enum Check {
+    IsNode,
+    Collects,
 }
 
 /// A span for glue at a place of the user's source, hidden from the user's names (mixed-site hygiene).
@@ -74,38 +84,66 @@ impl<'a> Emission<'a> {
     /// The flow inside `[..]`, for a node that is one.
     pub fn inside(&self, node: NodeIx) -> Option<Emission<'a>> {
         match self.flow.nodes.get(node).map(|node| &node.kind) {
-            Some(NodeKind::Each(flow)) => Some(Emission { lets: self.lets, flow }),
+            Some(NodeKind::Each(flow)) => Some(Emission { flow, ..*self }),
             _ => None,
         }
     }
 
-    /// Whether to check that a node is a collecting one; not in a graph that was refused.
-    pub fn is_held_to_collect(&self, node: NodeIx) -> bool {
-        self.flow.plan.is_some() && self.collects(node) && !self.flow.unknown.contains(&node)
+    /// What a node is checked to be before anything else is made of it; nothing in a graph that was refused. A function
+    /// is a node by its attribute, or rustc does not find its type at all.
+    fn check(&self, node: NodeIx) -> Option<Check> {
+        if self.flow.plan.is_none() || self.flow.unknown.contains(&node) {
+            None
+        } else if self.collects(node) {
+            Some(Check::Collects)
+        } else {
+            (self.is_item && self.is_by_hand(node)).then_some(Check::IsNode)
+        }
     }
 
-    /// The constant that checks that the target of `a | b => node` is a collecting node. If it is none, everything that
-    /// is computed from the constant is an error too, which rustc does not report again.
-    pub fn collects_check(&self, node: NodeIx) -> TokenStream {
-        if !self.is_held_to_collect(node) {
-            return TokenStream::new();
+    /// Whether a node is a value of a type, or a type that is named as it is.
+    fn is_by_hand(&self, node: NodeIx) -> bool {
+        match self.flow.nodes.get(node).map(|node| &node.kind) {
+            Some(NodeKind::Path(path)) => is_written_by_hand(path),
+            Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
+                Some(LetValue::Configured { path, .. }) => is_written_by_hand(path),
+                // A constant has no type that is inferred.
+                Some(LetValue::Value { ty, .. }) => !is_inferred(quote!(#ty)),
+                _ => false,
+            },
+            _ => false,
         }
-        let (known, ty) = (collects_alias(node), self.bare_type(node));
+    }
+
+    /// Whether a node is checked to be one.
+    pub fn is_checked(&self, node: NodeIx) -> bool {
+        self.check(node).is_some()
+    }
+
+    /// The constant that checks that a node is one, and that the target of `a | b => node` is a collecting one. If it is
+    /// none, everything that is computed from the constant is an error too, which rustc does not report again.
+    pub fn node_check(&self, node: NodeIx) -> TokenStream {
+        let Some(check) = self.check(node) else { return TokenStream::new() };
+        let (known, ty) = (checked_alias(node), self.bare_type(node));
         let at = self.flow.mentions.iter().position(|mention| mention.node == node);
         let ty = match self.flow.nodes.get(node).map(|node| &node.kind) {
             Some(NodeKind::Path(path)) => as_type(path),
             _ => at.map_or_else(|| ty.clone(), |at| self.standing_at(at, &ty)),
         };
-        quote!(const #known: ::core::primitive::bool = <#ty as __gw::Collects>::COLLECTS;)
+        let is_so = match check {
+            Check::Collects => quote!(<#ty as __gw::Collects>::COLLECTS),
+            Check::IsNode => quote!({ let _ = <#ty as __gw::Node>::USES_STATE; true }),
+        };
+        quote!(const #known: ::core::primitive::bool = #is_so;)
     }
 
     /// The type that implements `Node`.
     pub fn node_type(&self, node: NodeIx) -> TokenStream {
         let ty = self.bare_type(node);
-        if !self.is_held_to_collect(node) {
+        if !self.is_checked(node) {
             return ty;
         }
-        let known = collects_alias(node);
+        let known = checked_alias(node);
         quote!(<#ty as __gw::Checked<#known>>::Type)
     }
 
@@ -119,7 +157,7 @@ impl<'a> Emission<'a> {
                 Some(LetValue::Unknown) | None => quote!(__Unknown),
             },
             Some(NodeKind::Each(flow)) => {
-                let (first, last) = Emission { lets: self.lets, flow }.ends_of_each();
+                let (first, last) = Emission { flow, ..*self }.ends_of_each();
                 quote!(__gw::Each<#first, #last>)
             }
             Some(NodeKind::Start) => quote!(__gw::StartOf<__Input>),
@@ -178,7 +216,7 @@ impl<'a> Emission<'a> {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
         match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !self.is_held_to_collect(mention.node) => as_type(path),
+            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => as_type(path),
             _ => self.standing_at(at, &self.node_type(mention.node)),
         }
     }
@@ -191,7 +229,7 @@ impl<'a> Emission<'a> {
         let ty = self.source_type(mention.node);
         match &mention.tokens {
             _ if self.routes_errors(mention.node) => self.standing_at(at, &quote!(__gw::Whole<#ty>)),
-            MentionTokens::Path(path) if is_path && !self.collects(mention.node) => as_type(path),
+            MentionTokens::Path(path) if is_path && !self.is_checked(mention.node) => as_type(path),
             _ => self.standing_at(at, &ty),
         }
     }
@@ -244,7 +282,7 @@ impl<'a> Emission<'a> {
         let Some(mention) = self.flow.mentions.get(at) else { return TokenStream::new() };
         let is_path = matches!(self.flow.nodes.get(mention.node).map(|node| &node.kind), Some(NodeKind::Path(_)));
         let ty = match &mention.tokens {
-            MentionTokens::Path(path) if is_path && !by_type && !self.is_held_to_collect(mention.node) => as_type(path),
+            MentionTokens::Path(path) if is_path && !by_type && !self.is_checked(mention.node) => as_type(path),
             _ => ty(mention.node),
         };
         let blame = mention.blame();
@@ -286,9 +324,23 @@ impl<'a> Emission<'a> {
     }
 }
 
-/// The constant that checks that a node is a collecting one.
-fn collects_alias(node: NodeIx) -> Ident {
-    format_ident!("__COLLECTS_{node}", span = Span::mixed_site())
+/// The constant that checks that a node is one.
+fn checked_alias(node: NodeIx) -> Ident {
+    format_ident!("__CHECKED_{node}", span = Span::mixed_site())
+}
+
+/// Whether a path names a type rather than a function.
+pub fn is_written_by_hand(path: &Path) -> bool {
+    path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
+}
+
+/// Whether a type has a `_` in it.
+fn is_inferred(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "_",
+        TokenTree::Group(group) => is_inferred(group.stream()),
+        _ => false,
+    })
 }
 
 /// A path in a place where only a type is possible: a bare one among generic arguments could be a constant, and the

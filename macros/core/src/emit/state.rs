@@ -35,7 +35,7 @@ struct PackedFlow<'a> {
 impl<'a> StateEmission<'a> {
     /// `None` if the graph is not sound.
     pub fn of(workflow: &'a Workflow) -> Option<Self> {
-        let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
+        let emission = Emission { lets: &workflow.lets, flow: &workflow.flow, is_item: workflow.item.is_some() };
         let mut all = StateEmission { graphs: Vec::new(), given: &workflow.given, words: 0 };
         all.add(emission, (0, 0))?;
         Some(all)

@@ -72,7 +72,8 @@ fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
     let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
     match first {
         Some(edge) => {
-            let first = emission.node_type(edge.to);
+            // Its check is not in scope here.
+            let first = emission.bare_type(edge.to);
             quote!(<#first as __gw::Target>::Input)
         }
         None if is_proven => quote!(()),
@@ -86,7 +87,7 @@ fn neighbours(emission: &Emission<'_>) -> (TokenStream, TokenStream) {
     let is_proven = emission.flow.plan.is_some();
     let is_plain = |node: NodeIx| {
         let kind = emission.flow.nodes.get(node).map(|node| &node.kind);
-        matches!(kind, Some(NodeKind::Path(_))) && !emission.collects(node)
+        matches!(kind, Some(NodeKind::Path(_))) && !emission.is_checked(node)
     };
     let edges = || emission.flow.graph.edges.iter().zip(&emission.flow.edges).filter(|_| is_proven);
     let behind_start = edges().find(|(edge, _)| edge.from == START && is_plain(edge.to));

@@ -88,7 +88,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         [one] => quote!(#one),
         several => quote!((#(#several),*)),
     };
-    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
+    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow, is_item: workflow.item.is_some() };
     let out = out();
     let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
     let text = name.to_string();
@@ -220,7 +220,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
 }
 
 fn in_expression_position(workflow: &Workflow, diagnostics: &Diagnostics, view: &TokenStream) -> TokenStream {
-    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow };
+    let emission = Emission { lets: &workflow.lets, flow: &workflow.flow, is_item: workflow.item.is_some() };
     let out = out();
     let (imports, lets, nested) = (imports(workflow), lets(&workflow.lets), limits_of_nested(workflow));
     let types = signature_types(workflow, &emission);
