@@ -379,7 +379,7 @@ impl Engine {
         }
         let undriven = Undriven::by(self);
         let claimed = match self.claim(Some(header)).await {
-            Ok(claim) => self.0.store.claim(claim).await,
+            Ok(claim) => self.claim_runs(claim).await,
             Err(error) => Err(error),
         };
         match claimed {

@@ -54,11 +54,6 @@ impl Engine {
             }
         };
         let was_nudged = !claimed.nudged.is_empty();
-        for key in claimed.nudged {
-            if let Some(live) = self.0.runs.by_key(key) {
-                live.journal.catch_up().await;
-            }
-        }
         for damaged in claimed.damaged {
             self.halted().insert(damaged.key, Halt::Store(damaged.error.clone()));
             tracing::error!(run = damaged.id, error = %damaged.error, "a run cannot be resumed");
@@ -78,13 +73,21 @@ impl Engine {
     }
 
     async fn claim_due(&self) -> Result<Claimed, StoreError> {
+        let has_lost_one = self.0.lost_claim.swap(false, Ordering::AcqRel);
         let claim = Claim {
-            own: self.0.lost_claim.swap(false, Ordering::AcqRel),
+            own: has_lost_one,
             orphans: self.0.recovers.load(Ordering::Acquire),
             limit: 64,
             ..self.claim(None).await?
         };
-        self.0.store.claim(claim).await
+        let claimed = self.claim_runs(claim).await?;
+        if has_lost_one {
+            // The lost one may have reported any of them.
+            for live in self.0.runs.keys().into_iter().filter_map(|key| self.0.runs.by_key(key)) {
+                live.journal.catch_up().await;
+            }
+        }
+        Ok(claimed)
     }
 }
 

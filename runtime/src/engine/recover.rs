@@ -15,7 +15,9 @@ use crate::compile::check_resources;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::run_error::RunError;
-use crate::store::{Append, Appended, Claim, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError};
+use crate::store::{
+    Append, Appended, Claim, Claimed, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError,
+};
 use crate::table::Definition;
 
 /// How many runs are read at once.
@@ -71,7 +73,7 @@ impl Engine {
         loop {
             let mut claim = self.claim(None).await?;
             claim.except.extend(&seen);
-            let claimed = self.0.store.claim(claim).await?;
+            let claimed = self.claim_runs(claim).await?;
             if claimed.runs.is_empty() && claimed.damaged.is_empty() {
                 break;
             }
@@ -142,6 +144,18 @@ impl Engine {
         })
     }
 
+    /// Claims runs. Whatever is claimed, the store reports all runs of this engine that other engines have added records
+    /// to, and reports that once: those runs read them.
+    pub(super) async fn claim_runs(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let claimed = self.0.store.claim(claim).await?;
+        for key in &claimed.nudged {
+            if let Some(live) = self.0.runs.by_key(*key) {
+                live.journal.catch_up().await;
+            }
+        }
+        Ok(claimed)
+    }
+
     /// Resumes a run that this engine has claimed. If another task has resumed it here already, returns that run.
     pub(super) async fn resume(&self, header: RunHeader) -> Result<Arc<Live>, Halt> {
         let definition = self.0.workflows.get(&header.workflow).cloned();
@@ -190,7 +204,7 @@ impl Engine {
         claim: Claim,
         definition: &Arc<Definition>,
     ) -> Result<Option<Arc<Live>>, Halt> {
-        let claimed = self.0.store.claim(claim).await.map_err(Halt::Store)?;
+        let claimed = self.claim_runs(claim).await.map_err(Halt::Store)?;
         if let Some(damaged) = claimed.damaged.into_iter().find(|damaged| damaged.key == header.key) {
             return Err(Halt::Store(damaged.error));
         }

@@ -154,12 +154,12 @@ impl WordsProbe<Box<dyn Error + Send + Sync>> {
 
 impl<E: Display> WordsProbe<E> {
     /// Text, in the alternate form in which error crates print their sources.
-    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(|error| vec![format!("{error:#}")]);
+    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(|error| vec![text(format_args!("{error:#}"))]);
 }
 
 impl<E: Debug> WordsProbe<E> {
     /// What debuggers see.
-    pub const OF_DEBUG: Option<ErrorWords<E>> = Some(|error| vec![format!("{error:?}")]);
+    pub const OF_DEBUG: Option<ErrorWords<E>> = Some(|error| vec![text(format_args!("{error:?}"))]);
 }
 
 /// The return value of a function, split into output and error if it is a `Result`.
