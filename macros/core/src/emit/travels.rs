@@ -41,15 +41,18 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
     };
     let input = match signature.inputs.as_slice() {
         [] => quote!(()),
-        [one] => quote!(#one),
+        [one] => apart(one),
         several => quote!((#(#several),*)),
     };
-    let output = signature.output.as_ref().map_or_else(|| quote!(()), |ty| quote!(#ty));
+    let output = signature.output.as_ref().map_or_else(|| quote!(()), apart);
     let (behind_start, before_end) = neighbours(emission);
     let inputs = signature.inputs.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &behind_start));
     let outputs = signature.output.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &before_end));
-    let checks: Vec<TokenStream> =
-        inputs.chain(outputs).map(|(ty, same)| quote!(<#ty as __gw::Travels<#same>>::TRAVELS)).collect();
+    let check = |(ty, same): (&Type, &TokenStream)| {
+        let ty = apart(ty);
+        quote!(<#ty as __gw::Travels<#same>>::TRAVELS)
+    };
+    let checks: Vec<TokenStream> = inputs.chain(outputs).map(check).collect();
     if checks.is_empty() {
         return quote!(type __Input = #input; type __Output = #output;);
     }
@@ -64,6 +67,14 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
         #check
         type __Input = <#input as __gw::Checked<__TRAVELS>>::Type;
         type __Output = <#output as __gw::Checked<__TRAVELS>>::Type;
+    }
+}
+
+/// A type as it can be before `as`: bounds, which may end with a `+`, are in parentheses.
+fn apart(ty: &Type) -> TokenStream {
+    match ty {
+        Type::TraitObject(_) | Type::ImplTrait(_) => quote!((#ty)),
+        _ => quote!(#ty),
     }
 }
 
