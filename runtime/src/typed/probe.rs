@@ -154,12 +154,20 @@ impl WordsProbe<Box<dyn Error + Send + Sync>> {
 
 impl<E: Display> WordsProbe<E> {
     /// Text, in the alternate form in which error crates print their sources.
-    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(|error| vec![text(format_args!("{error:#}"))]);
+    pub const OF_DISPLAY: Option<ErrorWords<E>> = Some(shown);
 }
 
 impl<E: Debug> WordsProbe<E> {
     /// What debuggers see.
-    pub const OF_DEBUG: Option<ErrorWords<E>> = Some(|error| vec![text(format_args!("{error:?}"))]);
+    pub const OF_DEBUG: Option<ErrorWords<E>> = Some(debugged);
+}
+
+fn shown<E: Display>(error: &E) -> Vec<String> {
+    vec![text(format_args!("{error:#}"))]
+}
+
+fn debugged<E: Debug>(error: &E) -> Vec<String> {
+    vec![text(format_args!("{error:?}"))]
 }
 
 /// The return value of a function, split into output and error if it is a `Result`.
@@ -526,9 +534,9 @@ words! {
     /// A boxed error, which is none itself.
     FromBoxed: [] &&&Words<'_, Box<dyn Error + Send + Sync>> = |error| chain(error.as_ref());
     /// Text, in the alternate form in which error crates print their sources.
-    FromDisplay: [E: Display] &&Words<'_, E> = |error| vec![text(format_args!("{error:#}"))];
+    FromDisplay: [E: Display] &&Words<'_, E> = |error| shown(error);
     /// What debuggers see.
-    FromDebug: [E: Debug] &Words<'_, E> = |error| vec![text(format_args!("{error:?}"))];
+    FromDebug: [E: Debug] &Words<'_, E> = |error| debugged(error);
     /// The rest.
     FromAnything: [E] Words<'_, E> = |_error| vec![format!("an error of type `{}`", std::any::type_name::<E>())];
 }
