@@ -239,7 +239,7 @@ fn stateful(nodes: u64, readers: u64) -> String {
     const KEYS: u64 = 10;
     let mut source = String::from(HEAD);
     let blocks = nodes / 5;
-    let is_reader = |block: u64| readers > 0 && block % (blocks / readers).max(1) == 0;
+    let is_reader = |block: u64| readers > 0 && block.is_multiple_of((blocks / readers).max(1));
     if readers > 0 {
         for key in 0..KEYS {
             let _ = writeln!(source, "pub const K{key}: StateKey<u64> = StateKey::new(\"k{key}\");");
