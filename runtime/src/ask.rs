@@ -6,6 +6,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -14,6 +15,7 @@ pub use within::{Elapsed, Within};
 
 use crate::child::Lazy;
 use crate::context::Context;
+use crate::core::after;
 use crate::driver::caught;
 use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
@@ -32,6 +34,8 @@ struct Request<'c, T> {
     key: Option<String>,
     prompt: String,
     payload: Result<Json, Unrecordable>,
+    /// How long it waits for an answer.
+    within: Option<Duration>,
     /// Asks it. `ask` knows that the answer is a payload; a bound of the future would be a second error for a wrong
     /// type.
     start: fn(Self) -> BoxFuture<'c, T>,
@@ -90,6 +94,7 @@ impl Context {
             key: None,
             prompt: prompt.into(),
             payload: Ok(Json::Null),
+            within: None,
             start: |request| Box::pin(request.ask()),
         }))
     }
@@ -123,7 +128,7 @@ impl<'c, T: Payload> Request<'c, T> {
     }
 
     async fn answered(self) -> Result<T, (&'c Context, Fault)> {
-        let Request { context, name, key, prompt, payload, .. } = self;
+        let Request { context, name, key, prompt, payload, within, .. } = self;
         let attempt = &context.0;
         let fault = |message: String| (context, Fault::Context { message });
         let path = attempt.path_of(&name, key.as_deref()).map_err(|fault| (context, fault))?;
@@ -145,7 +150,8 @@ impl<'c, T: Payload> Request<'c, T> {
             let schema = T::__schema().to_value();
             let is_asked = asked == Some(QuestionHash::of(&prompt, &payload, &schema));
             let (prompt, payload, again) = (prompt.clone(), payload.clone(), asked.is_some());
-            (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, schema, again })
+            let until = within.map(|within| after(journal.clock.now(), within));
+            (!is_asked).then_some(EventKind::QuestionAsked { prompt, payload, until, schema, again })
         };
         // An answered question is only asked again if the answer is rejected.
         if !was_answered && let Some(question) = asks(item.asked) {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
+use crate::store::Tags;
 
 /// One event of a run.
 ///
@@ -54,6 +55,12 @@ pub enum EventKind {
         /// The run's initial state.
         #[serde(default, skip_serializing_if = "Map::is_empty")]
         state: Map<String, Value>,
+        /// Its [tags](crate::Start::tag).
+        #[serde(default, skip_serializing_if = "Tags::is_empty")]
+        tags: Tags,
+        /// When it begins, if not at once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        begins: Option<Begins>,
         /// The time limit of the workflow, `#[timeout = ".."]`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
@@ -170,6 +177,9 @@ pub enum EventKind {
         /// Data to show with it.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         payload: Value,
+        /// Until when the node waits for an answer, [`within`](crate::Ask::within).
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::option")]
+        until: Option<SystemTime>,
         /// The JSON Schema of the answer.
         schema: Value,
         /// Whether the node had asked it before: whether it is open or answered is as it was.
@@ -180,6 +190,12 @@ pub enum EventKind {
     Answered {
         /// The answer.
         answer: Value,
+        /// Who gave it, [`Answering::by`](crate::Answering::by).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// A comment on it, [`Answering::comment`](crate::Answering::comment).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
         /// Whether it was checked against the schema of the question only, and not against its type: it came through an
         /// engine that did not execute the run, or before the node had asked again after a restart. Then
         /// [`AnswerAccepted`](Self::AnswerAccepted) or [`AnswerRejected`](Self::AnswerRejected) follows, and
@@ -250,6 +266,18 @@ pub struct Entered {
     /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+/// When a run begins that was started for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Begins {
+    /// When.
+    #[serde(with = "millis")]
+    pub at: SystemTime,
+    /// How long after its start that is, if [`Start::after`](crate::Start::after) has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Duration>,
 }
 
 /// The time limit of a node with a graph inside, or of a run.
@@ -374,17 +402,30 @@ pub(crate) mod millis {
         to.serialize_u64(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
-    pub(crate) fn serialize_option<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
-        match time {
-            Some(time) => serialize(time, to),
-            None => to.serialize_none(),
-        }
-    }
-
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
         let millis = u64::deserialize(from)?;
         UNIX_EPOCH
             .checked_add(Duration::from_millis(millis))
             .ok_or_else(|| serde::de::Error::custom("a time outside the range of this machine"))
+    }
+
+    /// The same for a time that may be missing.
+    pub(crate) mod option {
+        use super::*;
+
+        #[allow(clippy::ref_option, reason = "serde gives a reference to the field")]
+        pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
+            match time {
+                Some(time) => super::serialize(time, to),
+                None => to.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SystemTime>, D::Error> {
+            #[derive(Deserialize)]
+            struct Millis(#[serde(with = "super")] SystemTime);
+
+            Ok(Option::<Millis>::deserialize(from)?.map(|Millis(time)| time))
+        }
     }
 }

@@ -49,10 +49,11 @@ pub use child::{Child, ChildError, Sleep, Step};
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    BuildError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, Recovery, Retry, RetryError, Run, RunFilter,
-    RunInfo, RunToEndError, Start, StartError,
+    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, PendingQuestion,
+    Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Start,
+    StartError,
 };
-pub use event::{AfterFailure, Entered, Event, EventKind, Limit};
+pub use event::{AfterFailure, Begins, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
 pub use graphweft_macros::Route;

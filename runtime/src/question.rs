@@ -1,12 +1,17 @@
 //! Questions of nodes to people.
 
+mod states;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::states::{State, States, closes};
 use crate::core::unescaped;
-use crate::event::{AfterFailure, EventKind};
+use crate::event::{EventKind, millis};
 use crate::field::{at_field, field_of};
 use crate::run_error::RunError;
 use crate::store::{Record, StoreError};
@@ -30,6 +35,41 @@ pub struct Question {
     pub payload: Value,
     /// The JSON Schema of the answer.
     pub schema: Value,
+    /// Until when the node waits for an answer, [`within`](crate::Ask::within).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::option")]
+    pub until: Option<SystemTime>,
+}
+
+impl Question {
+    /// The question that a record asks.
+    pub(crate) fn of(path: &str, kind: &EventKind) -> Option<Question> {
+        let EventKind::QuestionAsked { prompt, payload, until, schema, again: _ } = kind else { return None };
+        let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Some(Question {
+            id: path.to_owned(),
+            name: unescaped(name).into_owned(),
+            path: node.to_owned(),
+            prompt: prompt.clone(),
+            payload: payload.clone(),
+            schema: schema.clone(),
+            until: *until,
+        })
+    }
+}
+
+/// The name of the question with this id, without its key.
+pub(crate) fn name_without_key(id: &str) -> Cow<'_, str> {
+    let last = id.rsplit_once('/').map_or(id, |(_, last)| last);
+    unescaped(last.split_once(':').map_or(last, |(name, _)| name))
+}
+
+/// An answer, as its record has it.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub(crate) answer: Value,
+    /// Who gave it.
+    pub(crate) by: Option<String>,
+    pub(crate) comment: Option<String>,
 }
 
 /// An answer was not accepted. An open question is still open, except after [`Unread`](Self::Unread).
@@ -120,86 +160,31 @@ fn listed(open: &[String]) -> String {
 
 /// The questions that a run has asked so far.
 #[derive(Debug, Default)]
-pub(crate) struct Questions(BTreeMap<String, (Question, State)>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    Open,
-    /// This process is about to record an answer.
-    Answering,
-    /// It has an answer that was recorded unchecked. If its node stops waiting before the answer is accepted, it is
-    /// void.
-    Unchecked,
-    Answered,
-    /// Its node no longer waits for it.
-    Withdrawn,
-    /// Its node is done.
-    Over,
-}
-
-impl State {
-    /// The states in which no caller has got the result that its answer is accepted.
-    const UNSETTLED: [State; 3] = [State::Open, State::Answering, State::Unchecked];
+pub(crate) struct Questions {
+    asked: BTreeMap<String, Question>,
+    states: States,
 }
 
 impl Questions {
     /// Applies a record of any kind.
     pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
-        match kind {
-            EventKind::QuestionAsked { prompt, payload, schema, again } => {
-                let (node, name) = path.rsplit_once('/').unwrap_or(("", path));
-                let question = Question {
-                    id: path.to_owned(),
-                    name: unescaped(name).into_owned(),
-                    path: node.to_owned(),
-                    prompt: prompt.clone(),
-                    payload: payload.clone(),
-                    schema: schema.clone(),
-                };
-                // An answer may have come before the node asked again: the node checks it against its present type.
-                let before = self.0.get(path).filter(|_| *again).map(|(_, state)| *state);
-                self.0.insert(path.to_owned(), (question, before.unwrap_or(State::Open)));
-            }
-            EventKind::Answered { unchecked: true, .. } => self.set(path, State::Unchecked),
-            EventKind::Answered { unchecked: false, .. } => self.set(path, State::Answered),
-            EventKind::AnswerAccepted => self.replace(path, State::Unchecked, State::Answered),
-            EventKind::AnswerRejected { .. } => self.set(path, State::Open),
-            EventKind::RequestWithdrawn => {
-                self.withdraw(Some(path));
-                for unsettled in State::UNSETTLED {
-                    self.replace(path, unsettled, State::Withdrawn);
-                }
-            }
-            EventKind::RequestReopened => self.replace(path, State::Withdrawn, State::Open),
-            kind if closes(kind) => self.withdraw(Some(path)),
-            kind if kind.is_terminal() => self.withdraw(None),
-            _ => {}
+        self.states.apply(path, kind);
+        if let Some(question) = Question::of(path, kind) {
+            self.asked.insert(path.to_owned(), question);
         }
     }
 
-    /// Withdraws the questions below a path, or all of them.
-    pub(crate) fn withdraw(&mut self, below: Option<&str>) {
-        if self.0.is_empty() {
-            return;
-        }
-        let from = below.map_or(String::new(), |path| format!("{path}/"));
-        for (_, (_, state)) in self.0.range_mut(from.clone()..).take_while(|(id, _)| id.starts_with(&from)) {
-            if State::UNSETTLED.contains(state) {
-                *state = State::Over;
-            }
-        }
-    }
-
-    fn replace(&mut self, id: &str, from: State, to: State) {
-        if let Some((_, state)) = self.0.get_mut(id).filter(|(_, state)| *state == from) {
-            *state = to;
-        }
+    /// Withdraws the questions below a path.
+    pub(crate) fn withdraw(&mut self, below: &str) {
+        self.states.withdraw(Some(below));
     }
 
     pub(crate) fn set(&mut self, id: &str, to: State) {
-        if let Some((_, state)) = self.0.get_mut(id) {
-            *state = to;
-        }
+        self.states.set(id, to);
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&Question> {
+        self.asked.get(id)
     }
 
     /// The full id of an open question, if an answer to it passes a check. Other answers are refused from here on.
@@ -212,34 +197,32 @@ impl Questions {
         let question = self.find(run, wanted)?;
         check(question)?;
         let id = question.id.clone();
-        self.set(&id, State::Answering);
+        self.states.set(&id, State::Answering);
         Ok(id)
     }
 
     pub(crate) fn is_being_answered(&self, id: &str) -> bool {
-        self.0.get(id).is_some_and(|(_, state)| *state == State::Answering)
+        self.states.get(id) == Some(State::Answering)
     }
 
     pub(crate) fn is_open(&self, id: &str) -> bool {
-        self.0.get(id).is_some_and(|(_, state)| *state == State::Open)
+        self.states.is_open(id)
     }
 
     pub(crate) fn open(&self) -> Vec<Question> {
-        let open = self.0.values().filter(|(_, state)| *state == State::Open);
-        open.map(|(question, _)| question.clone()).collect()
+        self.states.open().filter_map(|id| self.asked.get(id).cloned()).collect()
     }
 
     pub(crate) fn has_open(&self) -> bool {
-        self.0.values().any(|(_, state)| *state == State::Open)
+        self.states.open().next().is_some()
     }
 
     /// The open question with an id, or with a name.
     fn find(&self, run: &str, wanted: &str) -> Result<&Question, AnswerError> {
         let (run, wanted_id) = (run.to_owned(), wanted.to_owned());
-        let by_name = || self.0.values().filter(|(question, _)| question.name == wanted);
-        let open: Vec<&Question> =
-            by_name().filter(|(_, state)| *state == State::Open).map(|(question, _)| question).collect();
-        let (question, state) = match (self.0.get(wanted), open.as_slice()) {
+        let by_name = || self.asked.values().filter(|question| question.name == wanted);
+        let open: Vec<&Question> = by_name().filter(|question| self.is_open(&question.id)).collect();
+        let question = match (self.asked.get(wanted), open.as_slice()) {
             (Some(found), _) => found,
             (None, [one]) => return Ok(one),
             (None, []) => match by_name().next_back() {
@@ -254,12 +237,14 @@ impl Questions {
                 return Err(AnswerError::Ambiguous { run, question: wanted_id, open });
             }
         };
-        match state {
-            State::Open => Ok(question),
-            State::Answering | State::Unchecked | State::Answered => {
+        match self.states.get(&question.id) {
+            Some(State::Open) => Ok(question),
+            Some(State::Answering | State::Unchecked | State::Answered) => {
                 Err(AnswerError::AlreadyAnswered { run, question: question.id.clone() })
             }
-            State::Withdrawn | State::Over => Err(AnswerError::Withdrawn { run, question: question.id.clone() }),
+            Some(State::Withdrawn | State::Over) | None => {
+                Err(AnswerError::Withdrawn { run, question: question.id.clone() })
+            }
         }
     }
 }
@@ -281,18 +266,6 @@ pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Resu
         }
         _ => None,
     }
-}
-
-/// Whether this record ends the wait for answers to the questions at its path, or below it.
-fn closes(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::RequestWithdrawn
-            | EventKind::NodeCompleted { .. }
-            | EventKind::NodeCancelled
-            | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
-            | EventKind::NodeCollecting { .. }
-    )
 }
 
 /// Validates an answer to the question of this id against a JSON Schema.

@@ -5,7 +5,7 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use graphweft_graph::state_proof::{StateFacts, StateKeyFact, Zero};
 use graphweft_graph::{Graph, NodeIx, Plan};
@@ -14,7 +14,6 @@ use tokio_util::sync::ReusableBoxFuture;
 
 pub use crate::attempt::Holder;
 use crate::attempt::{At, Bodies};
-use crate::clock::Clock;
 use crate::context::Context;
 use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Failure, Fault};
@@ -342,9 +341,9 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The time limit of a run that starts now.
-    pub(crate) fn time_limit(&self, clock: &Clock) -> Option<TimeLimit> {
-        self.timeout.map(|limit| TimeLimit { after: limit, until: after(clock.now(), limit) })
+    /// The time limit of a run that begins at this time.
+    pub(crate) fn time_limit(&self, begins: SystemTime) -> Option<TimeLimit> {
+        self.timeout.map(|limit| TimeLimit { after: limit, until: after(begins, limit) })
     }
 }
 

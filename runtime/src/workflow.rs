@@ -116,7 +116,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
         cancel: None,
         state: Map::new(),
         part: Part::Whole,
-        limit: definition.limits.time_limit(&env.clock),
+        limit: definition.limits.time_limit(env.clock.now()),
         history: Vec::new(),
     };
     match job.run(input).await {
@@ -148,7 +148,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
         cancel: None,
         state,
         part: Part::Of(context.path()),
-        limit: definition.limits.time_limit(&context.0.run.env.clock),
+        limit: definition.limits.time_limit(context.0.run.env.clock.now()),
         history: Vec::new(),
     };
     match Box::pin(job.run(Box::new(input))).await {

@@ -64,7 +64,8 @@ impl<'c, T> Ask<'c, T> {
     /// ```
     ///
     /// Cancel safe: if the future is dropped, the question and its timer are withdrawn.
-    pub fn within(self, duration: Duration) -> Within<'c, T> {
+    pub fn within(mut self, duration: Duration) -> Within<'c, T> {
+        self.0.describe(|request| request.within = Some(duration));
         let sleep = self.0.description().map(|request| {
             let key = match &request.key {
                 Some(key) => format!("{}:{key}", request.name),

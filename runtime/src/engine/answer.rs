@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use super::answer_queue::{Answer, Asked, READ_WITHIN, Settled, Unchecked};
@@ -15,10 +14,12 @@ use super::runtime::{self, Unfit};
 use super::voided::effective;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::{AnswerError, Question, Questions, State, check_schema, verdict};
+use crate::question::{AnswerError, Given, Question, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
 use crate::shared::{Checked, Progress};
-use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, RunKey, RunStatus, StoreError, Stored};
+use crate::store::{
+    Append, Appended, HeaderChange, QuestionChange, Record, Records, RunHeader, RunKey, RunStatus, StoreError, Stored,
+};
 use crate::value;
 
 /// The maximum pause between two looks at a run that is to ask again.
@@ -28,38 +29,19 @@ const PAUSE: Duration = Duration::from_millis(20);
 const CHECK: Duration = Duration::from_millis(250);
 
 impl Engine {
-    /// Answers a question of a run, in this process or in any other with the same store. `Ok` means that the answer is
-    /// recorded, and that it is a `T` as `ctx.ask::<T>` asks for it: its own `Deserialize` has read it.
-    ///
-    /// An answer is first validated against the question's JSON Schema, with the exact range of each integer type. An
-    /// invalid answer is not recorded. If no living engine has the run, its node may ask for another type under this
-    /// version of the program: then the run is resumed, and the answer is validated against the question as it is asked
-    /// now. The type itself is known only to the engine that has the asking node in memory. If that is this engine, an
-    /// answer that is no `T` is not recorded either. If another engine executes the run, or if the run waits outside of
-    /// the memory, the answer is recorded, and this waits until the node, or the engine that has it, has read it:
-    /// [`EventKind::AnswerAccepted`](crate::EventKind::AnswerAccepted) or
-    /// [`EventKind::AnswerRejected`](crate::EventKind::AnswerRejected) is recorded then. That takes up to 250 ms if
-    /// another engine executes the run, some 10 ms for each further answer while answers follow one another, and as
-    /// long as the node needs to ask again if it begins anew: after a restart, or because the run was unloaded. Many
-    /// answers at once wait together.
-    ///
-    /// If an answer is not read within 10 s, or somewhat longer while very many are awaited, this returns
-    /// [`AnswerError::Unread`].
-    ///
-    /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
-    ///
-    /// Cancel safe: if the future is dropped, the answer may or may not have been recorded.
-    ///
-    /// # Errors
-    /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
-    /// answer. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot
-    /// resume the run, or this engine is shut down.
-    pub async fn answer(&self, run: &str, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
-        let answer = value::check_json(answer.into(), self.0.env.max_value_size).map_err(|error| {
-            let message = error.message().to_owned();
-            AnswerError::Invalid { question: question.to_owned(), field: ".".to_owned(), message }
-        })?;
-        let answer = Answer::new(question, &answer);
+    /// See [`answer`](Self::answer).
+    pub(super) async fn give_answer(&self, run: &str, question: &str, given: Given) -> Result<(), AnswerError> {
+        let invalid = |message| AnswerError::Invalid { question: question.to_owned(), field: ".".to_owned(), message };
+        let Given { answer, by, comment } = given;
+        let longest = [&by, &comment].into_iter().flatten().map(String::len).max().unwrap_or(0);
+        let max = self.0.env.max_value_size;
+        let checked = value::check_json(answer, max).map_err(|error| error.message().to_owned());
+        let answer = checked.map_err(invalid)?;
+        if longest > max.0 {
+            let message = format!("who gave it and the comment may have {} bytes each, and one has {longest}", max.0);
+            return Err(invalid(message));
+        }
+        let answer = Answer::new(question, Given { answer, by, comment });
         let (mut is_asked, mut is_woken) = (false, false);
         loop {
             if answer.is_new()
@@ -236,7 +218,7 @@ impl Engine {
             self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {
-                let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.value);
+                let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.given.answer);
                 match asked.questions.take_answer(run, &answer.question, check) {
                     Ok(id) => taken.push((answer, id)),
                     Err(misfit @ AnswerError::Invalid { .. }) => answer.settle(Settled::Misfit(misfit)),
@@ -246,9 +228,9 @@ impl Engine {
             if taken.is_empty() {
                 return Ok(());
             }
-            let record = |(answer, id): &(&Arc<Answer>, String)| Record {
-                path: id.clone(),
-                kind: EventKind::Answered { answer: answer.value.clone(), unchecked: true },
+            let record = |(answer, id): &(&Arc<Answer>, String)| {
+                let Given { answer, by, comment } = answer.given.clone();
+                Record { path: id.clone(), kind: EventKind::Answered { answer, by, comment, unchecked: true } }
             };
             let records: Vec<Record> = taken.iter().map(record).collect();
             if self.add(&header, asked.next, records).await? {
@@ -408,12 +390,15 @@ impl Engine {
     /// Adds records to a run that is not driven here, from this number on, and has its driver continue with them.
     /// `false` if another engine was faster: the caller has to look again.
     async fn add(&self, header: &RunHeader, at: u64, records: Vec<Record>) -> Result<bool, StoreError> {
+        let is_answer = |record: &&Record| matches!(record.kind, EventKind::Answered { .. });
+        let closed = records.iter().filter(is_answer).map(|record| record.path.clone()).collect();
+        let questions = QuestionChange { closed, ..QuestionChange::default() };
         let append = Append {
             run: header.key,
             at,
             time: self.0.env.clock.now(),
             records: Records::from(records),
-            header: HeaderChange { nudge: true, ..HeaderChange::default() },
+            header: HeaderChange { nudge: true, questions, ..HeaderChange::default() },
         };
         Ok(self.0.store.append(append).await? == Appended::Done)
     }
@@ -446,11 +431,11 @@ async fn answer_live(live: &Live, answer: &Answer) -> Result<Option<Result<(), A
         None if !journal.is_stopped() => Ok(Some(Err(error))),
         halt => Err(halt),
     };
-    let (id, checked) = match journal.desk.take_answer(run, &answer.question, &answer.value) {
+    let (id, checked) = match journal.desk.take_answer(run, &answer.question, &answer.given.answer) {
         Ok(taken) => taken,
         Err(error) => return unless_leaving(error),
     };
-    let Some(next) = journal.push_answer(id.clone(), answer.value.clone(), checked) else {
+    let Some(next) = journal.push_answer(id.clone(), answer.given.clone(), checked) else {
         return unless_leaving(AnswerError::Withdrawn { run: run.to_owned(), question: id });
     };
     journal.flush().await.map_err(Some)?;

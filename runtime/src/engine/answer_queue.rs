@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use serde_json::Value as Json;
 use tokio::time::Instant;
 
-use crate::question::{AnswerError, Questions};
+use crate::question::{AnswerError, Given, Questions};
 use crate::store::RunKey;
 
 /// The queues that have answers in them, by run.
@@ -41,7 +40,7 @@ struct Inner {
 /// An answer to a question that was named by a caller.
 pub(super) struct Answer {
     pub(super) question: String,
-    pub(super) value: Json,
+    pub(super) given: Given,
     state: Mutex<State>,
 }
 
@@ -118,8 +117,8 @@ pub(super) struct Asked {
 }
 
 impl Answer {
-    pub(super) fn new(question: &str, value: &Json) -> Arc<Self> {
-        Arc::new(Answer { question: question.to_owned(), value: value.clone(), state: Mutex::default() })
+    pub(super) fn new(question: &str, given: Given) -> Arc<Self> {
+        Arc::new(Answer { question: question.to_owned(), given, state: Mutex::default() })
     }
 
     pub(super) fn settle(&self, settled: Settled) {

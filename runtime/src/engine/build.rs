@@ -15,6 +15,7 @@ use super::answer_queue::AnswerQueues;
 use super::error::BuildError;
 use super::inner::Engine;
 use super::inner::Inner;
+use super::retention::Retention;
 use super::runs::Runs;
 use super::runtime::{self, Unfit};
 use crate::clock::Clock;
@@ -46,6 +47,7 @@ pub struct EngineBuilder {
     mocks: Vec<(TypeId, &'static str)>,
     store: Option<Arc<dyn Store>>,
     max_resident_finished: usize,
+    retention: Retention,
     error: Option<BuildError>,
 }
 
@@ -66,6 +68,7 @@ impl Default for EngineBuilder {
             mocks: Vec::new(),
             store: None,
             max_resident_finished: 1000,
+            retention: Retention::default(),
             error: None,
         }
     }
@@ -197,6 +200,27 @@ impl EngineBuilder {
         self
     }
 
+    /// Deletes runs some time after they have ended. Without this, a store in a file keeps all of them.
+    ///
+    /// The engine looks once a minute, from its first run or its [`recover`](Engine::recover) on, and deletes a few at
+    /// a time; of several engines with one store one does it. It deletes runs of all workflows, also of those that are
+    /// not registered. See [`Engine::delete_run`] for what stays of a run, and
+    /// [`Engine::delete_expired`] to do it at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use graphweft::{Engine, Retention};
+    ///
+    /// const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    ///
+    /// let engine = Engine::builder().retention(Retention::completed(30 * DAY).failed(90 * DAY)).build()?;
+    /// # Ok::<(), graphweft::BuildError>(())
+    /// ```
+    pub fn retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+
     /// Registers a workflow, so that [`Engine::start_json`] finds it and its runs can be resumed in this process. With
     /// a [`store`](Self::store) that outlives the process, only registered workflows can be started.
     pub fn register<W: Workflow>(mut self) -> Self {
@@ -256,7 +280,7 @@ impl EngineBuilder {
     /// # Errors
     /// [`BuildError`], the first problem of the configuration or of the current runtime.
     pub fn build(self) -> Result<Engine, BuildError> {
-        let EngineBuilder { env, workflows, called, mocks, store, max_resident_finished, error } = self;
+        let EngineBuilder { env, workflows, called, mocks, store, max_resident_finished, retention, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
@@ -280,6 +304,7 @@ impl EngineBuilder {
             halted: Mutex::default(),
             closing: CancellationToken::new(),
             has_left: AtomicBool::new(false),
+            retention,
         }))
     }
 }

@@ -1,5 +1,7 @@
 //! Errors outside of nodes.
 
+use std::time::SystemTime;
+
 use crate::field::at_field;
 use crate::halt::Halt;
 use crate::resource::MissingResources;
@@ -109,6 +111,22 @@ pub enum StartError {
     InvalidId {
         /// How many bytes it has.
         length: usize,
+    },
+    /// A tag is too long, or there are too many.
+    #[error("invalid tag `{key}`: {message}")]
+    InvalidTag {
+        /// Its key.
+        key: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The id belongs to a run that was deleted, and is kept for some time so that nothing is done twice.
+    #[error("run `{id}` was deleted, and its id is not free yet, so that nothing is done twice; choose another id")]
+    Deleted {
+        /// The id.
+        id: String,
+        /// Until when no run can have it.
+        until: SystemTime,
     },
     /// The id belongs to a run of another workflow.
     #[error("run `{id}` is a run of `{existing}`, not of `{requested}`; choose another id")]

@@ -10,6 +10,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::answer_queue::AnswerQueues;
+use super::retention::Retention;
 use super::runs::Runs;
 use crate::halt::Halt;
 use crate::shared::Env;
@@ -51,6 +52,8 @@ pub(crate) struct Inner {
     pub(super) closing: CancellationToken,
     /// Whether it has left its store.
     pub(super) has_left: AtomicBool,
+    /// How long runs are kept.
+    pub(super) retention: Retention,
 }
 
 /// Alive while the program holds a clone of the engine. Handles to runs, and the runs that are executed here, share

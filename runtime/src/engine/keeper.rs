@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::inner::Engine;
 use super::inner::Inner;
 use crate::driver::caught;
@@ -29,6 +31,7 @@ impl Engine {
         runtime.spawn(async move {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
+            let mut expires = Instant::now();
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
@@ -36,7 +39,11 @@ impl Engine {
                 };
                 sleep.await;
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
-                let looked = Engine::behind(inner).look().await;
+                let engine = Engine::behind(inner);
+                if engine.0.retention.deletes_something() && Instant::now() >= expires {
+                    expires = Instant::now() + engine.expire().await;
+                }
+                let looked = engine.look().await;
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(LOOK) };
                 pause = looked.pause;
             }

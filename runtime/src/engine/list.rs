@@ -3,11 +3,9 @@
 use std::ops::{Bound, RangeBounds};
 use std::time::{Duration, SystemTime};
 
-use serde::Serialize;
-
+use super::info::RunInfo;
 use super::inner::Engine;
-use crate::event::millis;
-use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, StoreError};
+use crate::store::{RunKey, RunQuery, RunStatus, StoreError, Tags};
 
 /// Which runs to list or to count; the default is all, of which the newest hundred are listed.
 ///
@@ -30,6 +28,8 @@ pub struct RunFilter {
     pub status: Vec<RunStatus>,
     /// Runs that were forked from this one.
     pub forked_from: Option<String>,
+    /// Runs with all of these [tags](crate::Start::tag).
+    pub tags: Tags,
     /// Runs that were started at this time or later, to the millisecond.
     pub from: Option<SystemTime>,
     /// Runs that were started before this time, to the millisecond.
@@ -51,6 +51,7 @@ impl Default for RunFilter {
             workflow: Vec::new(),
             status: Vec::new(),
             forked_from: None,
+            tags: Tags::new(),
             from: None,
             until: None,
             before: None,
@@ -83,6 +84,12 @@ impl RunFilter {
     /// Runs that were forked from a run.
     pub fn forked_from(mut self, run: impl Into<String>) -> Self {
         self.forked_from = Some(run.into());
+        self
+    }
+
+    /// Runs with this [tag](crate::Start::tag). Called several times: runs with all of these tags.
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.insert(key.into(), value.into());
         self
     }
 
@@ -127,56 +134,20 @@ impl RunFilter {
     }
 
     fn query(self) -> RunQuery {
-        let RunFilter { id_prefix, workflow, status, forked_from, from, until, before, after, oldest_first, limit } =
-            self;
         RunQuery {
-            id_prefix,
-            workflows: workflow,
-            not_workflows: Vec::new(),
-            not_graph: None,
-            status,
-            forked_from,
-            from,
-            until,
-            before,
-            after,
-            oldest_first,
-            limit,
+            id_prefix: self.id_prefix,
+            workflows: self.workflow,
+            status: self.status,
+            forked_from: self.forked_from,
+            tags: self.tags,
+            from: self.from,
+            until: self.until,
+            before: self.before,
+            after: self.after,
+            oldest_first: self.oldest_first,
+            limit: self.limit,
+            ..RunQuery::default()
         }
-    }
-}
-
-/// A run, without its events. Times are milliseconds since 1970 in JSON.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct RunInfo {
-    /// Its position among all runs.
-    pub key: RunKey,
-    /// Its id.
-    pub id: String,
-    /// The name of its workflow.
-    pub workflow: String,
-    /// Its status.
-    pub status: RunStatus,
-    /// When it was started.
-    #[serde(with = "millis")]
-    pub created: SystemTime,
-    /// When its status changed last; for a run that has ended, when it ended.
-    #[serde(with = "millis")]
-    pub updated: SystemTime,
-    /// The number of its recorded events.
-    pub records: u64,
-    /// When its next timer fires, if it waits for one.
-    #[serde(serialize_with = "millis::serialize_option")]
-    pub wake_at: Option<SystemTime>,
-    /// The run that it was forked from, and the number of the first event that was not copied.
-    pub forked_from: Option<(String, u64)>,
-}
-
-impl From<RunHeader> for RunInfo {
-    fn from(header: RunHeader) -> Self {
-        let RunHeader { key, id, workflow, status, created, updated, records, wake_at, forked_from, .. } = header;
-        RunInfo { key, id, workflow, status, created, updated, records, wake_at, forked_from }
     }
 }
 
@@ -199,7 +170,7 @@ impl Engine {
         if filter.limit == 0 {
             return Ok(Vec::new());
         }
-        Ok(self.0.store.list(filter.query()).await?.into_iter().map(RunInfo::from).collect())
+        Ok(self.0.store.overview(filter.query()).await?.into_iter().map(RunInfo::from).collect())
     }
 
     /// How many runs there are, whatever the limit of the filter.

@@ -12,6 +12,7 @@ use crate::core::TimeLimit;
 use crate::driver::{Ending, Job, Part, Prepared};
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::question::States;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
@@ -30,6 +31,12 @@ impl Engine {
     ) -> Result<ReadyRun, Halt> {
         let journal = Arc::new(Journal::new(header, owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
         let is_new = start.history.is_empty();
+        let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
+        let was_retried = start.history.iter().any(is_retry);
+        let mut questions = States::default();
+        for Stored { record, .. } in &start.history {
+            questions.apply(&record.path, &record.kind);
+        }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
             // It could not be resumed here, so it stays in memory while it waits.
@@ -50,6 +57,10 @@ impl Engine {
         };
         let drive =
             if is_new { Drive::New(Box::new(job), start.input) } else { Drive::Resumed(job.prepare(start.input)?) };
+        if !is_new {
+            // The end of the run has closed them, and a retry or a fork opens them again.
+            journal.index_questions(questions, !was_retried);
+        }
         Ok(ReadyRun { definition: Arc::clone(definition), journal, input: start.recorded, drive })
     }
 
@@ -72,7 +83,7 @@ impl Engine {
         let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
         started.entry(journal.workflow.clone()).or_insert(definition);
         drop(started);
-        if self.0.store.is_shared() {
+        if self.0.store.is_shared() || self.0.retention.deletes_something() {
             self.keep();
         }
         // If the runtime is shut down, this is dropped at any point of the task.

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use super::changed::Adapt;
+use super::info::RunInfo;
 use super::inner::Engine;
-use super::list::RunInfo;
 use super::replay::fold_all;
 use super::run::Run;
 use super::voided::effective;
@@ -17,7 +17,7 @@ use crate::driver::caught;
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::state::{StateKey, decode};
-use crate::store::{RunHeader, RunStatus};
+use crate::store::{RunHeader, RunKey, RunQuery, RunStatus};
 use crate::workflow::Workflow;
 
 impl Engine {
@@ -78,12 +78,20 @@ impl<T> Run<T> {
         Ok(self.header().await?.status)
     }
 
-    /// The status of the run and its times, as the store has them now.
+    /// The status of the run, its times, where it is and what it waits for, as the store has them now.
     ///
     /// # Errors
     /// Those of [`status`](Self::status).
     pub async fn info(&self) -> Result<RunInfo, RunError> {
-        Ok(self.header().await?.into())
+        let header = self.header().await?;
+        // Exactly this one, by its place in the list.
+        let query = RunQuery {
+            after: header.key.0.checked_sub(1).map(RunKey),
+            before: header.key.0.checked_add(1).map(RunKey),
+            ..RunQuery::default()
+        };
+        let overview = self.engine().0.store.overview(query).await?.into_iter().next();
+        overview.map(RunInfo::from).ok_or(RunError::NotFound)
     }
 
     /// The value of a key of the run's state by what is recorded, in any process, and also after the end of the run.

@@ -2,11 +2,14 @@
 
 mod answer;
 mod answer_queue;
+mod answering;
 mod build;
 mod changed;
 mod derived;
 mod error;
 mod events;
+mod inbox;
+mod info;
 mod inner;
 mod keeper;
 mod list;
@@ -16,6 +19,7 @@ mod recover;
 mod replay;
 mod requests;
 mod resumable;
+mod retention;
 mod retry;
 mod run;
 mod run_to_end;
@@ -30,12 +34,16 @@ mod voids;
 #[cfg(test)]
 mod tests;
 
+pub use answering::Answering;
 pub use build::EngineBuilder;
 pub use error::{BuildError, StartError};
 pub use events::Events;
+pub use inbox::{PendingQuestion, QuestionFilter};
+pub use info::{Position, RunInfo};
 pub use inner::Engine;
-pub use list::{RunFilter, RunInfo};
+pub use list::RunFilter;
 pub use recover::Recovery;
+pub use retention::{DeleteError, Retention};
 pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use run_to_end::RunToEndError;

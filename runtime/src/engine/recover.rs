@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 use futures::StreamExt;
 use serde_json::Value as Json;
@@ -11,12 +12,13 @@ use super::live::Undriven;
 use super::run::Run;
 use super::runs::{Found, Live, Reservation};
 use super::runtime::{self, Unfit};
+use super::set_back::by_the_clock_of;
 use crate::compile::check_resources;
-use crate::event::EventKind;
+use crate::event::{Begins, EventKind};
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::store::{
-    Append, Appended, Claim, Claimed, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError,
+    Append, Appended, Claim, Claimed, HeaderChange, Records, RunHeader, RunQuery, RunStatus, StoreError, Stored,
 };
 use crate::table::Definition;
 
@@ -258,9 +260,35 @@ impl Engine {
             return Err(Halt::Fenced);
         }
         let header = RunHeader { records: history.len() as u64, status: RunStatus::Running, ..header.clone() };
+        if let Some(begins) = begins_later(self.0.env.clock.now(), &history) {
+            self.put_to_sleep(&header, begins).await.map_err(Halt::Store)?;
+            // Nobody drives it, as if another engine had it.
+            return Err(Halt::Fenced);
+        }
         let past = self.past(&header, definition, history).await?;
         let ready = self.make_ready(&header, definition, past.begin(definition)?, owner)?;
         self.launch(reservation, ready)
+    }
+
+    /// A run that has not begun and was claimed too early: the clock was set back. If another engine adds a record
+    /// meanwhile, it is claimed again.
+    async fn put_to_sleep(&self, header: &RunHeader, until: SystemTime) -> Result<(), StoreError> {
+        let append = Append {
+            run: header.key,
+            at: header.records,
+            time: self.0.env.clock.now(),
+            records: Records::default(),
+            header: HeaderChange {
+                status: Some((RunStatus::Sleeping, Some(until))),
+                owner: Some(None),
+                ..HeaderChange::default()
+            },
+        };
+        if self.0.store.append(append).await? == Appended::Conflict {
+            self.0.lost_claim.store(true, Ordering::Release);
+        }
+        self.keep();
+        Ok(())
     }
 
     /// Reports suspended runs of registered workflows that no living engine has, and that this program could not resume
@@ -343,5 +371,20 @@ impl Engine {
             }
         }
         Ok(())
+    }
+}
+
+/// When a run begins that has not begun, if that is later than now.
+fn begins_later(now: SystemTime, history: &[Stored]) -> Option<SystemTime> {
+    let is_untouched = |stored: &Stored| matches!(stored.record.kind, EventKind::RunResumed { .. });
+    let (first, others) = history.split_first()?;
+    if !others.iter().all(is_untouched) || !matches!(first.record.kind, EventKind::RunStarted { begins: Some(_), .. }) {
+        return None;
+    }
+    let mut history = history.to_vec();
+    by_the_clock_of(now, &mut history);
+    match history.first()?.record.kind {
+        EventKind::RunStarted { begins: Some(Begins { at, .. }), .. } => Some(at).filter(|at| *at > now),
+        _ => None,
     }
 }

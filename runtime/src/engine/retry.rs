@@ -404,6 +404,8 @@ impl Fork {
             owner: Some(owner),
             graph,
             forked_from: Some((run, at)),
+            tags: old.tags.clone(),
+            wake_at: None,
             time: now,
             records,
         };
@@ -413,7 +415,7 @@ impl Fork {
         undriven.done();
         let header = match created? {
             Created::New(header) => header,
-            Created::Existing(_) => return Err(ForkError::IdTaken { id }),
+            Created::Existing(_) | Created::Deleted { .. } => return Err(ForkError::IdTaken { id }),
         };
         let ready = past.begin(&definition).and_then(|start| engine.make_ready(&header, &definition, start, owner));
         match ready {

@@ -9,6 +9,7 @@ use futures::future::select;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::answering::Answering;
 use super::events::Events;
 use super::events::LOOK;
 use super::inner::Engine;
@@ -17,7 +18,7 @@ use super::runtime;
 use crate::event::EventKind;
 use crate::fault::Failure;
 use crate::node::{Payload, reread};
-use crate::question::{AnswerError, Question};
+use crate::question::Question;
 use crate::run_error::RunError;
 use crate::shared::Progress;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
@@ -140,8 +141,8 @@ impl<T> Run<T> {
     ///
     /// # Errors
     /// See [`Engine::answer`].
-    pub async fn answer(&self, question: &str, answer: impl Into<Json>) -> Result<(), AnswerError> {
-        self.engine.answer(&self.id, question, answer).await
+    pub fn answer<'a>(&'a self, question: &'a str, answer: impl Into<Json>) -> Answering<'a> {
+        self.engine.answer(&self.id, question, answer)
     }
 
     pub(super) fn engine(&self) -> &Engine {

@@ -79,7 +79,7 @@ impl<T: Payload> Start<T> {
     pub async fn run_to_end(self) -> Result<T, RunToEndError> {
         let engine = self.engine().clone();
         let run = match self.prepare().await? {
-            Prepared::Existing(run) => run,
+            Prepared::Existing(run) | Prepared::Later(run) => run,
             Prepared::New(reservation, ready) => {
                 let live = engine.admit_in_caller(reservation, ready).map_err(StartError::from)?;
                 let in_caller = InCaller(&live);

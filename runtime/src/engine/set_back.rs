@@ -15,7 +15,7 @@
 
 use std::time::SystemTime;
 
-use crate::event::{AfterFailure, EventKind};
+use crate::event::{AfterFailure, Begins, EventKind};
 use crate::store::Stored;
 
 /// Sets the times in the records of a run to those by a clock that shows `now`.
@@ -28,20 +28,27 @@ pub(super) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
             continue;
         }
         stored.time = earliest;
-        if let Some(ends) = end_of_delay(&mut stored.record.kind) {
+        for ends in ends_of_delays(&mut stored.record.kind).into_iter().flatten() {
             *ends = ends.checked_sub(back).unwrap_or(SystemTime::UNIX_EPOCH);
         }
     }
 }
 
-/// The time in a record at which a delay ends.
-fn end_of_delay(kind: &mut EventKind) -> Option<&mut SystemTime> {
+/// The times in a record at which delays end.
+fn ends_of_delays(kind: &mut EventKind) -> [Option<&mut SystemTime>; 2] {
     match kind {
-        EventKind::TimerSet { until } => Some(until),
-        EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => Some(time),
-        EventKind::RunStarted { limit, .. } => limit.as_mut().map(|limit| &mut limit.until),
-        EventKind::NodeStarted { inside: Some(entered), .. } => entered.limit.as_mut().map(|limit| &mut limit.until),
-        _ => None,
+        EventKind::TimerSet { until } => [Some(until), None],
+        EventKind::NodeFailed { then: AfterFailure::RetryAt { time }, .. } => [Some(time), None],
+        // The start at a certain time is no delay, and the time limit counts from that start.
+        EventKind::RunStarted { begins: Some(Begins { after: None, .. }), .. } => [None, None],
+        EventKind::RunStarted { begins, limit, .. } => {
+            [begins.as_mut().map(|begins| &mut begins.at), limit.as_mut().map(|limit| &mut limit.until)]
+        }
+        EventKind::NodeStarted { inside: Some(entered), .. } => {
+            [entered.limit.as_mut().map(|limit| &mut limit.until), None]
+        }
+        EventKind::QuestionAsked { until, .. } => [until.as_mut(), None],
+        _ => [None, None],
     }
 }
 
@@ -115,6 +122,8 @@ mod tests {
             workflow: "w".to_owned(),
             input: serde_json::Value::Null,
             state: serde_json::Map::new(),
+            tags: Default::default(),
+            begins: None,
             limit: Some(Limit { after: Duration::from_secs(4), until: at(until) }),
         };
         let history = [(begins(1004)), fails(1003), enters(1002)].map(|kind| record(at(1000), kind)).to_vec();

@@ -3,6 +3,7 @@
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -16,12 +17,13 @@ use super::run::Run;
 use super::runs::{Found, Reservation};
 use super::runtime;
 use crate::compile::check_resources;
+use crate::core::after;
 use crate::driver::caught;
-use crate::event::{EventKind, Limit};
+use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::node::Payload;
 use crate::state::StateKey;
-use crate::store::{Created, NewRun, Record};
+use crate::store::{Created, NewRun, Record, Tags};
 use crate::table::{BoxValue, Definition};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
@@ -32,6 +34,10 @@ pub struct Start<T> {
     engine: Engine,
     id: Option<String>,
     state: Map<String, Json>,
+    tags: Tags,
+    begins: Option<Later>,
+    /// Why it cannot begin later: nothing would find its workflow then.
+    unknown: Option<StartError>,
     what: Result<(Arc<Definition>, BoxValue), StartError>,
     gives: PhantomData<fn() -> T>,
 }
@@ -59,10 +65,11 @@ impl Engine {
     /// executed: [`get_run`](Self::get_run) finds it by its id.
     pub fn start<W: Workflow>(&self, input: W::Input) -> Start<W::Output> {
         let definition = W::definition();
+        let unknown = StartError::NotRegistered { workflow: W::NAME.to_owned() };
         if self.could_be_resumed(definition) {
-            Start::new(self, definition, Ok(Box::new(input)))
+            Start::new(self, definition, Ok(Box::new(input))).unless_known(definition, unknown)
         } else {
-            Start::refused(self, StartError::NotRegistered { workflow: W::NAME.to_owned() })
+            Start::refused(self, unknown)
         }
     }
 
@@ -72,7 +79,8 @@ impl Engine {
     /// which it can be registered, so its run could not be resumed.
     pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         if self.could_be_resumed(flow.definition()) {
-            Start::new(self, flow.definition(), Ok(Box::new(input)))
+            let start = Start::new(self, flow.definition(), Ok(Box::new(input)));
+            start.unless_known(flow.definition(), StartError::FlowInStore)
         } else {
             Start::refused(self, StartError::FlowInStore)
         }
@@ -80,8 +88,12 @@ impl Engine {
 
     /// Whether this program could resume a run after a restart, if its store has it by then.
     fn could_be_resumed(&self, definition: &Arc<Definition>) -> bool {
-        self.0.store.is_volatile()
-            || self.0.workflows.get(&definition.name).is_some_and(|known| Arc::ptr_eq(known, definition))
+        self.0.store.is_volatile() || self.knows(definition)
+    }
+
+    /// Whether it is registered.
+    fn knows(&self, definition: &Arc<Definition>) -> bool {
+        self.0.workflows.get(&definition.name).is_some_and(|known| Arc::ptr_eq(known, definition))
     }
 
     /// A new run of a registered workflow, from JSON: for command lines and servers. The input is validated against the
@@ -177,11 +189,18 @@ impl Start<Json> {
 impl<T> Start<T> {
     pub(super) fn new(engine: &Engine, definition: &Arc<Definition>, input: Result<BoxValue, StartError>) -> Self {
         let what = input.map(|input| (Arc::clone(definition), input));
-        Start { engine: engine.clone(), id: None, state: Map::new(), what, gives: PhantomData }
+        let (state, tags) = (Map::new(), Tags::new());
+        Start { engine: engine.clone(), id: None, state, tags, begins: None, unknown: None, what, gives: PhantomData }
+    }
+
+    fn unless_known(mut self, definition: &Arc<Definition>, error: StartError) -> Self {
+        self.unknown = Some(error).filter(|_| !self.engine.knows(definition));
+        self
     }
 
     pub(super) fn refused(engine: &Engine, error: StartError) -> Self {
-        Start { engine: engine.clone(), id: None, state: Map::new(), what: Err(error), gives: PhantomData }
+        let (state, tags, what) = (Map::new(), Tags::new(), Err(error));
+        Start { engine: engine.clone(), id: None, state, tags, begins: None, unknown: None, what, gives: PhantomData }
     }
 
     /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same
@@ -210,6 +229,63 @@ impl<T> Start<T> {
         self
     }
 
+    /// Adds a label by which the run is found, [`RunFilter::tag`](crate::RunFilter::tag); it is in the first event of
+    /// the run as well. A second value for the same key replaces the first.
+    ///
+    /// A run has at most 16 tags. A key has 1 to 64 bytes and a value at most 256, or awaiting this returns
+    /// [`StartError::InvalidTag`]. If a run with this [id](Self::id) exists, it keeps its own tags. A fork has those of
+    /// its origin.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<doubled>().build()?;
+    /// engine.start::<doubled>(4).id("seven").tag("tenant", "acme").await?.result().await?;
+    /// engine.start::<doubled>(5).tag("tenant", "other").await?.result().await?;
+    /// let runs = engine.list_runs(RunFilter::default().tag("tenant", "acme")).await?;
+    /// assert_eq!(runs.len(), 1);
+    /// assert_eq!(runs[0].id, "seven");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.tags.insert(key.into(), value.into());
+        self
+    }
+
+    /// Begins the run at this time and not at once, to the millisecond; at once if the time has passed. Until then it is
+    /// [`Sleeping`](crate::RunStatus::Sleeping) in the store, and any engine with the store that has registered its
+    /// workflow begins it. It can be cancelled before it begins. The time limit of the workflow counts from its
+    /// beginning.
+    ///
+    /// The workflow must be [registered](crate::EngineBuilder::register), also in an engine without a store: otherwise
+    /// awaiting this returns [`StartError::NotRegistered`] or [`StartError::FlowInStore`].
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # use std::time::{Duration, SystemTime};
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<doubled>().build()?;
+    /// let soon = SystemTime::now() + Duration::from_millis(30);
+    /// let run = engine.start::<doubled>(4).at(soon).await?;
+    /// assert_eq!(run.status().await?, RunStatus::Sleeping);
+    /// assert_eq!(run.result().await?, 8);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn at(mut self, time: SystemTime) -> Self {
+        self.begins = Some(Later::At(time));
+        self
+    }
+
+    /// The same, this long after it was started. If the clock is set back meanwhile, it does not take longer.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.begins = Some(Later::After(delay));
+        self
+    }
+
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -219,14 +295,20 @@ impl<T> Start<T> {
         match self.prepare().await? {
             Prepared::Existing(run) => Ok(run),
             Prepared::New(reservation, ready) => Ok(Run::of_live(&engine, engine.launch(reservation, ready)?)),
+            Prepared::Later(run) => Ok(run),
         }
     }
 
     /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, what, .. } = self;
+        let Start { engine, id, state, tags, begins, unknown, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
+        check_tags(&tags)?;
+        let begins = begins.map(|later| later.begins(engine.0.env.clock.now()));
+        if let (Some(_), Some(unknown)) = (begins, unknown) {
+            return Err(unknown);
+        }
         if engine.0.runs.is_closed() {
             return Err(Halt::ShutDown.into());
         }
@@ -259,27 +341,36 @@ impl<T> Start<T> {
         };
         let owner = engine.owner().await?;
         let graph = engine.graph_of(&definition);
-        let limit = definition.limits.time_limit(&engine.0.env.clock);
-        let begins = EventKind::RunStarted {
+        let limit = definition.limits.time_limit(begins.map_or_else(|| engine.0.env.clock.now(), |begins| begins.at));
+        let first = EventKind::RunStarted {
             workflow: definition.name.clone(),
             input: recorded.clone(),
             state: state.clone(),
+            tags: tags.clone(),
+            begins,
             limit: limit.map(Limit::from),
         };
         let new = NewRun {
             id: id.clone(),
             workflow: definition.name.clone(),
-            owner: Some(owner),
+            owner: Some(owner).filter(|_| begins.is_none()),
             graph,
             forked_from: None,
+            tags,
+            wake_at: begins.map(|begins| begins.at),
             time: engine.0.env.clock.now(),
-            records: vec![Record { path: definition.name.clone(), kind: begins }],
+            records: vec![Record { path: definition.name.clone(), kind: first }],
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.store.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
         match created? {
+            Created::New(header) if begins.is_some() => {
+                engine.keep();
+                Ok(Prepared::Later(Run::of_header(&engine, &header)))
+            }
+            Created::Deleted { until } => Err(StartError::Deleted { id, until }),
             Created::New(header) => {
                 let start = Beginning {
                     input,
@@ -316,7 +407,49 @@ pub(super) enum Prepared<T> {
     New(Reservation, ReadyRun),
     /// It was there before.
     Existing(Run<T>),
+    /// It begins later.
+    Later(Run<T>),
 }
+
+/// When a run is to begin.
+#[derive(Clone, Copy, Debug)]
+enum Later {
+    At(SystemTime),
+    After(Duration),
+}
+
+impl Later {
+    /// As it is recorded, for a run that is started now.
+    fn begins(self, now: SystemTime) -> Begins {
+        match self {
+            Later::At(at) => Begins { at, after: None },
+            Later::After(delay) => Begins { at: after(now, delay), after: Some(delay) },
+        }
+    }
+}
+
+fn check_tags(tags: &Tags) -> Result<(), StartError> {
+    let invalid = |key: &str, message: String| Err(StartError::InvalidTag { key: key.to_owned(), message });
+    for (key, value) in tags {
+        if !(1..=MAX_TAG_KEY).contains(&key.len()) {
+            return invalid(key, format!("a key has 1 to {MAX_TAG_KEY} bytes, and this one has {}", key.len()));
+        }
+        if value.len() > MAX_TAG_VALUE {
+            return invalid(
+                key,
+                format!("a value has at most {MAX_TAG_VALUE} bytes, and this one has {}", value.len()),
+            );
+        }
+    }
+    match tags.keys().nth(MAX_TAGS) {
+        Some(key) => invalid(key, format!("a run has at most {MAX_TAGS} tags, and this one has {}", tags.len())),
+        None => Ok(()),
+    }
+}
+
+const MAX_TAGS: usize = 16;
+const MAX_TAG_KEY: usize = 64;
+const MAX_TAG_VALUE: usize = 256;
 
 /// Checks that the existing run with this id is the one that was to be started.
 fn same_run(

@@ -288,6 +288,8 @@ fn an_event_is_read_back_as_it_was_written() {
             workflow: "w".to_owned(),
             input: json!({"a": 1}),
             state: serde_json::Map::new(),
+            tags: Default::default(),
+            begins: None,
             limit: None,
         },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None },
@@ -476,8 +478,14 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
     let flow = made("START>n; n>END").inside("n", ScopeKind::Nested, made("START>x; x>END").named("inner")).build();
     let store = MemoryStore::new();
     let engine = Engine::builder().store(store.clone()).knows(&flow).build().unwrap();
-    let begins =
-        EventKind::RunStarted { workflow: "w".to_owned(), input: json!(1), state: serde_json::Map::new(), limit: None };
+    let begins = EventKind::RunStarted {
+        workflow: "w".to_owned(),
+        input: json!(1),
+        state: serde_json::Map::new(),
+        tags: Default::default(),
+        begins: None,
+        limit: None,
+    };
     let enters = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let new = NewRun {
@@ -486,6 +494,8 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
         owner: None,
         graph: engine.graph_of(&flow),
         forked_from: None,
+        tags: Default::default(),
+        wake_at: None,
         time: SystemTime::now(),
         records: vec![record("w", begins), record("w/n", enters)],
     };

@@ -135,7 +135,7 @@ impl Desk {
         // An answer that does not fit is rejected by its node.
         let is_open = requests.items.get(&record.path).is_some_and(|item| !item.withdrawn);
         let fits = |answer| is_open && holder.fits.is_some_and(|fits| (fits.read)(answer).is_ok());
-        let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true } if fits(answer));
+        let is_accepted = matches!(&record.kind, EventKind::Answered { answer, unchecked: true, .. } if fits(answer));
         if is_accepted {
             requests.is_checked(&record.path);
         }
@@ -256,6 +256,11 @@ impl Desk {
 
     pub(crate) fn open_questions(&self) -> Vec<Question> {
         self.inner().requests.questions.open()
+    }
+
+    /// What a question asks.
+    pub(crate) fn question(&self, id: &str) -> Option<Question> {
+        self.inner().requests.questions.get(id).cloned()
     }
 
     pub(crate) fn has_open_questions(&self) -> bool {

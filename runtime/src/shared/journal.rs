@@ -18,11 +18,13 @@ use tokio_util::sync::CancellationToken;
 use super::closing::is_closing;
 use super::desk::{Checked, Desk};
 use super::pending::{Derived, Inner, Pending};
+use super::question_index::QuestionIndex;
 use super::steps::Step;
 use crate::clock::Clock;
 use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
+use crate::question::{Given, States};
 use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
@@ -99,6 +101,7 @@ impl Journal {
             rests: None,
             cancelled: false,
             late_answers: HashSet::new(),
+            questions: QuestionIndex::default(),
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {
@@ -162,14 +165,15 @@ impl Journal {
 
     /// Adds an answer that the desk has [taken](Desk::take_answer), and returns a number that its record is not below.
     /// `None` where the question was withdrawn since, or the run has had its last record.
-    pub(crate) fn push_answer(&self, path: String, answer: serde_json::Value, checked: Checked) -> Option<u64> {
+    pub(crate) fn push_answer(&self, path: String, given: Given, checked: Checked) -> Option<u64> {
         let mut inner = self.inner();
         // The node may have withdrawn the question meanwhile.
         if inner.ended || !self.desk.is_being_answered(&path) {
             return None;
         }
         let unchecked = checked == Checked::BySchema;
-        self.push_to(&mut inner, Record { path, kind: EventKind::Answered { answer, unchecked } });
+        let Given { answer, by, comment } = given;
+        self.push_to(&mut inner, Record { path, kind: EventKind::Answered { answer, by, comment, unchecked } });
         Some(inner.length)
     }
 
@@ -216,6 +220,24 @@ impl Journal {
         let mut inner = self.inner();
         inner.pushed += 1;
         inner.header.graph = Some(graph);
+    }
+
+    /// The run is resumed, and its questions are these by its records. `are_known`: whether the store knows its open questions.
+    pub(crate) fn index_questions(&self, states: States, are_known: bool) {
+        let mut inner = self.inner();
+        inner.questions = QuestionIndex::resumed(states, are_known);
+        if !are_known && inner.questions.has_open() {
+            self.report_all_questions(&mut inner);
+        }
+    }
+
+    fn report_all_questions(&self, inner: &mut Inner) {
+        if inner.ended {
+            return;
+        }
+        inner.pushed += 1;
+        inner.header.questions.is_all = true;
+        self.wake_driver();
     }
 
     /// Marks the run as at rest until an answer comes, or until `wake_at`. Returns `false` if it is no longer at rest:
@@ -341,13 +363,12 @@ impl Journal {
 
     /// Begins to append what is pending.
     fn begin(self: &Arc<Self>, inner: &mut Inner) -> Shared<BoxFuture<'static, ()>> {
-        let batch = Append {
-            run: self.key,
-            at: inner.length,
-            time: self.clock.now(),
-            records: std::mem::take(&mut inner.pending).into(),
-            header: std::mem::take(&mut inner.header),
-        };
+        let time = self.clock.now();
+        let mut header = std::mem::take(&mut inner.header);
+        let is_all = header.questions.is_all;
+        header.questions = inner.questions.report(inner.pending.plain(), time, is_all, |id| self.desk.question(id));
+        let records = std::mem::take(&mut inner.pending).into();
+        let batch = Append { run: self.key, at: inner.length, time, records, header };
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
         let derived = std::mem::take(&mut inner.derived);
         let future = append(journal, store, batch, derived, ticket).boxed().shared();
@@ -523,7 +544,11 @@ async fn append(
                 let last = news.iter().map(|stored| stored.time).max();
                 batch.time = last.map_or_else(|| journal.clock.now(), |last| last.max(journal.clock.now()));
                 let mut records = std::mem::take(&mut batch.records).into_vec();
+                journal.inner().questions.undo();
                 journal.absorb(journal.inner(), news, &mut records, &mut derived);
+                let (time, is_all) = (batch.time, batch.header.questions.is_all);
+                let text = |id: &str| journal.desk.question(id);
+                batch.header.questions = journal.inner().questions.report(&records, time, is_all, text);
                 batch.records = records.into();
                 let (length, halted) = {
                     let inner = journal.inner();

@@ -6,6 +6,7 @@ mod journal;
 mod others;
 mod pending;
 mod pulse;
+mod question_index;
 mod request_state;
 mod steps;
 mod tree;

@@ -83,6 +83,7 @@ impl Journal {
         let is_halted = inner.halted.is_some();
         let mut accepted = Vec::new();
         for stored in &applied {
+            inner.questions.follow(&stored.record);
             self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
             accepted.extend(self.heed(&stored.record, stored.seq));
         }

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use futures::future::{BoxFuture, Shared};
 use tokio::sync::mpsc;
 
+use super::question_index::QuestionIndex;
 use super::steps::{Step, Steps};
 use crate::core::Place;
 use crate::event::{Event, EventKind};
@@ -40,6 +41,8 @@ pub(super) struct Inner {
     pub(super) cancelled: bool,
     /// Questions for which an answer of this process came after one of another process.
     pub(super) late_answers: HashSet<String>,
+    /// The open questions as the store has them.
+    pub(super) questions: QuestionIndex,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before

@@ -231,7 +231,7 @@ impl RequestState {
             self.questions.apply(path, &EventKind::RequestWithdrawn);
         }
         // Its node may be done by now, or have dropped it while the answer was being appended: see `Item::withdraw`.
-        if let EventKind::Answered { answer, unchecked } = kind
+        if let EventKind::Answered { answer, unchecked, .. } = kind
             && let Some(item) = self.items.get_mut(path)
             && !(*unchecked && self.withdrawing.contains_key(path))
         {
@@ -260,7 +260,7 @@ impl RequestState {
     /// that ends the node is not appended yet.
     pub(super) fn node_is_over(&mut self, path: &str) {
         self.forget_below(path);
-        self.questions.withdraw(Some(path));
+        self.questions.withdraw(path);
     }
 
     /// The records from before this process of the graph inside a child whose attempt is resumed. To be called only
@@ -357,7 +357,7 @@ impl RequestState {
             }
             // Nodes in the graph of a child: their requests are over.
             EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => self.forget_below(path),
-            EventKind::Answered { answer, unchecked } => {
+            EventKind::Answered { answer, unchecked, .. } => {
                 let item = self.items.get_or_insert(path);
                 (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
             }

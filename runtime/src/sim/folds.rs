@@ -90,6 +90,12 @@ impl Folds {
         self.whole.as_ref().map(|(_, desk)| desk.snapshot()).unwrap_or_default()
     }
 
+    /// The ids of the open questions.
+    pub(super) fn open_questions(&self) -> Vec<String> {
+        let open = self.whole.as_ref().map(|(_, desk)| desk.open_questions()).unwrap_or_default();
+        open.into_iter().map(|question| question.id).collect()
+    }
+
     fn fold(&mut self, stored: &Stored) -> Result<Vec<Record>, String> {
         self.fold_requests(stored)?;
         let (path, kind) = (&stored.record.path, &stored.record.kind);

@@ -150,6 +150,20 @@ impl Follower {
         self.requests_of(&self.folds.requests())
     }
 
+    /// The open questions, as the fold of the records. `None` just after a retry or a fork, before a process has the
+    /// run: its store has none then.
+    pub(super) fn open_questions(&self) -> Option<Vec<String>> {
+        let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
+        let begins = |stored: &Stored| is_retry(stored) || matches!(stored.record.kind, EventKind::RunResumed { .. });
+        if self.is_over {
+            return Some(Vec::new());
+        }
+        // The records of the process that has the run.
+        let own = self.events.iter().rposition(begins).map_or(0, |last| last + 1);
+        let is_known = self.events.len() > own || !self.events.iter().any(is_retry);
+        is_known.then(|| self.folds.open_questions())
+    }
+
     /// Those among these, by path, that are no nodes of graphs.
     pub(super) fn requests_of(&self, all: &[(String, String)]) -> Vec<String> {
         let requests = all.iter().filter(|(path, _)| !self.sites.is_node(path));

@@ -13,7 +13,8 @@ use super::disk::{Disk, Lapse};
 use super::originals;
 use super::scenario::{How, StoreFault};
 use crate::store::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
+    RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -230,8 +231,9 @@ impl Store for Process {
             let (store, is_owned) = (&*process.disk.0.store, run.owner.is_some());
             let created = at_once(store.create(run))?;
             let mut state = process.disk.state();
-            let (Created::New(header) | Created::Existing(header)) = &created;
-            state.tracks.plays(store, header);
+            if let Created::New(header) | Created::Existing(header) = &created {
+                state.tracks.plays(store, header);
+            }
             if let Created::New(header) = &created
                 && is_owned
             {
@@ -279,6 +281,22 @@ impl Store for Process {
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.look(|store| store.count(query))
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.look(|store| store.overview(query))
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.look(|store| store.questions(query))
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.look(|store| store.delete(delete))
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.reserve(task))
     }
 
     /// A commit if it is meant to take runs over. The periodic looks do not count, or the run would never rest.

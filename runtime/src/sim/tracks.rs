@@ -3,7 +3,7 @@
 use super::at_once::at_once;
 use super::follow::Follower;
 use super::originals::{self, Original};
-use crate::store::{RunHeader, RunKey, Store, Stored};
+use crate::store::{QuestionQuery, RunHeader, RunKey, Store, Stored};
 
 /// The run that is played now, and those that it comes from by forks.
 pub(super) struct Tracks {
@@ -43,10 +43,26 @@ impl Track {
             self.records.push(stored);
         }
         held = held.and(self.follower.commits());
+        held = held.and(self.knows_open_questions(store, run));
         if std::mem::take(&mut self.rests) {
             held = held.and(self.follower.rests());
         }
         held.map_err(|why| if self.id == originals::EARLY { format!("in the early fork: {why}") } else { why })
+    }
+
+    /// # Errors
+    /// If the open questions of the run in the store are not those by its records.
+    fn knows_open_questions(&self, store: &dyn Store, run: RunKey) -> Result<(), String> {
+        let Some(mut expected) = self.follower.open_questions() else { return Ok(()) };
+        let all = at_once(store.questions(QuestionQuery::default())).expect("the store itself is sound");
+        let mut found: Vec<String> =
+            all.into_iter().filter(|asked| asked.run == run).map(|asked| asked.question.question.id).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        if found == expected {
+            return Ok(());
+        }
+        Err(format!("has the open questions {expected:?} by its records, and the store has {found:?}"))
     }
 
     pub(super) fn owner(&self) -> Option<u32> {

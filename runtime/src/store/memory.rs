@@ -11,10 +11,12 @@ use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, Record, Records, RunHeader, RunKey, RunQuery, RunStatus,
-    Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, NewRun, OpenQuestion, Owner,
+    QuestionChange, QuestionPlace, QuestionQuery, Record, Records, Reserve, RunHeader, RunKey, RunOverview, RunQuery,
+    RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
 };
 use crate::event::EventKind;
+use crate::question::name_without_key;
 
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
@@ -51,6 +53,12 @@ struct Runs {
     ended: BTreeMap<u64, RunKey>,
     last_end: u64,
     max_resident_finished: usize,
+    /// The open questions, in the order in which they were asked.
+    questions: BTreeMap<QuestionPlace, OpenQuestion>,
+    /// The ids of deleted runs, and until when they are kept.
+    deleted: HashMap<String, SystemTime>,
+    /// Who has a periodic task, and until when.
+    tasks: HashMap<String, (Owner, SystemTime)>,
 }
 
 impl Default for Runs {
@@ -68,6 +76,9 @@ impl Default for Runs {
             ended: BTreeMap::new(),
             last_end: 0,
             max_resident_finished: 1000,
+            questions: BTreeMap::new(),
+            deleted: HashMap::new(),
+            tasks: HashMap::new(),
         }
     }
 }
@@ -76,6 +87,8 @@ struct Run {
     header: RunHeader,
     /// In order, without gaps, none of them empty.
     journal: Vec<Batch>,
+    /// Its open questions by their ids, and when they were asked.
+    open: BTreeMap<String, SystemTime>,
     /// Its number in [`Runs::ended`].
     end: Option<u64>,
 }
@@ -128,12 +141,15 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl Run {
-    fn add(&mut self, time: SystemTime, records: Records) {
+    /// Adds records behind those that the header counts, which it does not count yet.
+    fn add(&mut self, first: u64, time: SystemTime, records: Records) {
         if !records.is_empty() {
-            let first = self.header.records;
-            self.header.records += records.len() as u64;
             self.journal.push(Batch { first, time, records });
         }
+    }
+
+    fn last(&self) -> Vec<Stored> {
+        self.read(self.header.records.saturating_sub(RunOverview::RECORDS), usize::MAX)
     }
 
     fn read(&self, from: u64, limit: usize) -> Vec<Stored> {
@@ -159,25 +175,19 @@ impl Runs {
         if let Some(key) = self.by_id.get(&new.id) {
             return Created::Existing(self.runs[key].header.clone());
         }
+        if let Some(until) = self.deleted.get(&new.id).copied() {
+            if until > new.time {
+                return Created::Deleted { until };
+            }
+            self.deleted.remove(&new.id);
+        }
         self.last_run += 1;
         let key = RunKey(self.last_run);
-        let header = RunHeader {
-            key,
-            id: new.id.clone(),
-            workflow: new.workflow,
-            status: RunStatus::Running,
-            created: new.time,
-            updated: new.time,
-            records: 0,
-            owner: new.owner,
-            wake_at: None,
-            graph: new.graph.0,
-            forked_from: new.forked_from,
-        };
-        let mut run = Run { header, journal: Vec::new(), end: None };
-        run.add(new.time, new.records.into());
+        let mut run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
+        run.add(0, new.time, new.records.into());
         let created = run.header.clone();
         self.ready.extend(run.ready().map(|at| (at, key)));
+        self.suspended.extend(run.header.wake_at.map(|_| (run.header.updated, key)));
         self.runs.insert(key, run);
         self.by_id.insert(new.id, key);
         self.keep_graph(&new.graph);
@@ -185,34 +195,33 @@ impl Runs {
     }
 
     fn append(&mut self, batch: Append) -> Appended {
-        let Some(run) = self.runs.get_mut(&batch.run) else { return Appended::Conflict };
-        if batch.at != run.header.records {
+        let Append { run: key, at, time, records, header: change } = batch;
+        let Some(run) = self.runs.get_mut(&key).filter(|run| run.header.records == at) else {
             return Appended::Conflict;
-        }
-        run.add(batch.time, batch.records);
-        if let Some(graph) = &batch.header.graph {
-            run.header.graph = graph.0;
+        };
+        let added = records.len() as u64;
+        run.add(at, time, records);
+        if let Some(graph) = &change.graph {
             self.keep_graph(graph);
         }
-        if let Some((status, wake_at)) = batch.header.status {
-            self.set_status(batch.run, status, wake_at, batch.time);
+        if change.nudge {
+            self.nudged.insert(key);
         }
-        if let (Some(owner), Some(run)) = (batch.header.owner, self.runs.get_mut(&batch.run)) {
-            run.header.owner = owner;
-        }
-        if batch.header.nudge {
-            self.nudged.insert(batch.run);
-            let status = self.runs.get(&batch.run).map(|run| run.header.status);
-            if let Some(status) = status.filter(|status| status.is_suspended()) {
-                self.set_status(batch.run, status, Some(batch.time), batch.time);
-            }
+        self.change(key, &change, added, time);
+        if !change.questions.is_empty() {
+            self.change_questions(key, change.questions);
         }
         self.forget_finished();
         Appended::Done
     }
 
-    fn set_status(&mut self, key: RunKey, status: RunStatus, wake_at: Option<SystemTime>, time: SystemTime) {
+    /// Changes the header of a run, and the indexes over it.
+    fn change(&mut self, key: RunKey, change: &HeaderChange, records: u64, time: SystemTime) {
         let Some(run) = self.runs.get_mut(&key) else { return };
+        if change.status.is_none() && !change.nudge {
+            run.header.apply(change, records, time);
+            return;
+        }
         if let Some(at) = run.ready() {
             self.ready.remove(&(at, key));
             self.suspended.remove(&(run.header.updated, key));
@@ -220,29 +229,111 @@ impl Runs {
         if let Some(end) = run.end.take() {
             self.ended.remove(&end);
         }
-        if run.header.status != status {
-            run.header.updated = time;
-        }
-        run.header.status = status;
-        run.header.wake_at = wake_at.filter(|_| status.is_suspended());
+        run.header.apply(change, records, time);
         self.ready.extend(run.ready().map(|at| (at, key)));
         self.suspended.extend(run.header.wake_at.map(|_| (run.header.updated, key)));
-        if status.is_over() {
-            // A run that is over has no owner.
-            run.header.owner = None;
+        if run.header.status.is_over() {
             self.last_end += 1;
             run.end = Some(self.last_end);
             self.ended.insert(self.last_end, key);
+            self.change_questions(key, QuestionChange { is_all: true, ..QuestionChange::default() });
         }
+    }
+
+    fn change_questions(&mut self, key: RunKey, change: QuestionChange) {
+        let Some(run) = self.runs.get_mut(&key) else { return };
+        let QuestionChange { is_all, open, mut closed } = change;
+        if is_all {
+            let stays: HashSet<&str> = open.iter().map(|open| open.question.id.as_str()).collect();
+            closed.extend(run.open.keys().filter(|id| !stays.contains(id.as_str())).cloned());
+        }
+        for question in closed {
+            if let Some(asked) = run.open.remove(&question) {
+                self.questions.remove(&QuestionPlace { asked, run: key, question });
+            }
+        }
+        for mut open in open.into_iter().filter(|_| !run.header.status.is_over()) {
+            let asked = *run.open.entry(open.question.id.clone()).or_insert(to_the_millisecond(open.asked));
+            open.asked = asked;
+            self.questions.insert(QuestionPlace { asked, run: key, question: open.question.id.clone() }, open);
+        }
+    }
+
+    /// Removes a run, with everything that leads to it.
+    fn remove(&mut self, key: RunKey) -> Option<Run> {
+        self.change_questions(key, QuestionChange { is_all: true, ..QuestionChange::default() });
+        let run = self.runs.remove(&key)?;
+        self.by_id.remove(&run.header.id);
+        self.nudged.remove(&key);
+        if let Some(at) = run.ready() {
+            self.ready.remove(&(at, key));
+            self.suspended.remove(&(run.header.updated, key));
+        }
+        if let Some(end) = run.end {
+            self.ended.remove(&end);
+        }
+        Some(run)
+    }
+
+    fn delete(&mut self, delete: Delete) -> Vec<RunKey> {
+        let Delete { mut runs, ids_until, now } = delete;
+        self.deleted.retain(|_, until| *until > now);
+        runs.retain(|key| {
+            let is_over = self.runs.get(key).is_some_and(|run| run.header.status.is_over());
+            let removed = if is_over { self.remove(*key) } else { None };
+            if let (Some(run), Some(until)) = (&removed, ids_until) {
+                self.deleted.insert(run.header.id.clone(), until);
+            }
+            removed.is_some()
+        });
+        runs
+    }
+
+    fn reserve(&mut self, task: Reserve) -> bool {
+        let Reserve { task, owner, until, now } = task;
+        let is_taken = |(by, until): &(Owner, SystemTime)| *by != owner && *until > now && self.owners.contains_key(by);
+        if self.tasks.get(&task).is_some_and(is_taken) {
+            return false;
+        }
+        self.tasks.insert(task, (owner, until));
+        true
+    }
+
+    fn overview(&self, query: &RunQuery) -> Vec<RunOverview> {
+        let of = |header: RunHeader| {
+            let run = &self.runs[&header.key];
+            let first = run.open.iter().min_by_key(|(id, asked)| (**asked, *id));
+            let first = first.map(|(id, asked)| QuestionPlace { asked: *asked, run: header.key, question: id.clone() });
+            let question = first.and_then(|place| self.questions.get(&place)).cloned();
+            RunOverview { last: run.last(), open: run.open.len() as u64, question, header }
+        };
+        self.list(query).into_iter().map(of).collect()
+    }
+
+    fn questions(&self, query: &QuestionQuery) -> Vec<AskedQuestion> {
+        let after = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let limit = if query.limit == 0 { usize::MAX } else { query.limit };
+        let wanted = self.questions.range((after, Bound::Unbounded)).filter_map(|(place, open)| {
+            let header = &self.runs[&place.run].header;
+            let is_wanted = header.id.starts_with(&query.id_prefix)
+                && (query.workflows.is_empty() || query.workflows.contains(&header.workflow))
+                && has_tags(header, &query.tags)
+                && query.name.as_ref().is_none_or(|name| name_without_key(&place.question) == name.as_str());
+            is_wanted.then(|| AskedQuestion {
+                run: place.run,
+                id: header.id.clone(),
+                workflow: header.workflow.clone(),
+                tags: header.tags.clone(),
+                question: open.clone(),
+            })
+        });
+        wanted.take(limit).collect()
     }
 
     fn forget_finished(&mut self) {
         while self.ended.len() > self.max_resident_finished {
             let Some((_, key)) = self.ended.pop_first() else { return };
-            self.nudged.remove(&key);
-            if let Some(run) = self.runs.remove(&key) {
-                self.by_id.remove(&run.header.id);
-            }
+            self.remove(key);
         }
     }
 
@@ -283,14 +374,18 @@ impl Runs {
     }
 
     fn take_over(&mut self, key: RunKey, claim: &Claim) -> Option<RunHeader> {
-        self.set_status(key, RunStatus::Running, None, claim.now);
         self.nudged.remove(&key);
         let run = self.runs.get_mut(&key)?;
-        run.header.owner = Some(claim.owner);
         let resumed = EventKind::RunResumed { owner: claim.owner.0 };
         let resumed = Record { path: run.header.workflow.clone(), kind: resumed };
-        run.add(claim.now, vec![resumed].into());
-        Some(run.header.clone())
+        run.add(run.header.records, claim.now, vec![resumed].into());
+        let taken = HeaderChange {
+            status: Some((RunStatus::Running, None)),
+            owner: Some(Some(claim.owner)),
+            ..HeaderChange::default()
+        };
+        self.change(key, &taken, 1, claim.now);
+        Some(self.runs.get(&key)?.header.clone())
     }
 
     fn leave(&mut self, owner: Owner) {
@@ -307,6 +402,8 @@ impl Runs {
                 && (query.workflows.is_empty() || query.workflows.contains(&header.workflow))
                 && query.from.is_none_or(|from| header.created >= from)
                 && query.until.is_none_or(|until| header.created < until)
+                && query.unchanged_since.is_none_or(|since| header.updated < since)
+                && has_tags(header, &query.tags)
                 && !query.not_workflows.contains(&header.workflow)
                 && query.not_graph != Some(header.graph)
                 && (query.status.is_empty() || query.status.contains(&header.status))
@@ -335,6 +432,10 @@ impl Runs {
     fn read(&self, run: RunKey, from: u64, limit: usize) -> Vec<Stored> {
         self.runs.get(&run).map_or_else(Vec::new, |run| run.read(from, limit))
     }
+}
+
+fn has_tags(header: &RunHeader, wanted: &Tags) -> bool {
+    wanted.iter().all(|(key, value)| header.tags.get(key) == Some(value))
 }
 
 fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, StoreError>> {
@@ -378,6 +479,22 @@ impl Store for MemoryStore {
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         done(self.lock().found(&query).count() as u64)
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        done(self.lock().overview(&query))
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        done(self.lock().questions(&query))
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        done(self.lock().delete(delete))
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.lock().reserve(task))
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

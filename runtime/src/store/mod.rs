@@ -7,6 +7,11 @@
 //!
 //! [`MemoryStore`] keeps runs until the process ends; [`SqliteStore`] keeps them in a file.
 
+#[cfg(any(test, feature = "test-util"))]
+#[doc(hidden)]
+#[path = "conformance/mod.rs"]
+#[allow(missing_docs, clippy::missing_panics_doc, reason = "they are tests, and their names say what they assert")]
+pub mod conformance_cases;
 mod error;
 mod memory;
 mod records;
@@ -15,12 +20,16 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
+#[cfg(any(test, feature = "test-util"))]
+#[doc(inline)]
+pub use crate::__store_conformance as conformance;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub(crate) use records::Compact;
@@ -29,6 +38,7 @@ pub use records::Records;
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
 use crate::event::EventKind;
+use crate::question::Question;
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 pub trait Store: Send + Sync + 'static {
@@ -40,7 +50,8 @@ pub trait Store: Send + Sync + 'static {
     /// cannot fail: if it does not happen, the owner is detected as dead later.
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()>;
 
-    /// Adds a run with its first records, in one transaction. If a run with this id exists, returns it unchanged.
+    /// Adds a run with its first records, in one transaction. If a run with this id exists, returns it unchanged; if
+    /// one was [deleted](Self::delete) and its id is still kept, returns [`Created::Deleted`].
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>>;
 
     /// Adds records to a run and changes its header, in one transaction: everything, or nothing. The future resolves
@@ -58,6 +69,24 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many runs the query is about, whatever its limit.
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>>;
+
+    /// The same runs as [`list`](Self::list), in the same order, each with its last records and its open questions.
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>>;
+
+    /// Open questions of all runs, as the last appends have [reported](HeaderChange::questions) them: the one that has
+    /// been open for the longest time first, and of those that were asked at the same time, in the order of their runs
+    /// and of their ids.
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>>;
+
+    /// Deletes runs that are over, each with its records in one transaction, and returns those that it has deleted. Runs
+    /// that are not over, and runs that do not exist, are left out. Numbers of deleted runs are not given again.
+    ///
+    /// Until [`Delete::ids_until`] a new run cannot have the id of a deleted one.
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>>;
+
+    /// Reserves a periodic task for an owner. Returns whether the task is its own now: nobody else has it, or whoever
+    /// has it has not renewed it in time, has left or is dead.
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds
     /// [`EventKind::RunResumed`] to each, in one transaction.
@@ -92,7 +121,7 @@ pub trait Store: Send + Sync + 'static {
 }
 
 /// The number that a store has given to a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct RunKey(pub u64);
 
 /// The number that a store has given to an engine. Each is greater than all before.
@@ -163,10 +192,37 @@ pub struct NewRun {
     pub graph: Arc<(u64, Value)>,
     /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// Labels to find it by.
+    pub tags: Tags,
+    /// When it is to begin, if not at once: then it is [`Sleeping`](RunStatus::Sleeping) until this time.
+    pub wake_at: Option<SystemTime>,
     /// When.
     pub time: SystemTime,
     /// Its first records.
     pub records: Vec<Record>,
+}
+
+/// Labels of a run, by which it is found: `tenant` is `acme`.
+pub type Tags = BTreeMap<String, String>;
+
+impl NewRun {
+    /// The header of the run, to which a store has given this number. All stores begin with it.
+    pub fn header(&self, key: RunKey) -> RunHeader {
+        RunHeader {
+            key,
+            id: self.id.clone(),
+            workflow: self.workflow.clone(),
+            status: if self.wake_at.is_some() { RunStatus::Sleeping } else { RunStatus::Running },
+            created: self.time,
+            updated: self.time,
+            records: self.records.len() as u64,
+            owner: self.owner,
+            wake_at: self.wake_at,
+            graph: self.graph.0,
+            forked_from: self.forked_from.clone(),
+            tags: self.tags.clone(),
+        }
+    }
 }
 
 /// The result of [`Store::create`].
@@ -176,6 +232,11 @@ pub enum Created {
     New(RunHeader),
     /// A run with this id exists.
     Existing(RunHeader),
+    /// A run with this id was deleted, and the id is kept until this time.
+    Deleted {
+        /// When the id is free again.
+        until: SystemTime,
+    },
 }
 
 /// A run, without its records.
@@ -203,6 +264,138 @@ pub struct RunHeader {
     pub graph: u64,
     /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// Labels to find it by.
+    pub tags: Tags,
+}
+
+impl RunHeader {
+    /// Changes the header after the records of an append. All stores do this.
+    ///
+    /// A run that is over has no owner and no open questions, and a time at which it wakes only while it is suspended.
+    /// Its time of change is that of the append where the status becomes another.
+    pub fn apply(&mut self, change: &HeaderChange, records: u64, time: SystemTime) {
+        self.records += records;
+        if let Some((status, wake_at)) = change.status {
+            if self.status != status {
+                self.updated = time;
+            }
+            self.status = status;
+            self.wake_at = wake_at.filter(|_| status.is_suspended());
+            self.owner = self.owner.filter(|_| !status.is_over());
+        }
+        if let Some(graph) = &change.graph {
+            self.graph = graph.0;
+        }
+        if let Some(owner) = change.owner {
+            self.owner = owner;
+        }
+        if change.nudge && self.status.is_suspended() {
+            self.wake_at = Some(time);
+        }
+    }
+}
+
+/// A run with what a list of runs shows of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOverview {
+    /// Its header.
+    pub header: RunHeader,
+    /// Its last records, in order: [`RunOverview::RECORDS`] of them, or all if it has fewer.
+    pub last: Vec<Stored>,
+    /// How many of its questions are open.
+    pub open: u64,
+    /// The one that has been open for the longest time.
+    pub question: Option<OpenQuestion>,
+}
+
+impl RunOverview {
+    /// How many of the last records of a run are shown.
+    pub const RECORDS: u64 = 8;
+}
+
+/// A question that waits for an answer.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct OpenQuestion {
+    /// The question.
+    pub question: Question,
+    /// When it was asked; exact to the millisecond.
+    #[serde(with = "crate::event::millis")]
+    pub asked: SystemTime,
+}
+
+/// An open question, with the run that asks it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AskedQuestion {
+    /// The number of the run.
+    pub run: RunKey,
+    /// Its id.
+    pub id: String,
+    /// The name of its workflow.
+    pub workflow: String,
+    /// Its labels.
+    pub tags: Tags,
+    /// The question.
+    pub question: OpenQuestion,
+}
+
+impl AskedQuestion {
+    /// Its place among all open questions, for [`QuestionQuery::after`].
+    pub fn place(&self) -> QuestionPlace {
+        QuestionPlace { asked: self.question.asked, run: self.run, question: self.question.question.id.clone() }
+    }
+}
+
+/// The place of an open question among all of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct QuestionPlace {
+    /// When it was asked, to the millisecond.
+    #[serde(with = "crate::event::millis")]
+    pub asked: SystemTime,
+    /// The number of its run.
+    pub run: RunKey,
+    /// Its id.
+    pub question: String,
+}
+
+/// Which open questions to list; the default is all.
+#[derive(Clone, Debug, Default)]
+pub struct QuestionQuery {
+    /// Of runs whose ids begin with this.
+    pub id_prefix: String,
+    /// Of runs of one of these workflows; empty: any.
+    pub workflows: Vec<String>,
+    /// Of runs with all of these labels.
+    pub tags: Tags,
+    /// With this name; without its key.
+    pub name: Option<String>,
+    /// Behind this one: for the next page.
+    pub after: Option<QuestionPlace>,
+    /// At most this many; 0: no limit.
+    pub limit: usize,
+}
+
+/// Runs to be deleted.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    /// Their numbers.
+    pub runs: Vec<RunKey>,
+    /// Until when no new run can have their ids; `None`: they are free at once.
+    pub ids_until: Option<SystemTime>,
+    /// The current time. Ids that were kept until now are free.
+    pub now: SystemTime,
+}
+
+/// A periodic task to be reserved.
+#[derive(Clone, Debug)]
+pub struct Reserve {
+    /// Its name.
+    pub task: String,
+    /// Who wants it.
+    pub owner: Owner,
+    /// Until when, if it is not reserved again before.
+    pub until: SystemTime,
+    /// The current time.
+    pub now: SystemTime,
 }
 
 /// Records and changes for one run.
@@ -232,6 +425,27 @@ pub struct HeaderChange {
     /// Records were added by an engine other than the owner. The owner's next [`Store::claim`] lists the run as nudged,
     /// and a [suspended](RunStatus::is_suspended) run is ready at once.
     pub nudge: bool,
+    /// What changes in the open questions of the run.
+    pub questions: QuestionChange,
+}
+
+/// What changes in the open questions of a run; the default is nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QuestionChange {
+    /// Whether [`open`](Self::open) has all open questions: others are not open any more.
+    pub is_all: bool,
+    /// Questions that are open from now on. If one is open already, this is what it asks now, and it keeps the time
+    /// when it was asked.
+    pub open: Vec<OpenQuestion>,
+    /// Ids of questions that are not open any more.
+    pub closed: Vec<String>,
+}
+
+impl QuestionChange {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        !self.is_all && self.open.is_empty() && self.closed.is_empty()
+    }
 }
 
 /// The result of [`Store::append`].
@@ -306,6 +520,10 @@ pub struct RunQuery {
     pub status: Vec<RunStatus>,
     /// Forked from this run.
     pub forked_from: Option<String>,
+    /// With all of these labels.
+    pub tags: Tags,
+    /// Whose status has not changed since this time.
+    pub unchanged_since: Option<SystemTime>,
     /// Started at this time or later.
     pub from: Option<SystemTime>,
     /// Started before this time.
@@ -318,4 +536,10 @@ pub struct RunQuery {
     pub oldest_first: bool,
     /// At most this many; 0: no limit.
     pub limit: usize,
+}
+
+/// A time as stores keep it.
+pub(crate) fn to_the_millisecond(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -120,6 +120,8 @@ async fn seed(store: &MemoryStore, log: &Log, how: &How) {
         owner: None,
         graph: Arc::new(log.graph.clone()),
         forked_from: None,
+        tags: Default::default(),
+        wake_at: None,
         time: begun,
         records: Vec::new(),
     };

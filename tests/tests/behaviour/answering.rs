@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use graphweft::prelude::*;
 use graphweft::store::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, SqliteStore, Store,
-    StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
+    RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
 };
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::sync::Notify;
@@ -146,6 +146,22 @@ impl Store for Counting {
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.inner.count(query)
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.inner.overview(query)
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.inner.questions(query)
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.inner.delete(delete)
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.reserve(task)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

@@ -22,7 +22,7 @@ async fn record_answer(remains: &Remains, question: &str, answer: u32) {
         time: SystemTime::now(),
         records: Records::from(vec![Record {
             path: question.to_owned(),
-            kind: EventKind::Answered { answer: answer.into(), unchecked: true },
+            kind: EventKind::Answered { answer: answer.into(), by: None, comment: None, unchecked: true },
         }]),
         header: HeaderChange { nudge: true, ..HeaderChange::default() },
     };

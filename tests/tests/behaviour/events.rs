@@ -117,6 +117,8 @@ async fn the_first_event_holds_the_workflow_and_its_input() {
             workflow: "doubled".to_owned(),
             input: serde_json::json!(5),
             state: serde_json::Map::new(),
+            tags: Default::default(),
+            begins: None,
             limit: None,
         }
     );

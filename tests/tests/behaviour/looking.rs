@@ -177,3 +177,72 @@ async fn what_is_known_of_a_run_is_json() {
         assert_eq!(serde_json::to_value(&event).unwrap()["type"], event.kind.name());
     }
 }
+
+#[tokio::test]
+async fn runs_have_tags_in_their_first_event_and_are_found_by_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(SqliteStore::open(directory.path().join("runs.db")).await.unwrap()).await;
+    let run = engine.start::<intake>(1).id("a").tag("tenant", "acme").tag("kind", "new").await.unwrap();
+    waits(&run).await;
+    waits(&engine.start::<intake>(2).id("b").tag("tenant", "other").await.unwrap()).await;
+    waits(&engine.fork("a").before(1).id("c").await.unwrap()).await;
+
+    let acme = RunFilter::default().tag("tenant", "acme").status(RunStatus::Waiting);
+    let found = engine.list_runs(acme.clone()).await.unwrap();
+    assert_eq!(found.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["c", "a"], "a fork has the same tags");
+    assert_eq!(engine.count_runs(acme.clone().tag("kind", "old")).await.unwrap(), 0);
+    assert_eq!(found[1].tags.get("kind").map(String::as_str), Some("new"));
+    let history = engine.history("a").await.unwrap().unwrap();
+    let EventKind::RunStarted { tags, .. } = &history[0].kind else { panic!("{history:?}") };
+    assert_eq!(tags, &found[1].tags);
+    // The same start again: the run keeps its tags.
+    let again = engine.start::<intake>(1).id("a").tag("tenant", "another").await.unwrap();
+    assert_eq!(again.info().await.unwrap().tags, found[1].tags);
+}
+
+#[tokio::test]
+async fn a_tag_that_is_too_long_is_refused_with_its_length() {
+    let engine = Engine::builder().build().unwrap();
+    for (key, value, wrong) in [
+        (String::new(), String::new(), "invalid tag ``: a key has 1 to 64 bytes, and this one has 0"),
+        (
+            "tenant".to_owned(),
+            "x".repeat(257),
+            "invalid tag `tenant`: a value has at most 256 bytes, and this one has 257",
+        ),
+    ] {
+        let refused = engine.start::<intake>(1).tag(key, value).await.unwrap_err();
+        assert_eq!(refused.to_string(), wrong);
+    }
+    let many = (0..17).fold(engine.start::<intake>(1), |start, tag| start.tag(format!("{tag:02}"), ""));
+    let refused = many.await.unwrap_err().to_string();
+    assert_eq!(refused, "invalid tag `16`: a run has at most 16 tags, and this one has 17");
+    assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_list_says_where_a_run_is_what_it_waits_for_and_why_it_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let engine = engine(SqliteStore::open(&path).await.unwrap()).await;
+    let other = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+    let run = engine.start::<intake>(1).id("a").await.unwrap();
+    waits(&run).await;
+
+    let waiting = other.list_runs(RunFilter::default()).await.unwrap().remove(0);
+    let position = waiting.position.clone().unwrap();
+    assert_eq!(position.path, "intake/ask_first/approve");
+    assert_eq!((waiting.open_questions, waiting.ended, waiting.failure.clone()), (1, None, None));
+    assert_eq!(waiting.question.clone().unwrap().prompt, "May it go on?");
+
+    run.answer("approve", false).await.unwrap();
+    run.outcome().await.unwrap();
+    let failed = other.list_runs(RunFilter::default()).await.unwrap().remove(0);
+    assert_eq!((failed.open_questions, failed.question, failed.position), (0, None, None));
+    assert_eq!(failed.ended, Some(failed.updated));
+    assert_eq!(failed.failure.as_deref(), Some("node `intake/ask_first` failed after 1 attempt: refused"));
+    assert_eq!(
+        serde_json::to_value(run.info().await.unwrap()).unwrap()["failure"],
+        "node `intake/ask_first` failed after 1 attempt: refused"
+    );
+}

@@ -11,8 +11,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
 use graphweft::store::{
-    Append, Appended, Claim, Claimed, Created, MemoryStore, NewRun, Owner, RunHeader, RunKey, RunQuery, Store,
-    StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, MemoryStore, NewRun, Owner, QuestionQuery,
+    Reserve, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 use graphweft::{
     ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
@@ -106,6 +106,22 @@ impl Store for Failing {
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.inner.count(query)
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.inner.overview(query)
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.inner.questions(query)
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.inner.delete(delete)
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.reserve(task)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

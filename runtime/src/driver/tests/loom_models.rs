@@ -131,6 +131,8 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
         owner: Some(owner),
         graph: Arc::new((1, json!(1))),
         forked_from: None,
+        tags: Default::default(),
+        wake_at: None,
         time: SystemTime::UNIX_EPOCH,
         records: Vec::new(),
     };
@@ -142,8 +144,13 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
     let beat = Beat::of(&attempt).expect("somebody asks how much moves");
     let fits = Fits { read: |_| Ok(()), schema: || json!(true) };
     let (held, _) = Held::new(&attempt, "flow/a/ask".to_owned(), Some(fits)).expect("its first");
-    let asked =
-        EventKind::QuestionAsked { prompt: String::new(), payload: Value::Null, schema: json!(true), again: false };
+    let asked = EventKind::QuestionAsked {
+        prompt: String::new(),
+        payload: Value::Null,
+        until: None,
+        schema: json!(true),
+        again: false,
+    };
     // As whoever polls the body does it.
     attempt.requests().push("flow/a/ask", asked);
     attempt.requests().push_batch();
@@ -164,7 +171,10 @@ fn a_run_does_not_rest_over_an_answer() {
         let answering = thread::spawn({
             let journal = Arc::clone(&journal);
             move || {
-                journal.push("flow/a/ask".to_owned(), EventKind::Answered { answer: json!(1), unchecked: false });
+                journal.push(
+                    "flow/a/ask".to_owned(),
+                    EventKind::Answered { answer: json!(1), by: None, comment: None, unchecked: false },
+                );
                 block_on(journal.flush())
             }
         });

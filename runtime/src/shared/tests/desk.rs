@@ -30,15 +30,21 @@ impl Receiver for Attempt {
 }
 
 fn asked() -> EventKind {
-    EventKind::QuestionAsked { prompt: "?".to_owned(), payload: json!(null), schema: json!({}), again: false }
+    EventKind::QuestionAsked {
+        prompt: "?".to_owned(),
+        payload: json!(null),
+        until: None,
+        schema: json!({}),
+        again: false,
+    }
 }
 
 fn unchecked() -> EventKind {
-    EventKind::Answered { answer: json!(1), unchecked: true }
+    EventKind::Answered { answer: json!(1), by: None, comment: None, unchecked: true }
 }
 
 fn checked() -> EventKind {
-    EventKind::Answered { answer: json!(1), unchecked: false }
+    EventKind::Answered { answer: json!(1), by: None, comment: None, unchecked: false }
 }
 
 fn record(kind: &EventKind) -> Record {

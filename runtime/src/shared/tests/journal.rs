@@ -13,8 +13,8 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::shared::Journal;
 use crate::store::{
-    Append, Appended, Claim, Claimed, Created, HeaderChange, MemoryStore, NewRun, Owner, Record, RunHeader, RunKey,
-    RunQuery, RunStatus, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, MemoryStore, NewRun, Owner,
+    QuestionQuery, Record, Reserve, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, StoreError, Stored,
 };
 
 /// A store that tells later that it has appended.
@@ -62,6 +62,22 @@ impl Store for Slow {
         self.store.count(query)
     }
 
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.store.overview(query)
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.store.questions(query)
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.store.delete(delete)
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.reserve(task)
+    }
+
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         self.store.claim(claim)
     }
@@ -88,7 +104,7 @@ fn said() -> EventKind {
 }
 
 fn answered() -> Record {
-    record(EventKind::Answered { answer: json!(1), unchecked: false })
+    record(EventKind::Answered { answer: json!(1), by: None, comment: None, unchecked: false })
 }
 
 /// A run of its own in a store, and its owner.
@@ -100,6 +116,8 @@ async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>,
         owner: Some(owner),
         graph: Arc::new((1, json!(1))),
         forked_from: None,
+        tags: Default::default(),
+        wake_at: None,
         time: SystemTime::now(),
         records: vec![record(said())],
     };

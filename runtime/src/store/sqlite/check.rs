@@ -16,6 +16,7 @@ use super::schema::{self, rows_of};
 use super::seal;
 use super::times::from_integer;
 use super::trouble::Trouble;
+use super::{delete, questions};
 use crate::store::RunKey;
 
 /// Files up to this length are checked when they are opened and when their log was copied back, in bytes.
@@ -72,7 +73,9 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
             graph(connection, run.graph.cast_unsigned())?;
         }
     }
+    questions::check(connection)?;
     OwnerRow::all(connection)?;
+    seen += delete::rows_left(connection)?;
     let all: u64 = connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0).map(from_integer))?;
     if all == seen {
         return Ok(());

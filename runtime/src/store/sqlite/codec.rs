@@ -14,11 +14,10 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::times::{from_millis, to_millis};
-use crate::event::{AfterFailure, Entered, EventKind, Limit, whole};
+use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit, millis, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
-use crate::store::{Record, Stored};
+use crate::store::{Record, Stored, Tags};
 
 /// The maximum number of records in a row, so that reading a page of a long batch does not decode all of it.
 const ROW: usize = 128;
@@ -146,6 +145,10 @@ enum Short {
         input: Value,
         #[serde(rename = "s", default, skip_serializing_if = "Map::is_empty")]
         state: Map<String, Value>,
+        #[serde(rename = "t", default, skip_serializing_if = "Tags::is_empty")]
+        tags: Tags,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        begins: Option<Begins>,
         #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
         limit: Option<Limit>,
     },
@@ -235,6 +238,8 @@ enum Short {
         prompt: String,
         #[serde(rename = "p", default, skip_serializing_if = "Value::is_null")]
         payload: Value,
+        #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", with = "millis::option")]
+        until: Option<SystemTime>,
         #[serde(rename = "s")]
         schema: Value,
         #[serde(rename = "g", default, skip_serializing_if = "std::ops::Not::not")]
@@ -244,6 +249,10 @@ enum Short {
     Answered {
         #[serde(rename = "a")]
         answer: Value,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
         #[serde(rename = "u", default, skip_serializing_if = "std::ops::Not::not")]
         unchecked: bool,
     },
@@ -258,7 +267,7 @@ enum Short {
     },
     #[serde(rename = "d")]
     TimerSet {
-        #[serde(rename = "u", serialize_with = "millis", deserialize_with = "time")]
+        #[serde(rename = "u", with = "millis")]
         until: SystemTime,
     },
     #[serde(rename = "e")]
@@ -293,7 +302,7 @@ enum Short {
 enum ShortThen {
     #[serde(rename = "r")]
     RetryAt {
-        #[serde(rename = "t", serialize_with = "millis", deserialize_with = "time")]
+        #[serde(rename = "t", with = "millis")]
         time: SystemTime,
     },
     #[serde(rename = "e")]
@@ -330,12 +339,4 @@ fn is_first(attempt: &u32) -> bool {
 /// `null` is a value, and not its absence.
 fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
-}
-
-fn millis<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_i64(to_millis(*time))
-}
-
-fn time<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
-    i64::deserialize(from).map(from_millis)
 }

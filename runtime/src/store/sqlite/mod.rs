@@ -3,10 +3,13 @@
 mod check;
 mod claim;
 mod codec;
+mod conditions;
+mod delete;
 mod ends;
 mod file;
 mod open;
 mod owners;
+mod questions;
 mod queue;
 mod read;
 mod reader;
@@ -16,6 +19,7 @@ mod runs;
 mod schema;
 mod seal;
 mod settings;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -37,6 +41,7 @@ use tokio::sync::oneshot;
 
 use self::claim::Plan;
 use self::file::OpenFile;
+use self::questions::EncodedQuestions;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 pub use self::settings::Durability;
@@ -44,7 +49,8 @@ use self::settings::Settings;
 use self::trouble::Trouble;
 use self::writer::Shared;
 use super::{
-    Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunHeader, RunKey, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
+    RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -268,13 +274,10 @@ impl Handle {
     async fn create(&self, run: NewRun) -> Result<Created, StoreError> {
         let hash = run.graph.0;
         let run = EncodedRun {
+            // Its number is given in the transaction.
+            header: run.header(RunKey(0)),
             graph: self.encode_graph(&run.graph)?,
             rows: codec::encode(&run.records).map_err(unwritable)?,
-            id: run.id,
-            workflow: run.workflow,
-            owner: run.owner,
-            forked_from: run.forked_from,
-            time: run.time,
         };
         let created = self.write(move |transaction| runs::create(transaction, &run)).await?;
         if matches!(created, Created::New(_)) {
@@ -284,16 +287,16 @@ impl Handle {
     }
 
     async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
-        let hash = batch.header.graph.as_ref().map(|graph| graph.0);
+        let Append { run, at, time, records, header: change } = batch;
+        let hash = change.graph.as_ref().map(|graph| graph.0);
         let batch = EncodedAppend {
-            run: batch.run,
-            at: batch.at,
-            time: batch.time,
-            rows: codec::encode(&batch.records).map_err(unwritable)?,
-            status: batch.header.status,
-            graph: batch.header.graph.map(|graph| self.encode_graph(&graph)).transpose()?,
-            owner: batch.header.owner,
-            nudge: batch.header.nudge,
+            run,
+            at,
+            time,
+            rows: codec::encode(&records).map_err(unwritable)?,
+            graph: change.graph.as_ref().map(|graph| self.encode_graph(graph)).transpose()?,
+            questions: EncodedQuestions::of(&change.questions).map_err(unwritable)?,
+            change,
         };
         let result = self.shared.queue.push_append(batch);
         self.shared.help();
@@ -302,6 +305,21 @@ impl Handle {
             self.known_graphs(|graphs| graphs.insert(hash));
         }
         Ok(appended)
+    }
+
+    async fn delete(&self, delete: Delete) -> Result<Vec<RunKey>, StoreError> {
+        let delete = Arc::new(delete);
+        let mut deleted = Vec::new();
+        for run in delete.runs.clone() {
+            let wanted = Arc::clone(&delete);
+            if self.write_on_thread(move |transaction| delete::run(transaction, run, &wanted)).await? {
+                deleted.push(run);
+            }
+        }
+        self.write_on_thread(move |transaction| delete::free_ids(transaction, delete.now)).await?;
+        while self.write_on_thread(delete::sweep).await? {}
+        while self.write_on_thread(delete::give_back).await? {}
+        Ok(deleted)
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
@@ -405,6 +423,23 @@ impl Store for SqliteStore {
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.0.reader.read(move |connection| read::count(connection, &query)).boxed()
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.0.reader.read(move |connection| read::overview(connection, &query)).boxed()
+    }
+
+    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.0.reader.read(move |connection| questions::list(connection, &query)).boxed()
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.0.delete(delete).boxed()
+    }
+
+    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let path = self.0.shared.file.path.clone();
+        self.0.write_on_thread(move |transaction| tasks::reserve(transaction, &path, &task)).boxed()
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

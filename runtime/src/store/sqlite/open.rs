@@ -28,8 +28,9 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
         }
-        // Has no effect on a file that exists.
+        // These two have no effect on a file that exists. Pages of deleted runs are given back on demand.
         connection.pragma_update(None, "page_size", PAGE)?;
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         schema::migrate(&mut connection, path)?;
         check::on_opening(&connection)?;
         use_write_ahead_log(&connection, settings.busy_timeout)?;

@@ -3,50 +3,39 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use rusqlite::types::ToSql;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
 use serde_json::Value;
 
-use super::row::{COLUMNS, RunRow};
-use super::seal;
-use super::times::{from_integer, from_millis, to_integer, to_millis};
+use super::conditions::Conditions;
+use super::row::{COLUMNS, COLUMNS_COUNT, RunRow};
+use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
-use crate::store::RunStatus;
-use crate::store::{Owner, RunHeader, RunKey, RunQuery};
+use super::{questions, records, seal};
+use crate::store::{RunHeader, RunOverview, RunQuery, RunStatus};
 
 /// A header, in the order in which [`header`] takes its columns.
-static HEADER: LazyLock<String> = LazyLock::new(|| {
+static HEADER: LazyLock<String> = LazyLock::new(|| format!("{} FROM runs", columns()));
+
+/// The same for runs that have a tag. In this order of the tables: the runs of a tag are in the order of their keys.
+static TAGGED_HEADER: LazyLock<String> =
+    LazyLock::new(|| format!("{} FROM tags CROSS JOIN runs ON key = run", columns()));
+
+fn columns() -> String {
     format!(
         "SELECT {COLUMNS}, coalesce((
             SELECT journal.id + journal.records - (key << 31) FROM journal
             WHERE journal.id >= key << 31 AND journal.id < (key + 1) << 31 ORDER BY journal.id DESC LIMIT 1
-        ), 0)
-        FROM runs"
+        ), 0)"
     )
-});
+}
 
 fn header(row: &Row<'_>) -> Result<RunHeader, Trouble> {
-    let run = RunRow::read(row)?;
-    let damaged = |what: String| Trouble::Damaged(format!("run `{}` {what}", run.id));
-    let status = status_of(run.status).ok_or_else(|| damaged(format!("has the unknown status {}", run.status)))?;
-    let records: i64 = row.get(14)?;
-    if records < run.records {
-        return Err(Trouble::Damaged(format!("record {records} of run `{}` is not there", run.id)));
+    let known = RunRow::read(row)?.header()?;
+    let records = from_integer(row.get(COLUMNS_COUNT)?);
+    if records < known.records {
+        return Err(Trouble::Damaged(format!("record {records} of run `{}` is not there", known.id)));
     }
-    let forked_at = from_integer(run.forked_at.unwrap_or(0));
-    Ok(RunHeader {
-        key: RunKey(from_integer(run.key)),
-        id: run.id,
-        workflow: run.workflow,
-        status,
-        created: from_millis(run.created),
-        updated: from_millis(run.updated),
-        owner: run.owner.map(|owner| Owner(from_integer(owner))),
-        wake_at: run.ready.filter(|_| status.is_suspended()).map(from_millis),
-        graph: run.graph.cast_unsigned(),
-        forked_from: run.forked_from.map(|id| (id, forked_at)),
-        records: from_integer(records),
-    })
+    Ok(RunHeader { records, ..known })
 }
 
 fn headers(mut rows: Rows<'_>) -> Result<Vec<RunHeader>, Trouble> {
@@ -118,7 +107,7 @@ fn unfinished_graphs(connection: &Connection, workflow: &str) -> Result<Vec<i64>
 }
 
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
-    if query.workflows.is_empty() || !is_of_unfinished(query) {
+    if query.workflows.is_empty() || !is_of_unfinished(query) || !query.tags.is_empty() {
         return list_of(connection, query, None);
     }
     // A run could get another graph meanwhile.
@@ -147,105 +136,96 @@ fn is_of_unfinished(query: &RunQuery) -> bool {
     !query.status.is_empty() && !query.status.iter().any(|status| status.is_over())
 }
 
+/// The same runs, each with its last records and its open questions, all as of one moment.
+pub(super) fn overview(connection: &Connection, query: &RunQuery) -> Result<Vec<RunOverview>, Trouble> {
+    // A transaction in which only this reads; `list` may be in none.
+    let headers = list(connection, query)?;
+    let moment = connection.unchecked_transaction()?;
+    let of = |header: RunHeader| {
+        let from = header.records.saturating_sub(RunOverview::RECORDS);
+        let last = records::read(&moment, header.key, from, usize::MAX)?;
+        let (open, question) = questions::of_run(&moment, header.key)?;
+        Ok(RunOverview { header, last, open, question })
+    };
+    headers.into_iter().map(of).collect()
+}
+
 /// The runs of one workflow that were recorded last under one graph, or of all.
 fn list_of(connection: &Connection, query: &RunQuery, only: Option<(&str, i64)>) -> Result<Vec<RunHeader>, Trouble> {
-    let (wanted, values) = conditions(connection, query, only)?;
+    let (wanted, values) = conditions(connection, query, only)?.done();
     let limit = if query.limit == 0 { -1 } else { to_integer(query.limit as u64) };
     let order = if query.oldest_first { "ASC" } else { "DESC" };
-    let statement = format!("{} WHERE {wanted} ORDER BY key {order} LIMIT {limit}", *HEADER);
+    let (from, key) = if query.tags.is_empty() { (&*HEADER, "key") } else { (&*TAGGED_HEADER, "run") };
+    let statement = format!("{from} WHERE {wanted} ORDER BY {key} {order} LIMIT {limit}");
     let mut select = connection.prepare(&statement)?;
     headers(select.query(params_from_iter(values))?)
 }
 
 pub(super) fn count(connection: &Connection, query: &RunQuery) -> Result<u64, Trouble> {
-    let (wanted, values) = conditions(connection, query, None)?;
-    let mut select = connection.prepare(&format!("SELECT count(*) FROM runs WHERE {wanted}"))?;
+    let (wanted, values) = conditions(connection, query, None)?.done();
+    let from = if query.tags.is_empty() { "runs" } else { "tags CROSS JOIN runs ON key = run" };
+    let mut select = connection.prepare(&format!("SELECT count(*) FROM {from} WHERE {wanted}"))?;
     Ok(from_integer(select.query_row(params_from_iter(values), |row| row.get(0))?))
 }
 
 /// What a query is about, as the condition of a statement and its values.
-fn conditions(
-    connection: &Connection,
-    query: &RunQuery,
-    only: Option<(&str, i64)>,
-) -> Result<(String, Vec<Box<dyn ToSql>>), Trouble> {
-    let mut wanted = vec!["1".to_owned()];
-    let mut values: Vec<Box<dyn ToSql>> = Vec::new();
+fn conditions(connection: &Connection, query: &RunQuery, only: Option<(&str, i64)>) -> Result<Conditions, Trouble> {
+    let mut wanted = Conditions::default();
     let is_unfinished = is_of_unfinished(query);
     if is_unfinished {
         // Written exactly as in the index, or SQLite would not use it.
-        wanted.push("status IN (0, 1, 2)".to_owned());
+        wanted.add("status IN (0, 1, 2)");
+    } else if !query.status.is_empty() && query.status.iter().all(|status| status.is_over()) {
+        wanted.add("status IN (3, 4, 5)");
     }
     if is_unfinished && !query.not_workflows.is_empty() {
         let others = unfinished_workflows(connection)?.into_iter();
-        let others: Vec<_> = others.filter(|workflow| !query.not_workflows.contains(workflow)).collect();
-        wanted.push(format!("workflow IN ({})", vec!["?"; others.len()].join(", ")));
-        values.extend(others.into_iter().map(|workflow| Box::new(workflow) as Box<dyn ToSql>));
+        wanted.add_one_of("workflow", others.filter(|workflow| !query.not_workflows.contains(workflow)));
     }
-    if let Some((workflow, _)) = only {
-        wanted.push("workflow = ?".to_owned());
-        values.push(Box::new(workflow.to_owned()));
-    } else if !query.workflows.is_empty() {
-        wanted.push(format!("workflow IN ({})", vec!["?"; query.workflows.len()].join(", ")));
-        values.extend(query.workflows.iter().map(|workflow| Box::new(workflow.clone()) as Box<dyn ToSql>));
-    }
-    if !query.id_prefix.is_empty() {
-        wanted.push("id >= ?".to_owned());
-        values.push(Box::new(query.id_prefix.clone()));
-        if let Some(behind) = behind_all_with(&query.id_prefix) {
-            wanted.push("id < ?".to_owned());
-            values.push(Box::new(behind));
+    if let Some((workflow, graph)) = only {
+        wanted.add_with("workflow = ?", workflow.to_owned());
+        wanted.add_with("graph = ?", graph);
+    } else {
+        if !query.workflows.is_empty() {
+            wanted.add_one_of("workflow", query.workflows.iter().cloned());
+        }
+        if let Some(graph) = query.not_graph {
+            wanted.add_with("graph <> ?", graph.cast_signed());
         }
     }
+    wanted.add_id_prefix(&query.id_prefix);
     if let Some(from) = query.from {
-        wanted.push("created >= ?".to_owned());
-        values.push(Box::new(to_millis(from)));
+        wanted.add_with("created >= ?", to_millis(from));
     }
     if let Some(until) = query.until {
-        wanted.push("created < ?".to_owned());
-        values.push(Box::new(to_millis(until)));
+        wanted.add_with("created < ?", to_millis(until));
+    }
+    if let Some(since) = query.unchanged_since {
+        wanted.add_with("updated < ?", to_millis(since));
     }
     for workflow in query.not_workflows.iter().filter(|_| !is_unfinished) {
-        wanted.push("workflow <> ?".to_owned());
-        values.push(Box::new(workflow.clone()));
-    }
-    if let Some((_, graph)) = only {
-        wanted.push("graph = ?".to_owned());
-        values.push(Box::new(graph));
-    } else if let Some(graph) = query.not_graph {
-        wanted.push("graph <> ?".to_owned());
-        values.push(Box::new(graph.cast_signed()));
+        wanted.add_with("workflow <> ?", workflow.clone());
     }
     if !query.status.is_empty() {
         let numbers: Vec<_> = query.status.iter().map(|status| status_number(*status).to_string()).collect();
-        wanted.push(format!("status IN ({})", numbers.join(", ")));
+        wanted.add(&format!("status IN ({})", numbers.join(", ")));
     }
     if let Some(origin) = &query.forked_from {
-        wanted.push("forked_from = ?".to_owned());
-        values.push(Box::new(origin.clone()));
+        wanted.add_with("forked_from = ?", origin.clone());
     }
+    if let Some((tag, value)) = query.tags.first_key_value() {
+        wanted.add_with("tag = ?", tag.clone());
+        wanted.add_with("value = ?", value.clone());
+    }
+    wanted.add_tags(query.tags.iter().skip(1));
+    let key = if query.tags.is_empty() { "key" } else { "run" };
     if let Some(before) = query.before {
-        wanted.push("key < ?".to_owned());
-        values.push(Box::new(to_integer(before.0)));
+        wanted.add_with(&format!("{key} < ?"), to_integer(before.0));
     }
     if let Some(after) = query.after {
-        wanted.push("key > ?".to_owned());
-        values.push(Box::new(to_integer(after.0)));
+        wanted.add_with(&format!("{key} > ?"), to_integer(after.0));
     }
-    Ok((wanted.join(" AND "), values))
-}
-
-/// The least text behind all texts with a prefix; `None` if there is none.
-fn behind_all_with(prefix: &str) -> Option<String> {
-    let mut chars: Vec<char> = prefix.chars().collect();
-    while let Some(last) = chars.pop() {
-        // The number behind a character may be no character.
-        if let Some(next) = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32) {
-            chars.push(next);
-            return Some(chars.into_iter().collect());
-        }
-    }
-    None
+    Ok(wanted)
 }
 
 pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>, Trouble> {

@@ -1,10 +1,15 @@
 //! The row of a run: read whole, checked against its checksum, changed, and written back.
 
+use std::time::SystemTime;
+
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Row, params};
 
+use super::read::{status_number, status_of};
 use super::seal::Seal;
+use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
+use crate::store::{Owner, RunHeader, RunKey, RunStatus, Tags};
 
 /// A row of `runs`.
 #[derive(Clone, Debug)]
@@ -22,13 +27,18 @@ pub(super) struct RunRow {
     pub(super) nudged: i64,
     pub(super) forked_from: Option<String>,
     pub(super) forked_at: Option<i64>,
+    /// As JSON; none if there are none.
+    pub(super) tags: Option<String>,
     /// How many records there were when this was written. There may be more, and never fewer.
     pub(super) records: i64,
 }
 
 /// The columns, in the order in which [`RunRow::read`] reads them.
 pub(super) const COLUMNS: &str = "key, id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, \
-                                  forked_at, records, checksum";
+                                  forked_at, tags, records, checksum";
+
+/// How many columns those are.
+pub(super) const COLUMNS_COUNT: usize = 15;
 
 /// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`,
 /// `runs_owner` and `runs_nudged`.
@@ -58,9 +68,10 @@ impl RunRow {
             nudged: row.get(9)?,
             forked_from: row.get(10)?,
             forked_at: row.get(11)?,
-            records: row.get(12)?,
+            tags: row.get(12)?,
+            records: row.get(13)?,
         };
-        if row.get::<_, i64>(13)? == read.checksum() {
+        if row.get::<_, i64>(14)? == read.checksum() {
             return Ok(read);
         }
         Err(Trouble::Damaged(format!("the header of run `{}` does not match its checksum", read.id)))
@@ -82,7 +93,7 @@ impl RunRow {
     pub(super) fn insert(&self, transaction: &Connection) -> Result<(), Trouble> {
         let written = transaction
             .prepare_cached(&format!(
-                "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
             ))?
             .execute(params![
                 self.key,
@@ -97,6 +108,7 @@ impl RunRow {
                 self.nudged,
                 self.forked_from,
                 self.forked_at,
+                self.tags,
                 self.records,
                 self.checksum(),
             ])?;
@@ -123,6 +135,52 @@ impl RunRow {
                 self.checksum(),
             ])?;
         is_written(written, "runs")
+    }
+
+    /// The header, with as many records as there were when this was written.
+    pub(super) fn header(self) -> Result<RunHeader, Trouble> {
+        let damaged = |what: String| Trouble::Damaged(format!("run `{}` {what}", self.id));
+        let status =
+            status_of(self.status).ok_or_else(|| damaged(format!("has the unknown status {}", self.status)))?;
+        let tags = self.tags.as_deref().map_or(Ok(Tags::new()), serde_json::from_str);
+        let tags = tags.map_err(|error| damaged(format!("has tags that cannot be read: {error}")))?;
+        let forked_at = from_integer(self.forked_at.unwrap_or(0));
+        Ok(RunHeader {
+            key: RunKey(from_integer(self.key)),
+            id: self.id,
+            workflow: self.workflow,
+            status,
+            created: from_millis(self.created),
+            updated: from_millis(self.updated),
+            owner: self.owner.map(|owner| Owner(from_integer(owner))),
+            wake_at: self.ready.filter(|_| status.is_suspended()).map(from_millis),
+            graph: self.graph.cast_unsigned(),
+            forked_from: self.forked_from.map(|id| (id, forked_at)),
+            tags,
+            records: from_integer(self.records),
+        })
+    }
+
+    /// The row of a header.
+    pub(super) fn of(header: &RunHeader, nudged: bool) -> Result<RunRow, Trouble> {
+        let tags = if header.tags.is_empty() { None } else { Some(serde_json::to_string(&header.tags)) };
+        let (forked_from, forked_at) = header.forked_from.clone().map(|(id, at)| (id, to_integer(at))).unzip();
+        Ok(RunRow {
+            key: to_integer(header.key.0),
+            id: header.id.clone(),
+            workflow: header.workflow.clone(),
+            status: status_number(header.status),
+            created: to_millis(header.created),
+            updated: to_millis(header.updated),
+            owner: header.owner.map(|owner| to_integer(owner.0)),
+            ready: ready(header.status, header.wake_at),
+            graph: header.graph.cast_signed(),
+            nudged: i64::from(nudged),
+            forked_from,
+            forked_at,
+            tags: tags.transpose().map_err(std::io::Error::from)?,
+            records: to_integer(header.records),
+        })
     }
 
     /// Checks that an unfinished run is in the indexes by which it is found when it is ready: indexes have no
@@ -156,7 +214,18 @@ impl RunRow {
             .number(self.nudged)
             .perhaps(self.forked_from.as_ref(), |seal, id| seal.text(id.as_bytes()))
             .perhaps(self.forked_at, Seal::number)
+            .perhaps(self.tags.as_ref(), |seal, tags| seal.text(tags.as_bytes()))
             .number(self.records)
             .finish()
+    }
+}
+
+/// When a run is ready: at once if it runs, at a time or only after an answer if it waits, never if it is over. Only a
+/// run that runs has the time 0.
+fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
+    match status {
+        RunStatus::Running => Some(0),
+        RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(|at| to_millis(at).max(1)),
+        RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
     }
 }

@@ -5,23 +5,22 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::codec::EncodedRow;
+use super::delete::deleted_until;
 use super::ends::Ends;
-use super::read::{header_by_id, status_number, status_of};
+use super::questions::EncodedQuestions;
+use super::read::header_by_id;
 use super::row::RunRow;
 use super::schema::rows_of;
 use super::seal;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::store::{Appended, Created, Owner, RunKey, RunStatus};
+use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey};
 
 /// A run that is to be added, encoded.
 pub(super) struct EncodedRun {
-    pub(super) id: String,
-    pub(super) workflow: String,
-    pub(super) owner: Option<Owner>,
+    /// Its header, but for its number.
+    pub(super) header: RunHeader,
     pub(super) graph: EncodedGraph,
-    pub(super) forked_from: Option<(String, u64)>,
-    pub(super) time: SystemTime,
     pub(super) rows: Vec<EncodedRow>,
 }
 
@@ -37,10 +36,9 @@ pub(super) struct EncodedAppend {
     pub(super) at: u64,
     pub(super) time: SystemTime,
     pub(super) rows: Vec<EncodedRow>,
-    pub(super) status: Option<(RunStatus, Option<SystemTime>)>,
+    pub(super) change: HeaderChange,
     pub(super) graph: Option<EncodedGraph>,
-    pub(super) owner: Option<Option<Owner>>,
-    pub(super) nudge: bool,
+    pub(super) questions: Option<EncodedQuestions>,
 }
 
 impl EncodedAppend {
@@ -50,36 +48,36 @@ impl EncodedAppend {
     }
 
     fn changes_header(&self) -> bool {
-        self.status.is_some() || self.graph.is_some() || self.owner.is_some() || self.nudge
+        let HeaderChange { status, graph, owner, nudge, questions: _ } = &self.change;
+        status.is_some() || graph.is_some() || owner.is_some() || *nudge
+    }
+
+    /// Whether it is records and nothing else.
+    fn is_plain(&self) -> bool {
+        !self.changes_header() && self.questions.is_none()
     }
 }
 
 pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Created, Trouble> {
-    if let Some(header) = header_by_id(transaction, &run.id)? {
+    let EncodedRun { header, graph, rows } = run;
+    if let Some(header) = header_by_id(transaction, &header.id)? {
         return Ok(Created::Existing(header));
     }
-    let next = "SELECT coalesce(max(key), 0) + 1 FROM runs";
-    let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
-    let (forked_from, forked_at) = run.forked_from.clone().map(|(id, at)| (id, to_integer(at))).unzip();
-    RunRow {
-        key,
-        id: run.id.clone(),
-        workflow: run.workflow.clone(),
-        status: status_number(RunStatus::Running),
-        created: to_millis(run.time),
-        updated: to_millis(run.time),
-        owner: run.owner.map(|owner| to_integer(owner.0)),
-        ready: ready(RunStatus::Running, None),
-        graph: run.graph.hash.cast_signed(),
-        nudged: 0,
-        forked_from,
-        forked_at,
-        records: count(&run.rows),
+    if let Some(until) = deleted_until(transaction, &header.id, header.created)? {
+        return Ok(Created::Deleted { until });
     }
-    .insert(transaction)?;
-    insert_rows(transaction, rows_of(RunKey(from_integer(key))).start, run.time, &run.rows)?;
-    insert_graph(transaction, &run.graph)?;
-    let header = header_by_id(transaction, &run.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let next = "SELECT max(coalesce((SELECT max(key) FROM runs), 0),
+                    coalesce((SELECT number FROM numbers WHERE name = 'run'), 0)) + 1";
+    let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
+    let new = RunHeader { key: RunKey(from_integer(key)), ..header.clone() };
+    RunRow::of(&new, false)?.insert(transaction)?;
+    for (tag, value) in &new.tags {
+        let mut insert = transaction.prepare_cached("INSERT INTO tags (tag, value, run) VALUES (?1, ?2, ?3)")?;
+        is_written(insert.execute(params![tag, value, key])?, "tags")?;
+    }
+    insert_rows(transaction, rows_of(new.key).start, header.created, rows)?;
+    insert_graph(transaction, graph)?;
+    let header = header_by_id(transaction, &header.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
     Ok(Created::New(header))
 }
 
@@ -99,6 +97,9 @@ pub(super) fn append(transaction: &Connection, batch: &EncodedAppend, ends: &mut
     }
     insert_rows(transaction, at, batch.time, rows)?;
     change_header(transaction, batch)?;
+    if let Some(questions) = &batch.questions {
+        questions.write(transaction, batch.run)?;
+    }
     ends.move_to(batch.run, batch.at + batch.records());
     Ok(Appended::Done)
 }
@@ -111,7 +112,7 @@ pub(super) fn append_in_one_statement(
     ends: &mut Ends,
 ) -> Option<Result<Appended, Trouble>> {
     let [row] = &batch.rows[..] else { return None };
-    if batch.at == 0 || batch.changes_header() {
+    if batch.at == 0 || !batch.is_plain() {
         return None;
     }
     let added = if ends.have_been(batch.run, batch.at) {
@@ -139,7 +140,8 @@ fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRo
     let added = connection
         .prepare_cached(
             "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
-                 (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1, ?5, NULL
+                 (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1
+                 AND EXISTS (SELECT 1 FROM runs WHERE key = ?1 >> 31), ?5, NULL
              ))",
         )?
         .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
@@ -149,14 +151,24 @@ fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRo
     Ok(added == 1)
 }
 
-/// Adds a row, if there is none of that number. Returns whether there was none.
+/// Adds a row, if there is none of that number. Returns whether there was none, and the run is there.
+// The rows of a run that was deleted are gone, and so nothing else would refuse a row of an engine that believes to
+// own the run.
 fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
-    let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum)
+                  SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM runs WHERE key = ?1 >> 31)";
     let added = insert_row(connection, insert, at, time, row)?;
-    if added == 0 && !connection.prepare_cached("SELECT 1 FROM journal WHERE id = ?1")?.exists([at])? {
+    if added == 0
+        && is_there(connection, at >> 31)?
+        && !connection.prepare_cached("SELECT 1 FROM journal WHERE id = ?1")?.exists([at])?
+    {
         return Err(Trouble::NotWritten("journal"));
     }
     Ok(added == 1)
+}
+
+fn is_there(connection: &Connection, key: i64) -> Result<bool, Trouble> {
+    Ok(connection.prepare_cached("SELECT 1 FROM runs WHERE key = ?1")?.exists([key])?)
 }
 
 fn insert_row(
@@ -171,55 +183,37 @@ fn insert_row(
     Ok(connection.prepare_cached(insert)?.execute(params![at, time, records, row.body, checksum])?)
 }
 
-/// How many records a run has; `None` if there is no such run.
+/// How many records a run has; `None` if there is no such run, or no more.
 // Looking and then adding is cheaper than one statement that does both: SQLite would keep a copy of every page it
 // touches, in order to undo that statement alone.
 fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble> {
     let ids = rows_of(run);
+    if !is_there(transaction, to_integer(run.0))? {
+        return Ok(None);
+    }
     let end = transaction
         .prepare_cached("SELECT id + records FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id DESC LIMIT 1")?
         .query_row([ids.start, ids.end], |row| row.get::<_, i64>(0))
         .optional()?;
-    if let Some(end) = end {
-        return Ok(Some(from_integer(end - ids.start)));
-    }
-    let is_there = transaction.prepare_cached("SELECT 1 FROM runs WHERE key = ?1")?.exists([to_integer(run.0)])?;
-    Ok(is_there.then_some(0))
+    Ok(Some(end.map_or(0, |end| from_integer(end - ids.start))))
 }
 
 fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
     if !batch.changes_header() {
         return Ok(());
     }
-    let mut row = RunRow::expect(transaction, to_integer(batch.run.0))?;
-    row.records = to_integer(batch.at).saturating_add(count(&batch.rows));
-    if let Some((status, wake_at)) = batch.status {
-        if row.status != status_number(status) {
-            row.updated = to_millis(batch.time);
-        }
-        row.status = status_number(status);
-        row.ready = ready(status, wake_at);
-        // A run that is over has no owner.
-        row.owner = row.owner.filter(|_| !status.is_over());
-    }
+    let row = RunRow::expect(transaction, to_integer(batch.run.0))?;
+    let is_nudged = row.nudged == 1 || batch.change.nudge;
+    let mut header = row.header()?;
+    header.records = batch.at;
+    header.apply(&batch.change, batch.records(), batch.time);
     if let Some(graph) = &batch.graph {
         insert_graph(transaction, graph)?;
-        row.graph = graph.hash.cast_signed();
     }
-    if let Some(owner) = batch.owner {
-        row.owner = owner.map(|owner| to_integer(owner.0));
+    if header.status.is_over() {
+        EncodedQuestions::none().write(transaction, batch.run)?;
     }
-    if batch.nudge {
-        row.nudged = 1;
-        if status_of(row.status).is_some_and(RunStatus::is_suspended) {
-            row.ready = ready(RunStatus::Sleeping, Some(batch.time));
-        }
-    }
-    row.update(transaction)
-}
-
-fn count(rows: &[EncodedRow]) -> i64 {
-    rows.iter().map(|row| to_integer(row.records)).sum()
+    RunRow::of(&header, is_nudged)?.update(transaction)
 }
 
 pub(super) fn insert_rows(
@@ -246,14 +240,4 @@ fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Tr
         return Err(Trouble::NotWritten("graphs"));
     }
     Ok(())
-}
-
-/// When a run is ready: at once if it runs, at a time or only after an answer if it waits, never if it is over. Only a
-/// run that runs has the time 0.
-fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
-    match status {
-        RunStatus::Running => Some(0),
-        RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(|at| to_millis(at).max(1)),
-        RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
-    }
 }

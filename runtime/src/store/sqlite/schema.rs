@@ -27,13 +27,18 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
 /// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.
 /// `runs_unfinished` has the graphs of the runs, so that runs under another graph than the current one are found
-/// without reading those under this one.
+/// without reading those under this one. `runs_over` has the runs that have ended, by the time when they did.
 ///
-/// A `checksum` is over all columns of its row; those of owners are in a table of their own, and owners of earlier
-/// formats have none. The `records` of a run is how many there were when its row was last written, so that a journal
-/// which has lost its end is detected.
-const STEPS: &[&str] = &[
-    "
+/// The `tags` of a run, as JSON, are under the checksum of its row; the table `tags` has them again, as an index.
+/// `questions` has the open questions of all runs, with the time when each was asked.
+///
+/// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
+/// gone, a few at a time. `deleted` has the ids that are not free yet. A number of `numbers` never gets smaller: `run`
+/// is the greatest number of a run that was deleted. `tasks` says which owner has a periodic task.
+///
+/// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
+/// how many there were when its row was last written, so that a journal which has lost its end is detected.
+const STEPS: &[&str] = &["
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -47,14 +52,33 @@ const STEPS: &[&str] = &[
         nudged INTEGER NOT NULL,
         forked_from TEXT,
         forked_at INTEGER,
+        tags TEXT,
         records INTEGER NOT NULL,
         checksum INTEGER NOT NULL
     ) STRICT;
     CREATE INDEX runs_ready ON runs (owner, workflow, ready) WHERE ready IS NOT NULL;
+    CREATE INDEX runs_suspended ON runs (owner, workflow, updated, ready) WHERE ready > 0;
     CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
     CREATE INDEX runs_nudged ON runs (owner) WHERE nudged = 1;
     CREATE INDEX runs_unfinished ON runs (workflow, graph) WHERE status IN (0, 1, 2);
+    CREATE INDEX runs_over ON runs (status, updated) WHERE status IN (3, 4, 5);
     CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
+    CREATE TABLE tags (
+        tag TEXT NOT NULL,
+        value TEXT NOT NULL,
+        run INTEGER NOT NULL,
+        PRIMARY KEY (tag, value, run)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE questions (
+        run INTEGER NOT NULL,
+        question TEXT NOT NULL,
+        name TEXT NOT NULL,
+        asked INTEGER NOT NULL,
+        question_body TEXT NOT NULL,
+        question_checksum INTEGER NOT NULL,
+        PRIMARY KEY (run, question)
+    ) STRICT;
+    CREATE INDEX questions_asked ON questions (asked, run, question);
     CREATE TABLE journal (
         id INTEGER PRIMARY KEY,
         time INTEGER NOT NULL,
@@ -69,14 +93,17 @@ const STEPS: &[&str] = &[
         boot TEXT,
         workflows TEXT NOT NULL
     ) STRICT;
-",
-    "
-    CREATE INDEX runs_suspended ON runs (owner, workflow, updated, ready) WHERE ready > 0;
-",
-    "
     CREATE TABLE owner_checksums (owner INTEGER PRIMARY KEY, checksum INTEGER NOT NULL) STRICT;
-",
-];
+    CREATE TABLE leftovers (run INTEGER PRIMARY KEY) STRICT;
+    CREATE TABLE deleted (id TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE INDEX deleted_until ON deleted (until);
+    CREATE TABLE numbers (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE tasks (
+        task TEXT PRIMARY KEY,
+        owner INTEGER NOT NULL,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+"];
 
 /// The format of the files that this version writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;

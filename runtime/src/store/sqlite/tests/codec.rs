@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::super::codec::{decode, encode, encode_rows};
-use crate::event::{AfterFailure, Entered, EventKind, Limit};
+use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state_write::{StateOp, StateWrite};
-use crate::store::{Record, Stored};
+use crate::store::{Record, Stored, Tags};
 
 fn writes() -> Vec<StateWrite> {
     let map = Map::from_iter([("a".to_owned(), json!(1))]);
@@ -39,12 +39,21 @@ fn kinds() -> Vec<EventKind> {
             workflow: text(),
             input: json!({"a": [1, null]}),
             state: Map::from_iter([("a".to_owned(), json!(1))]),
+            tags: Tags::from([(text(), text())]),
+            begins: Some(Begins { at: until, after: Some(Duration::from_secs(2)) }),
             limit: Some(Limit {
                 after: Duration::from_secs(1),
                 until: SystemTime::UNIX_EPOCH + Duration::from_millis(7),
             }),
         },
-        EventKind::RunStarted { workflow: text(), input: Value::Null, state: Map::new(), limit: None },
+        EventKind::RunStarted {
+            workflow: text(),
+            input: Value::Null,
+            state: Map::new(),
+            tags: Default::default(),
+            begins: None,
+            limit: None,
+        },
         EventKind::RunResumed { owner: u64::MAX },
         EventKind::GraphChanged { from: 1, to: u64::MAX },
         EventKind::RunRetried { voids: vec![3..7, 9..10], from_nodes: vec![text()], rerun: vec![text(), text()] },
@@ -77,10 +86,22 @@ fn kinds() -> Vec<EventKind> {
         failed(AfterFailure::Routed { label: text(), error: Value::Null }),
         EventKind::NodeCancelled,
         EventKind::Message { text: text() },
-        EventKind::QuestionAsked { prompt: text(), payload: json!([1]), schema: json!(true), again: false },
-        EventKind::QuestionAsked { prompt: text(), payload: Value::Null, schema: Value::Null, again: true },
-        EventKind::Answered { answer: Value::Null, unchecked: false },
-        EventKind::Answered { answer: Value::Null, unchecked: true },
+        EventKind::QuestionAsked {
+            prompt: text(),
+            payload: json!([1]),
+            until: Some(until),
+            schema: json!(true),
+            again: false,
+        },
+        EventKind::QuestionAsked {
+            prompt: text(),
+            payload: Value::Null,
+            until: None,
+            schema: Value::Null,
+            again: true,
+        },
+        EventKind::Answered { answer: Value::Null, by: Some(text()), comment: Some(text()), unchecked: false },
+        EventKind::Answered { answer: Value::Null, by: None, comment: None, unchecked: true },
         EventKind::AnswerAccepted,
         EventKind::AnswerRejected { field: ".".to_owned(), message: text() },
         EventKind::AnswerRejected { field: text(), message: text() },

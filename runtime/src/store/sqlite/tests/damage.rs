@@ -11,7 +11,7 @@ use super::super::row::RunRow;
 use super::super::schema::rows_of;
 use super::super::seal;
 use super::*;
-use crate::store::tests::{add, at, batch, create, header, new_run, read_all, said};
+use crate::store::conformance_cases::{add, at, batch, create, header, new_run, read_all, said};
 use crate::store::{Append, HeaderChange, NewRun, RunKey, RunStatus, Store};
 
 /// A file whose run `a` has three records, the body of the second row replaced, as another version could have written it.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::super::row;
 use super::*;
-use crate::store::tests::{add, claim, create, header, ids, new_run, said};
+use crate::store::conformance_cases::{add, claim, create, header, ids, new_run, said};
 use crate::store::{Appended, Claim, NewRun, Owner, Store};
 
 /// Two handles, acting as two processes, and a run `a` that the first one executes.

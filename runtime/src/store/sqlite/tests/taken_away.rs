@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
-use crate::store::tests::{batch, create, header, new_run, said};
+use crate::store::conformance_cases::{batch, create, header, new_run, said};
 use crate::store::{NewRun, RunQuery, Store};
 
 /// A store in a directory of its own, with an owner whose lease is renewed all the time, and a run `a`.

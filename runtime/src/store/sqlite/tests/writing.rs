@@ -6,8 +6,8 @@ use super::super::codec::encode;
 use super::super::runs::EncodedAppend;
 use super::super::trouble::Trouble;
 use super::*;
-use crate::store::tests::{add, batch, create, new_run, read_all, said};
-use crate::store::{Appended, Durability, Store};
+use crate::store::conformance_cases::{add, batch, create, new_run, read_all, said};
+use crate::store::{Appended, Durability, HeaderChange, Store};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_many_runs_record_at_once_is_all_there() {
@@ -74,10 +74,9 @@ async fn where_a_journal_ends_is_not_believed_of_a_transaction_that_was_undone()
         at: 2,
         time: std::time::SystemTime::UNIX_EPOCH,
         rows: encode(&[said("two")]).unwrap(),
-        status: None,
+        change: HeaderChange::default(),
         graph: None,
-        owner: None,
-        nudge: false,
+        questions: None,
     };
     let queue = &store.0.shared.queue;
 

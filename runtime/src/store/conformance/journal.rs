@@ -11,7 +11,7 @@ fn texts(stored: &[Stored]) -> Vec<(u64, &str)> {
     stored.iter().map(|stored| (stored.seq, text(&stored.record.kind))).collect()
 }
 
-pub(super) async fn records_are_read_in_the_order_in_which_they_were_added(store: impl Store) {
+pub async fn records_are_read_in_the_order_in_which_they_were_added(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
 
     add(&store, run, 1, &[said("one"), said("two")]).await;
@@ -31,6 +31,7 @@ async fn assert_refused(store: &impl Store, run: RunKey, number: u64) {
         graph: Some(Arc::new((99, json!(null)))),
         owner: Some(Some(Owner(5))),
         nudge: true,
+        questions: QuestionChange { open: vec![asked("q", 1)], ..QuestionChange::default() },
     };
 
     let refused = store.append(Append { header: change, ..batch(run, number, &[said("no")]) }).await.unwrap();
@@ -39,28 +40,28 @@ async fn assert_refused(store: &impl Store, run: RunKey, number: u64) {
     assert_eq!((header(store, "a").await, read_all(store, run).await), before);
 }
 
-pub(super) async fn a_batch_at_a_number_that_is_too_low_changes_nothing(store: impl Store) {
+pub async fn a_batch_at_a_number_that_is_too_low_changes_nothing(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("one")]).await;
     assert_refused(&store, run, 1).await;
     assert_refused(&store, run, 0).await;
 }
 
-pub(super) async fn a_batch_at_a_number_that_is_too_high_changes_nothing(store: impl Store) {
+pub async fn a_batch_at_a_number_that_is_too_high_changes_nothing(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     assert_refused(&store, run, 2).await;
     assert_refused(&store, run, 1 << 31).await;
     assert_refused(&store, run, u64::MAX).await;
 }
 
-pub(super) async fn a_batch_at_a_number_inside_another_changes_nothing(store: impl Store) {
+pub async fn a_batch_at_a_number_inside_another_changes_nothing(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("one"), said("two"), said("three")]).await;
     assert_refused(&store, run, 2).await;
     assert_refused(&store, run, 3).await;
 }
 
-pub(super) async fn a_batch_for_a_run_that_is_not_there_changes_nothing(store: impl Store) {
+pub async fn a_batch_for_a_run_that_is_not_there_changes_nothing(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     for (key, number) in [(RunKey(run.0 + 1), 0), (RunKey(run.0 + 1), 1), (RunKey(u64::MAX), 0)] {
         assert_eq!(add(&store, key, number, &[said("no")]).await, Appended::Conflict);
@@ -71,7 +72,7 @@ pub(super) async fn a_batch_for_a_run_that_is_not_there_changes_nothing(store: i
     }
 }
 
-pub(super) async fn of_many_who_add_at_one_number_exactly_one_does(store: impl Store) {
+pub async fn of_many_who_add_at_one_number_exactly_one_does(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     for number in 1..20 {
         let tasks = (0..8).map(|i| tokio::spawn(store.append(batch(run, number, &[said(&i.to_string())]))));
@@ -82,7 +83,7 @@ pub(super) async fn of_many_who_add_at_one_number_exactly_one_does(store: impl S
     assert_eq!(read_all(&store, run).await.len(), 20);
 }
 
-pub(super) async fn runs_do_not_see_each_others_records(store: impl Store) {
+pub async fn runs_do_not_see_each_others_records(store: impl Store) {
     let (a, b) = (create(&store, new_run("a")).await.key, create(&store, new_run("b")).await.key);
     add(&store, b, 1, &[said("b1")]).await;
     add(&store, a, 1, &[said("a1"), said("a2")]).await;
@@ -92,7 +93,7 @@ pub(super) async fn runs_do_not_see_each_others_records(store: impl Store) {
     assert_eq!(texts(&read_all(&store, b).await), [(0, ""), (1, "b1"), (2, "b2")]);
 }
 
-pub(super) async fn reading_begins_and_ends_inside_a_batch(store: impl Store) {
+pub async fn reading_begins_and_ends_inside_a_batch(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("1"), said("2"), said("3")]).await;
     add(&store, run, 4, &[said("4"), said("5"), said("6")]).await;
@@ -103,7 +104,7 @@ pub(super) async fn reading_begins_and_ends_inside_a_batch(store: impl Store) {
     assert!(store.read(run, 2, 0).await.unwrap().is_empty());
 }
 
-pub(super) async fn reading_behind_the_end_gives_nothing(store: impl Store) {
+pub async fn reading_behind_the_end_gives_nothing(store: impl Store) {
     let run = create(&store, new_run("a")).await.key;
     create(&store, new_run("b")).await;
     for from in [1, 2, 1 << 31, 1 << 33, u64::MAX] {
@@ -111,7 +112,7 @@ pub(super) async fn reading_behind_the_end_gives_nothing(store: impl Store) {
     }
 }
 
-pub(super) async fn a_batch_of_hundreds_of_records_is_read_in_pages(store: impl Store) {
+pub async fn a_batch_of_hundreds_of_records_is_read_in_pages(store: impl Store) {
     let records: Vec<_> = (0..500).map(|i| said(&i.to_string())).collect();
     let run = create(&store, NewRun { records: records.clone(), ..new_run("a") }).await.key;
     add(&store, run, 500, &records).await;
@@ -125,7 +126,7 @@ pub(super) async fn a_batch_of_hundreds_of_records_is_read_in_pages(store: impl 
     assert!(read.into_iter().map(|stored| stored.record).eq(records.iter().chain(&records).cloned()));
 }
 
-pub(super) async fn values_come_back_as_they_were(store: impl Store) {
+pub async fn values_come_back_as_they_were(store: impl Store) {
     let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
     let values = [
         json!(null),

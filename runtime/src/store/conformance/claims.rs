@@ -8,7 +8,7 @@ async fn claim_as_a_newcomer(store: &impl Store) -> (Owner, Claimed) {
     (owner, store.claim(claim(owner)).await.unwrap())
 }
 
-pub(super) async fn a_running_run_of_nobody_is_taken_and_says_so(store: impl Store) {
+pub async fn a_running_run_of_nobody_is_taken_and_says_so(store: impl Store) {
     let run = create(&store, new_run("a")).await;
 
     let (owner, claimed) = claim_as_a_newcomer(&store).await;
@@ -19,13 +19,13 @@ pub(super) async fn a_running_run_of_nobody_is_taken_and_says_so(store: impl Sto
     assert_eq!(read_all(&store, run.key).await[1], Stored { seq: 1, time: at(1000), record: resumed });
 }
 
-pub(super) async fn a_run_of_another_workflow_is_left(store: impl Store) {
+pub async fn a_run_of_another_workflow_is_left(store: impl Store) {
     create(&store, NewRun { workflow: "other".to_owned(), ..new_run("a") }).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
     assert!(claimed.runs.is_empty());
 }
 
-pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
+pub async fn a_run_of_a_living_owner_is_left(store: impl Store) {
     let living = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
     let (_, claimed) = claim_as_a_newcomer(&store).await;
@@ -33,7 +33,7 @@ pub(super) async fn a_run_of_a_living_owner_is_left(store: impl Store) {
     assert_eq!(header(&store, "a").await, run);
 }
 
-pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
+pub async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
     let leaver = store.join(Vec::new()).await.unwrap();
     create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await;
     store.leave(leaver).await;
@@ -42,7 +42,7 @@ pub(super) async fn a_run_of_an_owner_that_left_is_taken(store: impl Store) {
     assert_eq!(claimed.runs[0].owner, Some(owner));
 }
 
-pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: impl Store) {
+pub async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: impl Store) {
     let owner = store.join(Vec::new()).await.unwrap();
     let busy_with = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     create(&store, NewRun { owner: Some(owner), ..new_run("b") }).await;
@@ -50,7 +50,7 @@ pub(super) async fn a_run_of_its_own_that_the_claimer_is_not_at_is_taken(store: 
     assert_eq!(ids(&claimed.runs), ["b"]);
 }
 
-pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl Store) {
+pub async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     set_status(&store, run.key, RunStatus::Sleeping, Some(at(1001))).await;
     let owner = store.join(Vec::new()).await.unwrap();
@@ -64,7 +64,7 @@ pub(super) async fn a_sleeping_run_is_taken_when_its_time_has_come(store: impl S
     assert_eq!((run.status, run.wake_at, run.updated), (RunStatus::Running, None, at(1001)));
 }
 
-pub(super) async fn a_sleeping_run_is_taken_when_the_clock_was_set_back_since(store: impl Store) {
+pub async fn a_sleeping_run_is_taken_when_the_clock_was_set_back_since(store: impl Store) {
     // By batches at 1.
     for (id, status, wake_at) in [
         ("a", RunStatus::Sleeping, Some(at(60_000))),
@@ -92,7 +92,7 @@ pub(super) async fn a_sleeping_run_is_taken_when_the_clock_was_set_back_since(st
     assert!(store.claim(Claim { now: before, ..claim(owner) }).await.unwrap().runs.is_empty());
 }
 
-pub(super) async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come(store: impl Store) {
+pub async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_come(store: impl Store) {
     let living = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(living), ..new_run("a") }).await;
     set_status(&store, run.key, RunStatus::Waiting, Some(at(500))).await;
@@ -100,7 +100,7 @@ pub(super) async fn a_waiting_run_of_a_living_owner_is_left_when_its_time_has_co
     assert!(claimed.runs.is_empty());
 }
 
-pub(super) async fn a_run_that_waits_for_an_answer_or_is_over_is_left(store: impl Store) {
+pub async fn a_run_that_waits_for_an_answer_or_is_over_is_left(store: impl Store) {
     for (id, status) in [("a", RunStatus::Waiting), ("b", RunStatus::Completed), ("c", RunStatus::Failed)] {
         let run = create(&store, new_run(id)).await;
         set_status(&store, run.key, status, None).await;
@@ -110,7 +110,7 @@ pub(super) async fn a_run_that_waits_for_an_answer_or_is_over_is_left(store: imp
     assert_eq!(claimed.next_wake, None);
 }
 
-pub(super) async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken(store: impl Store) {
+pub async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could_be_taken(store: impl Store) {
     let (living, owner) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     let of = |owner, id| NewRun { owner, ..new_run(id) };
     let later = create(&store, of(None, "later")).await.key;
@@ -128,7 +128,7 @@ pub(super) async fn the_next_time_to_wake_is_that_of_the_earliest_run_that_could
     assert_eq!(claimed.next_wake, Some(at(4000)));
 }
 
-pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants(store: impl Store) {
+pub async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wants(store: impl Store) {
     let leaver = store.join(Vec::new()).await.unwrap();
     for (id, owner, wake_at) in
         [("late", None, 900), ("early", Some(leaver), 100), ("middle", None, 500), ("future", None, 2000)]
@@ -149,7 +149,7 @@ pub(super) async fn a_claim_takes_the_longest_ready_first_and_no_more_than_it_wa
     assert_eq!(second.next_wake, Some(at(2000)));
 }
 
-pub(super) async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
+pub async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
     create(&store, new_run("a")).await;
     let wanted = create(&store, new_run("b")).await.key;
     let owner = store.join(Vec::new()).await.unwrap();
@@ -162,7 +162,7 @@ pub(super) async fn a_claim_for_one_run_takes_only_that(store: impl Store) {
     assert!(again.runs.is_empty());
 }
 
-pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
+pub async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
     let (a, b) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     for i in 0..20 {
         create(&store, new_run(&i.to_string())).await;
@@ -173,7 +173,7 @@ pub(super) async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store)
     assert!(a.iter().all(|run| b.iter().all(|other| other.key != run.key)));
 }
 
-pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store: impl Store) {
+pub async fn what_a_former_owner_adds_after_the_takeover_is_refused(store: impl Store) {
     let former = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
     store.leave(former).await;
@@ -183,7 +183,7 @@ pub(super) async fn what_a_former_owner_adds_after_the_takeover_is_refused(store
     assert_eq!(add(&store, run, claimed.runs[0].records, &[said("new")]).await, Appended::Done);
 }
 
-pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused(store: impl Store) {
+pub async fn what_a_former_owner_changes_in_the_header_after_the_takeover_is_refused(store: impl Store) {
     let former = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(former), ..new_run("a") }).await.key;
     store.leave(former).await;
@@ -196,7 +196,7 @@ pub(super) async fn what_a_former_owner_changes_in_the_header_after_the_takeover
     assert_eq!(header(&store, "a").await, claimed.runs[0]);
 }
 
-pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
+pub async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
     let (owner, other) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     let at_it = Claim { except: vec![run], ..claim(owner) };
@@ -208,7 +208,7 @@ pub(super) async fn a_nudge_is_told_once_and_to_the_owner(store: impl Store) {
     assert!(store.claim(at_it).await.unwrap().nudged.is_empty());
 }
 
-pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store) {
+pub async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store) {
     let owner = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await.key;
     let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
@@ -220,7 +220,7 @@ pub(super) async fn a_run_that_is_taken_is_not_nudged_as_well(store: impl Store)
     assert!(claimed.nudged.is_empty());
 }
 
-pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
+pub async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
     let leaver = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(leaver), ..new_run("a") }).await.key;
     set_status(&store, run, RunStatus::Waiting, None).await;
@@ -234,7 +234,7 @@ pub(super) async fn a_nudge_has_a_run_that_waits_go_on(store: impl Store) {
     assert_eq!(ids(&claimed.runs), ["a"]);
 }
 
-pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
+pub async fn an_owner_is_never_given_twice(store: impl Store) {
     let first = store.join(Vec::new()).await.unwrap();
     store.leave(first).await;
     let second = store.join(Vec::new()).await.unwrap();
@@ -242,7 +242,7 @@ pub(super) async fn an_owner_is_never_given_twice(store: impl Store) {
     assert!(first < second && second < store.join(Vec::new()).await.unwrap());
 }
 
-pub(super) async fn a_workflow_is_served_while_an_owner_that_knows_it_lives(store: impl Store) {
+pub async fn a_workflow_is_served_while_an_owner_that_knows_it_lives(store: impl Store) {
     let serves = async |workflow: &str| store.is_served(workflow).await.unwrap();
     let others = store.join(vec!["return".to_owned()]).await.unwrap();
     assert!(!serves("checkout").await);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
+pub async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
     let owner = store.join(Vec::new()).await.unwrap();
     let records = vec![started(), said("hello")];
 
@@ -20,6 +20,7 @@ pub(super) async fn a_new_run_is_running_and_has_its_first_records(store: impl S
         wake_at: None,
         graph: 7,
         forked_from: None,
+        tags: Tags::new(),
     };
     assert_eq!(run, expected);
     assert_eq!(header(&store, "a").await, expected);
@@ -27,7 +28,7 @@ pub(super) async fn a_new_run_is_running_and_has_its_first_records(store: impl S
     assert_eq!(stored, records);
 }
 
-pub(super) async fn the_same_id_again_gives_the_same_run_unchanged(store: impl Store) {
+pub async fn the_same_id_again_gives_the_same_run_unchanged(store: impl Store) {
     let first = create(&store, new_run("a")).await;
 
     let again = NewRun { workflow: "other".to_owned(), records: vec![said("again")], time: at(9), ..new_run("a") };
@@ -37,7 +38,7 @@ pub(super) async fn the_same_id_again_gives_the_same_run_unchanged(store: impl S
     assert_eq!(read_all(&store, first.key).await.len(), 1);
 }
 
-pub(super) async fn a_run_may_begin_without_records(store: impl Store) {
+pub async fn a_run_may_begin_without_records(store: impl Store) {
     let run = create(&store, NewRun { records: Vec::new(), ..new_run("a") }).await;
     assert_eq!(run.records, 0);
 
@@ -47,12 +48,12 @@ pub(super) async fn a_run_may_begin_without_records(store: impl Store) {
     assert_eq!(header(&store, "a").await.records, 1);
 }
 
-pub(super) async fn a_run_that_is_not_there_has_no_header(store: impl Store) {
+pub async fn a_run_that_is_not_there_has_no_header(store: impl Store) {
     create(&store, new_run("a")).await;
     assert_eq!(store.header("b").await.unwrap(), None);
 }
 
-pub(super) async fn the_header_follows_the_status(store: impl Store) {
+pub async fn the_header_follows_the_status(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     let change = HeaderChange { status: Some((RunStatus::Waiting, Some(at(500)))), ..HeaderChange::default() };
 
@@ -67,7 +68,7 @@ pub(super) async fn the_header_follows_the_status(store: impl Store) {
     assert_eq!((still_waiting.wake_at, still_waiting.updated), (Some(at(600)), at(2)));
 }
 
-pub(super) async fn only_a_waiting_run_has_a_time_to_wake(store: impl Store) {
+pub async fn only_a_waiting_run_has_a_time_to_wake(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     set_status(&store, run.key, RunStatus::Running, Some(at(500))).await;
     assert_eq!(header(&store, "a").await.wake_at, None);
@@ -79,7 +80,7 @@ pub(super) async fn only_a_waiting_run_has_a_time_to_wake(store: impl Store) {
     assert_eq!(header(&store, "a").await.wake_at, None);
 }
 
-pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
+pub async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
     let owner = store.join(Vec::new()).await.unwrap();
     let run = create(&store, NewRun { owner: Some(owner), ..new_run("a") }).await;
 
@@ -88,7 +89,7 @@ pub(super) async fn a_run_that_is_over_belongs_to_nobody(store: impl Store) {
     assert_eq!(header(&store, "a").await.owner, None);
 }
 
-pub(super) async fn the_header_changes_without_records(store: impl Store) {
+pub async fn the_header_changes_without_records(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     let owner = store.join(Vec::new()).await.unwrap();
     let change = HeaderChange { owner: Some(Some(owner)), ..HeaderChange::default() };
@@ -99,7 +100,7 @@ pub(super) async fn the_header_changes_without_records(store: impl Store) {
     assert_eq!(header(&store, "a").await.owner, Some(owner));
 }
 
-pub(super) async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store) {
+pub async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     create(&store, new_run("b")).await;
     let change = HeaderChange { graph: Some(Arc::new((u64::MAX, json!("newer")))), ..HeaderChange::default() };
@@ -113,7 +114,7 @@ pub(super) async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store)
     assert_eq!(store.graph(8).await.unwrap(), None);
 }
 
-pub(super) async fn the_list_is_newest_first_and_goes_on_where_a_page_ended(store: impl Store) {
+pub async fn the_list_is_newest_first_and_goes_on_where_a_page_ended(store: impl Store) {
     for id in ["a", "b", "c", "d", "e"] {
         create(&store, new_run(id)).await;
     }
@@ -130,7 +131,7 @@ pub(super) async fn the_list_is_newest_first_and_goes_on_where_a_page_ended(stor
     assert_eq!(all[4], header(&store, "a").await);
 }
 
-pub(super) async fn the_list_is_filtered(store: impl Store) {
+pub async fn the_list_is_filtered(store: impl Store) {
     for id in ["a", "b", "c"] {
         let run = create(&store, new_run(id)).await;
         if id != "a" {
@@ -155,7 +156,7 @@ pub(super) async fn the_list_is_filtered(store: impl Store) {
     assert!(store.list(both).await.unwrap().is_empty());
 }
 
-pub(super) async fn the_list_has_a_prefix_a_time_an_order_and_a_number(store: impl Store) {
+pub async fn the_list_has_a_prefix_a_time_an_order_and_a_number(store: impl Store) {
     let started = [("a/1", "one", 10), ("a/2", "two", 20), ("b/1", "one", 30), ("a\u{10FFFF}", "three", 40)];
     let mut keys = Vec::new();
     for (id, workflow, time) in started {
@@ -198,7 +199,7 @@ pub(super) async fn the_list_has_a_prefix_a_time_an_order_and_a_number(store: im
     }
 }
 
-pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
+pub async fn the_list_leaves_workflows_out(store: impl Store) {
     for (id, workflow) in [("a", "one"), ("b", "two"), ("c", "three"), ("d", "two"), ("e", "three")] {
         create(&store, NewRun { workflow: workflow.to_owned(), ..new_run(id) }).await;
     }
@@ -224,7 +225,7 @@ pub(super) async fn the_list_leaves_workflows_out(store: impl Store) {
     }
 }
 
-pub(super) async fn the_list_leaves_a_graph_out(store: impl Store) {
+pub async fn the_list_leaves_a_graph_out(store: impl Store) {
     for (id, graph) in [("a", 7), ("b", 8), ("c", u64::MAX), ("d", 8), ("e", 7), ("f", 8)] {
         let run = create(&store, NewRun { graph: Arc::new((graph, json!(graph))), ..new_run(id) }).await;
         set_status(&store, run.key, RunStatus::Waiting, None).await;
@@ -250,7 +251,7 @@ pub(super) async fn the_list_leaves_a_graph_out(store: impl Store) {
     }
 }
 
-pub(super) async fn forks_are_found_by_their_origin(store: impl Store) {
+pub async fn forks_are_found_by_their_origin(store: impl Store) {
     create(&store, new_run("a")).await;
     let origin = Some(("a".to_owned(), 3));
     create(&store, NewRun { forked_from: origin.clone(), ..new_run("b") }).await;

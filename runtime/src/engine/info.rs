@@ -1,0 +1,104 @@
+//! What a list shows of a run.
+
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use crate::event::{EventKind, millis};
+use crate::question::Question;
+use crate::store::{RunKey, RunOverview, RunStatus, Stored, Tags};
+
+/// A run, without its events. Times are milliseconds since 1970 in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RunInfo {
+    /// Its position among all runs.
+    pub key: RunKey,
+    /// Its id.
+    pub id: String,
+    /// The name of its workflow.
+    pub workflow: String,
+    /// Its status.
+    pub status: RunStatus,
+    /// When it was started.
+    #[serde(with = "millis")]
+    pub created: SystemTime,
+    /// When its status changed last.
+    #[serde(with = "millis")]
+    pub updated: SystemTime,
+    /// When it ended, if it has.
+    #[serde(with = "millis::option")]
+    pub ended: Option<SystemTime>,
+    /// The number of its recorded events.
+    pub records: u64,
+    /// When its next timer fires, if it waits for one, or when it begins.
+    #[serde(with = "millis::option")]
+    pub wake_at: Option<SystemTime>,
+    /// The run that it was forked from, and the number of the first event that was not copied.
+    pub forked_from: Option<(String, u64)>,
+    /// Its [tags](crate::Start::tag).
+    pub tags: Tags,
+    /// Where it is, if it has not ended.
+    pub position: Option<Position>,
+    /// How many of its questions are open.
+    pub open_questions: u64,
+    /// The question that has been open for the longest time.
+    pub question: Option<Question>,
+    /// Why it failed, if it has: the first line of its failure.
+    pub failure: Option<String>,
+}
+
+/// Where a run is: the last node, child, step, question or timer of which something was recorded. Others may be under
+/// way at the same time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Position {
+    /// Its path, with the turns of loops and the items of `[..]`: `checkout/review#2`.
+    pub path: String,
+    /// The number of its attempt, from 1, if the last record is that an attempt has started.
+    pub attempt: Option<u32>,
+    /// Since when: the time of that record.
+    #[serde(with = "millis")]
+    pub since: SystemTime,
+}
+
+impl Position {
+    /// By the last records of a run.
+    fn of(workflow: &str, last: &[Stored]) -> Option<Position> {
+        let last = last.iter().rev().find(|stored| stored.record.path != workflow)?;
+        let attempt = match last.record.kind {
+            EventKind::NodeStarted { attempt, .. } => Some(attempt),
+            _ => None,
+        };
+        Some(Position { path: last.record.path.clone(), attempt, since: last.time })
+    }
+}
+
+impl From<RunOverview> for RunInfo {
+    fn from(overview: RunOverview) -> Self {
+        let RunOverview { header, last, open, question } = overview;
+        let is_over = header.status.is_over();
+        let position = if is_over { None } else { Position::of(&header.workflow, &last) };
+        let failure = last.last().and_then(|stored| match &stored.record.kind {
+            EventKind::RunFailed { failure } => failure.to_string().lines().next().map(str::to_owned),
+            _ => None,
+        });
+        RunInfo {
+            key: header.key,
+            id: header.id,
+            workflow: header.workflow,
+            status: header.status,
+            created: header.created,
+            updated: header.updated,
+            ended: Some(header.updated).filter(|_| is_over),
+            records: header.records,
+            wake_at: header.wake_at,
+            forked_from: header.forked_from,
+            tags: header.tags,
+            position,
+            open_questions: open,
+            question: question.map(|open| open.question),
+            failure,
+        }
+    }
+}

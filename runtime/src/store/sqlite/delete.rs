@@ -1,0 +1,112 @@
+//! Deleting runs that are over.
+//!
+//! The row of a run goes at once, and with it everything by which the run is found. Its records go after that, a few
+//! rows at a time, so that no other write waits for long.
+
+use std::time::SystemTime;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::row::RunRow;
+use super::schema::rows_of;
+use super::times::{from_integer, from_millis, to_integer, to_millis};
+use super::trouble::{Trouble, is_written};
+use crate::store::{Delete, RunKey, RunStatus, Tags};
+
+/// How many rows of records are removed in one transaction.
+const ROWS: u32 = 1000;
+
+/// How many pages are given back in one transaction.
+const PAGES: u32 = 1000;
+
+/// A file keeps one page in this many free, for what comes next.
+const KEPT_FREE: i64 = 8;
+
+/// Deletes one run, but for its records. Returns whether it was there, and over.
+pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete) -> Result<bool, Trouble> {
+    let key = to_integer(run.0);
+    let Some(row) = RunRow::find(transaction, key)? else { return Ok(false) };
+    let over = [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled].map(super::read::status_number);
+    if !over.contains(&row.status) {
+        return Ok(false);
+    }
+    let id = row.id.clone();
+    let tags: Tags = row.header()?.tags;
+    for (tag, value) in &tags {
+        let mut remove = transaction.prepare_cached("DELETE FROM tags WHERE tag = ?1 AND value = ?2 AND run = ?3")?;
+        remove.execute(params![tag, value, key])?;
+    }
+    let mut remove = transaction.prepare_cached("DELETE FROM runs WHERE key = ?1")?;
+    is_written(remove.execute([key])?, "runs")?;
+    let mut left = transaction.prepare_cached("INSERT INTO leftovers (run) VALUES (?1)")?;
+    is_written(left.execute([key])?, "leftovers")?;
+    let mut number = transaction.prepare_cached(
+        "INSERT INTO numbers (name, number) VALUES ('run', ?1)
+         ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
+    )?;
+    is_written(number.execute([key])?, "numbers")?;
+    if let Some(until) = delete.ids_until {
+        let mut keep = transaction.prepare_cached("INSERT OR REPLACE INTO deleted (id, until) VALUES (?1, ?2)")?;
+        is_written(keep.execute(params![id, to_millis(until)])?, "deleted")?;
+    }
+    Ok(true)
+}
+
+/// Frees the ids that were kept until now.
+pub(super) fn free_ids(transaction: &Connection, now: SystemTime) -> Result<(), Trouble> {
+    let mut free = transaction.prepare_cached("DELETE FROM deleted WHERE until <= ?1")?;
+    free.execute([to_millis(now)])?;
+    Ok(())
+}
+
+/// Until when the id of a deleted run is kept; `None` if it is free.
+pub(super) fn deleted_until(
+    transaction: &Connection,
+    id: &str,
+    now: SystemTime,
+) -> Result<Option<SystemTime>, Trouble> {
+    let mut kept = transaction.prepare_cached("SELECT until FROM deleted WHERE id = ?1 AND until > ?2")?;
+    Ok(kept.query_row(params![id, to_millis(now)], |row| row.get(0)).optional()?.map(from_millis))
+}
+
+/// Removes some rows of records of deleted runs. Returns whether there may be more.
+pub(super) fn sweep(transaction: &Connection) -> Result<bool, Trouble> {
+    let mut next = transaction.prepare_cached("SELECT run FROM leftovers LIMIT 1")?;
+    let Some(run) = next.query_row([], |row| row.get::<_, i64>(0)).optional()? else { return Ok(false) };
+    let ids = rows_of(RunKey(from_integer(run)));
+    let mut remove = transaction.prepare_cached(
+        "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3)",
+    )?;
+    let removed = remove.execute(params![ids.start, ids.end, ROWS])?;
+    if removed < ROWS as usize {
+        transaction.prepare_cached("DELETE FROM leftovers WHERE run = ?1")?.execute([run])?;
+    }
+    Ok(true)
+}
+
+/// How many rows of records are left of deleted runs.
+pub(super) fn rows_left(connection: &Connection) -> Result<u64, Trouble> {
+    let mut runs = connection.prepare("SELECT run FROM leftovers")?;
+    let runs = runs.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+    let mut count = connection.prepare("SELECT count(*) FROM journal WHERE id >= ?1 AND id < ?2")?;
+    let mut left = 0;
+    for run in runs {
+        let ids = rows_of(RunKey(from_integer(run)));
+        left += from_integer(count.query_row([ids.start, ids.end], |row| row.get(0))?);
+    }
+    Ok(left)
+}
+
+/// Gives some free pages back to the file system. Returns whether there are more to give.
+pub(super) fn give_back(transaction: &Connection) -> Result<bool, Trouble> {
+    let number = |pragma| transaction.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let (free, all) = (number("PRAGMA freelist_count")?, number("PRAGMA page_count")?);
+    let spare = free - all / KEPT_FREE;
+    if spare <= 0 {
+        return Ok(false);
+    }
+    let mut vacuum = transaction.prepare(&format!("PRAGMA incremental_vacuum({})", spare.min(i64::from(PAGES))))?;
+    let mut steps = vacuum.query([])?;
+    while steps.next()?.is_some() {}
+    Ok(spare > i64::from(PAGES) && number("PRAGMA freelist_count")? < free)
+}

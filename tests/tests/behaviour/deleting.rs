@@ -1,0 +1,172 @@
+//! Deleted runs: one by one, and by a retention.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use graphweft::prelude::*;
+use graphweft::store::SqliteStore;
+use graphweft::{DeleteError, Retention, RunError, StartError};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[node]
+async fn long(text: String) -> String {
+    text.repeat(1000)
+}
+
+#[node]
+async fn decide(text: String, ctx: &Context) -> Result<String, String> {
+    if ctx.ask::<bool>("go", "?").await { Ok(text) } else { Err("no".to_owned()) }
+}
+
+workflow! { lengthen(String) -> String { START => long; } }
+workflow! { decided(String) -> String { START => decide; } }
+
+/// A clock that a test sets.
+#[derive(Clone)]
+struct Days(Arc<AtomicU64>);
+
+impl Days {
+    fn new() -> Days {
+        Days(Arc::default())
+    }
+
+    fn pass(&self, days: u64) {
+        self.0.fetch_add(days, Ordering::SeqCst);
+    }
+
+    fn now(&self) -> SystemTime {
+        let days = u32::try_from(self.0.load(Ordering::SeqCst)).unwrap();
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000) + days * DAY
+    }
+}
+
+fn engine(store: SqliteStore, days: &Days, retention: Retention) -> Engine {
+    let days = days.clone();
+    let builder = Engine::builder().register::<lengthen>().register::<decided>().retention(retention);
+    builder.clock(move || days.now()).store(store).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_deleted_run_is_unknown_and_its_id_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let days = Days::new();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let engine = engine(store, &days, Retention::default().ids(7 * DAY));
+    let run = engine.start::<lengthen>("a".to_owned()).id("x").await.unwrap();
+    run.result().await.unwrap();
+    let fork = engine.fork("x").before(1).id("y").await.unwrap();
+    fork.result().await.unwrap();
+
+    engine.delete_run("x").await.unwrap();
+
+    assert!(engine.get_run("x").await.unwrap().is_none());
+    assert_eq!(run.status().await.unwrap_err(), RunError::NotFound);
+    assert_eq!(engine.history("y").await.unwrap().unwrap().len(), fork.info().await.unwrap().records as usize);
+    let again = engine.start::<lengthen>("a".to_owned()).id("x").await.unwrap_err();
+    assert!(matches!(&again, StartError::Deleted { id, until } if id == "x" && *until == days.now() + 7 * DAY));
+    assert!(again.to_string().contains("run `x` was deleted"), "{again}");
+    assert_eq!(engine.delete_run("x").await.unwrap_err(), DeleteError::UnknownRun { run: "x".to_owned() });
+    days.pass(7);
+    assert_eq!(engine.start::<lengthen>("b".to_owned()).id("x").await.unwrap().result().await.unwrap().len(), 1000);
+}
+
+#[tokio::test]
+async fn a_run_that_has_not_ended_is_not_deleted() {
+    let engine = Engine::builder().build().unwrap();
+    let run = engine.start::<decided>("a".to_owned()).id("x").await.unwrap();
+    assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+
+    let refused = engine.delete_run("x").await.unwrap_err();
+
+    assert_eq!(refused, DeleteError::NotOver { run: "x".to_owned() });
+    run.answer("go", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "a");
+    engine.delete_run("x").await.unwrap();
+    assert!(engine.get_run("x").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn runs_are_deleted_when_their_time_is_over_and_others_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let days = Days::new();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let engine = engine(store, &days, Retention::completed(30 * DAY).failed(90 * DAY));
+    engine.start::<lengthen>("a".to_owned()).id("completed").await.unwrap().result().await.unwrap();
+    for (id, answer) in [("failed", Some(false)), ("waiting", None), ("cancelled", None)] {
+        let run = engine.start::<decided>("a".to_owned()).id(id).await.unwrap();
+        assert!(matches!(run.outcome().await.unwrap(), Outcome::Waiting(_)));
+        if let Some(answer) = answer {
+            run.answer("go", answer).await.unwrap();
+            run.outcome().await.unwrap();
+        }
+    }
+    let cancelled = engine.get_run("cancelled").await.unwrap().unwrap();
+    cancelled.cancel().await.unwrap();
+    cancelled.outcome().await.unwrap();
+    let there = async || {
+        let runs = engine.list_runs(RunFilter::default().oldest_first()).await.unwrap();
+        runs.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+
+    assert_eq!(engine.delete_expired().await.unwrap(), 0);
+    days.pass(31);
+    assert_eq!(engine.delete_expired().await.unwrap(), 1);
+    assert_eq!(there().await, ["failed", "waiting", "cancelled"]);
+    days.pass(60);
+    assert_eq!(engine.delete_expired().await.unwrap(), 1);
+    days.pass(1000);
+    assert_eq!(engine.delete_expired().await.unwrap(), 0);
+    assert_eq!(there().await, ["waiting", "cancelled"]);
+}
+
+/// 365 days of 40 runs, of which 30 days are kept.
+#[tokio::test]
+async fn a_year_of_runs_with_a_retention_leaves_a_file_that_does_not_grow() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let days = Days::new();
+    let store = SqliteStore::builder().durability(graphweft::store::Durability::Relaxed).open(&path).await.unwrap();
+    let engine = engine(store, &days, Retention::completed(30 * DAY).ids(30 * DAY));
+    let mut after_two_months = 0;
+    for day in 0..365 {
+        for number in 0..40 {
+            let run = engine.start::<lengthen>("a".to_owned()).id(format!("{day}/{number}")).await.unwrap();
+            run.result().await.unwrap();
+        }
+        engine.delete_expired().await.unwrap();
+        days.pass(1);
+        if day == 60 {
+            after_two_months = pages(&path);
+        }
+    }
+    let left = engine.count_runs(RunFilter::default()).await.unwrap();
+    assert!((30 * 40..=31 * 40).contains(&left), "{left}");
+    let after_a_year = pages(&path);
+    assert!(after_a_year <= after_two_months * 5 / 4, "{after_two_months} and then {after_a_year} pages");
+    let used = after_a_year * 2048 / left;
+    assert!(used < 3 * 1000 + 2048, "{used} bytes for a run of three values of 1,000 bytes");
+}
+
+/// How many pages the database has, with those that are still in its log.
+fn pages(path: &std::path::Path) -> u64 {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0)).unwrap().cast_unsigned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_deletes_by_itself_what_is_over() {
+    let days = Days::new();
+    let now = days.clone();
+    let builder = Engine::builder().register::<lengthen>().retention(Retention::completed(30 * DAY));
+    let engine = builder.clock(move || now.now()).build().unwrap();
+    engine.start::<lengthen>("a".to_owned()).id("x").await.unwrap().result().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(engine.get_run("x").await.unwrap().is_some());
+
+    days.pass(31);
+    tokio::time::sleep(Duration::from_secs(120)).await;
+
+    assert!(engine.get_run("x").await.unwrap().is_none());
+}
