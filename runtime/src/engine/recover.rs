@@ -262,7 +262,7 @@ impl Engine {
         let header = RunHeader { records: history.len() as u64, status: RunStatus::Running, ..header.clone() };
         if let Some(begins) = begins_later(self.0.env.clock.now(), &history) {
             self.put_to_sleep(&header, begins).await.map_err(Halt::Store)?;
-            // Nobody drives it, as if another engine had it.
+            // It is not driven here, as if another engine had it.
             return Err(Halt::Fenced);
         }
         let past = self.past(&header, definition, history).await?;

@@ -84,8 +84,8 @@ pub trait Store: Send + Sync + 'static {
     /// Until [`Delete::ids_until`] a new run cannot have the id of a deleted one.
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>>;
 
-    /// Reserves a periodic task for an owner. Returns whether the task is its own now: nobody else has it, or whoever
-    /// has it has not renewed it in time, has left or is dead.
+    /// Reserves a periodic task for an owner. Returns whether the task is its own now: no other owner has it, or
+    /// the one that has it has not renewed it in time, has left or is dead.
     fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds

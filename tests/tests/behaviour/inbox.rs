@@ -177,7 +177,8 @@ async fn a_run_that_is_retried_or_forked_asks_again_in_the_inbox() {
     waits(&again).await;
     let mut open_again: Vec<_> = again.questions().await.unwrap().into_iter().map(|question| question.id).collect();
     let mut inbox: Vec<_> = everything(&engine).await.into_iter().map(|asked| asked.question.id).collect();
-    (open_again.sort(), inbox.sort());
+    open_again.sort();
+    inbox.sort();
     assert_eq!(inbox, open_again);
     let kinds: Vec<_> = inbox.iter().map(|id| id.rsplit('/').next().unwrap()).collect();
     assert_eq!(kinds, ["sure", "sure", "approve"]);

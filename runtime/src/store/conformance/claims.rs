@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What somebody who has just joined would get.
+/// What an owner that has just joined would get.
 async fn claim_as_a_newcomer(store: &impl Store) -> (Owner, Claimed) {
     let owner = store.join(Vec::new()).await.unwrap();
     (owner, store.claim(claim(owner)).await.unwrap())

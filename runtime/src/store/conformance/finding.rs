@@ -24,7 +24,7 @@ pub async fn runs_are_found_by_their_tags(store: impl Store) {
         (tags([("tenant", "acme")]), &["e", "b", "a"][..]),
         (tags([("tenant", "acme"), ("kind", "big")]), &["e", "a"]),
         (tags([("kind", "big")]), &["e", "c", "a"]),
-        (tags([("tenant", "nobody")]), &[]),
+        (tags([("tenant", "unknown")]), &[]),
         (tags([("tenan", "acme")]), &[]),
     ] {
         let query = RunQuery { tags: wanted.clone(), ..RunQuery::default() };

@@ -16,7 +16,7 @@ use crate::store::{Delete, RunKey, RunStatus, Tags};
 /// How many rows of records are removed in one transaction.
 const ROWS: u32 = 1000;
 
-/// How many pages are given back in one transaction.
+/// How many pages are returned to the file system in one transaction.
 const PAGES: u32 = 1000;
 
 /// A file keeps one page in this many free, for what comes next.

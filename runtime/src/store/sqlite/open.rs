@@ -28,7 +28,7 @@ pub(super) fn writer(path: &Path, settings: &Settings) -> Result<Connection, Sto
             let message = "the file is read-only".to_owned();
             return Err(StoreError::ReadOnly { path: path.to_owned(), message }.into());
         }
-        // These two have no effect on a file that exists. Pages of deleted runs are given back on demand.
+        // These two have no effect on a file that exists. Pages of deleted runs are returned on demand.
         connection.pragma_update(None, "page_size", PAGE)?;
         connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         schema::migrate(&mut connection, path)?;
