@@ -97,8 +97,8 @@ pub(super) fn rows_left(connection: &Connection) -> Result<u64, Trouble> {
     Ok(left)
 }
 
-/// Gives some free pages back to the file system. Returns whether there are more to give.
-pub(super) fn give_back(transaction: &Connection) -> Result<bool, Trouble> {
+/// Returns some free pages to the file system. Returns whether there are more.
+pub(super) fn return_pages(transaction: &Connection) -> Result<bool, Trouble> {
     let number = |pragma| transaction.query_row(pragma, [], |row| row.get::<_, i64>(0));
     let (free, all) = (number("PRAGMA freelist_count")?, number("PRAGMA page_count")?);
     let spare = free - all / KEPT_FREE;

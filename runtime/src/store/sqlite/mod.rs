@@ -318,7 +318,7 @@ impl Handle {
         }
         self.write_on_thread(move |transaction| delete::free_ids(transaction, delete.now)).await?;
         while self.write_on_thread(delete::sweep).await? {}
-        while self.write_on_thread(delete::give_back).await? {}
+        while self.write_on_thread(delete::return_pages).await? {}
         Ok(deleted)
     }
 
