@@ -1,6 +1,7 @@
 //! `ctx.step(..)`: a recorded piece of a node.
 
 use std::future::Future;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Waker, Poll};
@@ -10,8 +11,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value as Json;
 
-use super::tried::{Asked, Attempted, Begun, Moves, Start, Work};
-use super::{ChildError, Lazy};
+use super::form::{AsPayload, AsText, ErrorForm, ErrorPayload, FormOf, IntoErrorText, OutputPayload};
+use super::tried::{Asked, Attempted, Begun, GivenError, Moves, Start, Work, failed};
+use super::{ChildError, ErrorText, Lazy};
 use crate::context::Context;
 use crate::error_text::text;
 use crate::node::Payload;
@@ -22,8 +24,14 @@ use crate::table::AttemptBody;
 type Body<'c, T, E> = Box<dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c>;
 
 /// A step of a node. Awaiting it runs the step. It is a future, so it works with `join!`.
+///
+/// `F` is the form in which its error is recorded: [`AsPayload`], or [`AsText`] after
+/// [`error_as_text`](Self::error_as_text).
 #[must_use = "no step runs before it is awaited"]
-pub struct Step<'c, T, E>(Lazy<'c, Request<'c, T, E>, Result<T, ChildError<E>>>);
+pub struct Step<'c, T, E: Send, F: ErrorForm = AsPayload>(Lazy<'c, Request<'c, T, E>, Given<T, E, F>>);
+
+/// The result of a step.
+type Given<T, E, F> = Result<T, ChildError<<F as ErrorForm>::Error<E>>>;
 
 struct Request<'c, T, E> {
     context: &'c Context,
@@ -31,23 +39,7 @@ struct Request<'c, T, E> {
     key: Option<String>,
     options: NodeOptions,
     body: Body<'c, T, E>,
-    /// Runs it. `step` knows that output and error are payloads; a bound of the future would be a second error for a
-    /// wrong type.
-    start: fn(Self) -> BoxFuture<'c, Result<T, ChildError<E>>>,
 }
-
-/// "The error of a step is recorded."
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be recorded as the error of a step",
-    label = "turn `{Self}` into text within the step, `.map_err(|error| error.to_string())`, or into a type with `#[value]`",
-    note = "what a step ends with is recorded, and returned to the node after a restart: its output and its error are payloads, \
-            `Serialize + DeserializeOwned + JsonSchema + Send + 'static`"
-)]
-#[doc(hidden)]
-pub trait StepError: Payload {}
-
-#[diagnostic::do_not_recommend]
-impl<E: Payload> StepError for E {}
 
 impl Context {
     /// Runs a closure as a recorded step of this node: once its output is recorded it is not executed again, whatever
@@ -98,13 +90,14 @@ impl Context {
     /// and are not repeated when the recorded output is returned: write after the step instead.
     ///
     /// A step counts as running until its closure ends, so ask questions, call children and sleep outside of it.
+    /// An error of the closure is recorded as a payload. For one that is no payload, see
+    /// [`error_as_text`](Step::error_as_text).
     /// Everything else, errors and cancel safety included, is as for [`call`](Context::call).
     pub fn step<'c, F, R, T, E>(&'c self, name: impl Into<String>, mut body: F) -> Step<'c, T, E>
     where
         F: FnMut() -> R + Send + 'c,
         R: Future<Output = Result<T, E>> + Send + 'c,
-        T: Payload,
-        E: StepError,
+        E: Send,
     {
         Step(Lazy::Described(Request {
             context: self,
@@ -112,12 +105,38 @@ impl Context {
             key: None,
             options: NodeOptions::default(),
             body: Box::new(move || body().boxed()),
-            start: |request| Box::pin(request.run()),
         }))
     }
 }
 
-impl<T, E> Step<'_, T, E> {
+impl<'c, T, E: Send> Step<'c, T, E> {
+    /// Records an error of the closure as its text and those of its sources, and returns it as an
+    /// [`ErrorText`](crate::ErrorText): for errors that are no payloads, such as `std::io::Error`, `reqwest::Error`,
+    /// `anyhow::Error` or `Box<dyn Error + Send + Sync>`. Without effect from the first poll on.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::{ChildError, ErrorText};
+    ///
+    /// #[node]
+    /// async fn length(path: String, ctx: &Context) -> Result<usize, ChildError<ErrorText>> {
+    ///     let text = ctx.step("read", || tokio::fs::read_to_string(&path)).error_as_text().await?;
+    ///     Ok(text.len())
+    /// }
+    ///
+    /// let flow = workflow! { START => length };
+    /// let Err(RunError::Failed(failure)) = graphweft::block_on(flow.run("/no/such/file".to_owned())) else { panic!() };
+    /// assert!(failure.cause.to_string().contains("No such file"));
+    /// ```
+    pub fn error_as_text(self) -> Step<'c, T, E, AsText> {
+        Step(match self.0 {
+            Lazy::Described(request) => Lazy::Described(request),
+            Lazy::Running(_) | Lazy::Over => Lazy::Over,
+        })
+    }
+}
+
+impl<T, E: Send, F: ErrorForm> Step<'_, T, E, F> {
     fn with(mut self, change: impl FnOnce(&mut Request<'_, T, E>)) -> Self {
         self.0.describe(|request| change(request));
         self
@@ -148,34 +167,37 @@ impl<T, E> Step<'_, T, E> {
     }
 }
 
-impl<T: Payload, E: Payload> Request<'_, T, E> {
-    async fn run(self) -> Result<T, ChildError<E>> {
-        let Request { context, name, key, options, body, .. } = self;
+impl<T: Payload, E: Send + 'static> Request<'_, T, E> {
+    async fn run<F: FormOf<E>>(self) -> Given<T, E, F> {
+        let Request { context, name, key, options, body } = self;
         let parent = Arc::clone(&context.0);
         let path = parent.path_of(&name, key.as_deref())?;
         let (held, item) = Held::ask(&parent, path, None).await?;
-        Asked { parent, path: held.path().to_owned(), input: None, options }.step(held, item, StepWork { body }).await
+        let asked = Asked { parent, path: held.path().to_owned(), input: None, options };
+        asked.step(held, item, StepWork { body, form: PhantomData::<fn() -> F> }).await
     }
 }
 
-struct StepWork<'c, T, E> {
+struct StepWork<'c, T, E, F> {
     body: Body<'c, T, E>,
+    form: PhantomData<fn() -> F>,
 }
 
-impl<T: Payload, E: Payload> Work for StepWork<'_, T, E> {
+impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F> {
     type Output = T;
     type Error = E;
+    type Form = F;
 
     fn is_graph(&self) -> bool {
         false
     }
 
-    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, T, E> {
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, T, GivenError<Self>> {
         let max = start.parent.run.env.max_value_size;
         let body = async move {
             match (self.body)().await {
                 Ok(output) => Attempted::output(output, Vec::new(), None, max),
-                Err(error) => Attempted::error(error, |_, json| words(json), true, max),
+                Err(error) => failed::<T, E, F>(error, |_, json| words(json), true, max),
             }
         };
         Begun { body: AttemptBody::new(body), attempt: None, moves: Moves::Always(start.moving) }
@@ -187,15 +209,23 @@ fn words(error: &Json) -> Vec<String> {
     vec![error.as_str().map_or_else(|| text(format_args!("{error}")), |error| text(format_args!("{error}")))]
 }
 
-impl<T, E> Future for Step<'_, T, E> {
+impl<T: OutputPayload, E: ErrorPayload> Future for Step<'_, T, E, AsPayload> {
     type Output = Result<T, ChildError<E>>;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
-        self.get_mut().0.poll(waker, |request| (request.start)(request))
+        self.get_mut().0.poll(waker, |request| Box::pin(request.run::<AsPayload>()))
     }
 }
 
-impl<T, E> std::fmt::Debug for Step<'_, T, E> {
+impl<T: OutputPayload, E: IntoErrorText> Future for Step<'_, T, E, AsText> {
+    type Output = Result<T, ChildError<ErrorText>>;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
+        self.get_mut().0.poll(waker, |request| Box::pin(request.run::<AsText>()))
+    }
+}
+
+impl<T, E: Send, F: ErrorForm> std::fmt::Debug for Step<'_, T, E, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Step");
         if let Some(request) = self.0.description() {

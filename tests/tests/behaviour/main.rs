@@ -20,6 +20,7 @@ mod damaged_files;
 mod deciding;
 mod each_of;
 mod engine;
+mod errors_as_text;
 mod events;
 mod failures;
 mod faults;
