@@ -91,6 +91,8 @@ pub struct Error {
     pub retryable: bool,
     /// The tokens for the arm `err` when no attempt is left, if `err` is routed.
     pub routed: Option<Routed>,
+    /// The recorded form of the error, if it takes no arm and has one.
+    pub json: Option<Box<serde_json::Value>>,
 }
 
 impl From<Fault> for Finished {

@@ -1,5 +1,7 @@
 //! Decides which event a report becomes. Reads the state, the options, the clock and random numbers; changes nothing.
 
+use serde_json::Value as Json;
+
 use super::attempts::AttemptState;
 use super::event::{Chance, Event, Report, Then};
 use super::run::Run;
@@ -21,9 +23,9 @@ impl<V> Run<V> {
                 None => Some(Event::Collecting { task, writes }),
                 Some(_) => self.stopped(task),
             },
-            Report::Failed { task, cause, retryable, routed } => match self.live(task)? {
+            Report::Failed { task, cause, retryable, routed, error } => match self.live(task)? {
                 None | Some(StopReason::TimedOut) => {
-                    let then = self.after_failure(task, retryable, routed, chance);
+                    let then = self.after_failure(task, retryable, (routed, error), chance);
                     Some(Event::Failed { task, cause, then })
                 }
                 Some(_) => self.stopped(task),
@@ -31,7 +33,7 @@ impl<V> Run<V> {
             Report::Stopped { task } => match self.live(task)? {
                 Some(_) => self.stopped(task),
                 None => {
-                    let then = self.after_failure(task, false, None, chance);
+                    let then = self.after_failure(task, false, (None, None), chance);
                     Some(Event::Failed { task, cause: Box::new(Cause::from(Fault::Interrupted)), then })
                 }
             },
@@ -66,13 +68,13 @@ impl<V> Run<V> {
         &self,
         task: TaskId,
         retryable: bool,
-        routed: Option<Emitted<V>>,
+        (routed, error): (Option<Emitted<V>>, Option<Box<Json>>),
         chance: impl FnOnce() -> Chance,
     ) -> Then<V> {
         let next = self.state.tasks.get(task).zip(self.policy(task));
         match next.and_then(|(at, policy)| at.attempts.next_attempt(policy, retryable, chance)) {
             Some(time) => Then::RetryAt(time),
-            None => routed.map_or(Then::Fails, Then::Routed),
+            None => routed.map_or(Then::Fails(error), Then::Routed),
         }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value as Json;
+
 use super::items::{ItemPace, TimeLimit};
 use super::state_map::Writes;
 use super::task_id::TaskId;
@@ -45,8 +47,8 @@ pub(crate) enum Then<V> {
     RetryAt(SystemTime),
     /// The arm `err`.
     Routed(Emitted<V>),
-    /// The graph around the node fails.
-    Fails,
+    /// The graph around the node fails, with this error if it has a recorded form.
+    Fails(Option<Box<Json>>),
 }
 
 /// The inputs with which a node has entered the graph inside.
@@ -87,6 +89,8 @@ pub(crate) enum Report<V> {
         retryable: bool,
         /// The tokens for the arm `err`, if no attempt is left.
         routed: Option<Emitted<V>>,
+        /// The recorded form of the error, if it takes no arm.
+        error: Option<Box<Json>>,
     },
     /// Nothing of an attempt runs any more, and it has not ended by itself.
     Stopped {

@@ -222,7 +222,7 @@ impl Driver {
         // A node with a graph inside always fails with a `Failure`, whatever the cause.
         if place.is_scope() {
             let cause = Cause::from(fault);
-            let failure = Failure { path: place.path(), attempts: self.run.attempts(task), cause: cause.clone() };
+            let failure = Failure::at(place.path(), self.run.attempts(task), cause.clone());
             self.fails_with(task, place, cause, retryable, &Routable::Failure(&failure));
         } else {
             self.fails_with(task, place, Cause::from(fault.clone()), retryable, &Routable::Fault(&fault));
@@ -233,7 +233,7 @@ impl Driver {
         let has_attempts = retryable && self.run.may_be_followed(task);
         let routed = if has_attempts { None } else { self.route(place, error) };
         let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
-        self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+        self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed, error: None }, given);
     }
 
     fn begin_attempt(&mut self, task: TaskId) {
@@ -486,9 +486,10 @@ impl Driver {
             }
             Finished::Waiting => self.report(Report::Collecting { task, writes }, None),
             Finished::Failed(error) => {
-                let Error { cause, retryable, routed } = *error;
+                let Error { cause, retryable, routed, json } = *error;
                 let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
-                self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+                let cause = Box::new(cause);
+                self.report(Report::Failed { task, cause, retryable, routed, error: json }, given);
             }
             Finished::Fault(fault) => self.fails(task, place, *fault, false),
         }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error_text::is_too_deep;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
-use crate::node::{Collector, Node, Payload, reread};
+use crate::node::{Collector, Node, Payload, WriteError, reread};
 use crate::options::NodeOptions;
 use crate::replacement::Replacement;
 use crate::table::{
@@ -73,11 +73,13 @@ pub struct Explain<E> {
     pub when: Option<fn(&E) -> bool>,
     /// An error as text, if the node's own method knows only its type.
     pub words: Option<fn(&E) -> Vec<String>>,
+    /// How an error is recorded, if the node's own method does not know.
+    pub write: Option<WriteError<E>>,
 }
 
 impl<E> Default for Explain<E> {
     fn default() -> Self {
-        Explain { when: None, words: None }
+        Explain { when: None, words: None, write: None }
     }
 }
 
@@ -153,9 +155,11 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
         let chain = self.explain.words.map_or_else(|| N::MADE.explain(&error), |words| words(&error));
         let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let mut cause = Cause { chain, fault: None };
+        let mut json = None;
         let routed = match self.exit.error(error, records, moment) {
             Ok(routed) => Some(routed),
             Err(Unrouted::NoArm(error)) => {
+                json = self.failure_json(&error, records);
                 if is_too_deep(&cause.chain) {
                     drop_refused(error);
                 }
@@ -169,7 +173,13 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 None
             }
         };
-        Finished::Failed(Box::new(Error { cause, retryable, routed }))
+        Finished::Failed(Box::new(Error { cause, retryable, routed, json }))
+    }
+
+    /// The recorded form of an error with which the run may fail; `None` if it has none, or one that is too large.
+    fn failure_json(&self, error: &N::Error, records: Option<MaxSize>) -> Option<Box<serde_json::Value>> {
+        let write = self.explain.write.or(N::MADE.write_error)?;
+        write(error, records.unwrap_or(MaxSize::DEFAULT)).ok().map(Box::new)
     }
 }
 

@@ -7,14 +7,15 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use futures::future::{FutureExt, Map};
+use serde::Serialize;
 
 use super::mention::Source;
 use crate::error_text::{chain, text};
 use crate::fault::{Fault, Never};
-use crate::node::{Collector, ErrorWords, Payload, reread};
+use crate::node::{Collector, ErrorWords, Payload, WriteError, reread};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
-use crate::value::{MaxSize, Unrecordable};
+use crate::value::{MaxSize, Unrecordable, encode};
 
 /// Probes properties of `T`.
 pub struct Probe<T>(PhantomData<T>);
@@ -79,6 +80,8 @@ pub trait NoWay<T> {
     /// There is none.
     const ERROR_JSON: Option<ErrorJson<T>> = None;
     /// There is none.
+    const WRITE: Option<WriteError<T>> = None;
+    /// There is none.
     const OF_ERROR: Option<ErrorWords<T>> = None;
     /// There is none.
     const OF_BOXED: Option<ErrorWords<T>> = None;
@@ -124,6 +127,13 @@ impl<T: Payload> ErrorProbe<T> {
     /// As any value.
     pub const ERROR_JSON: Option<ErrorJson<T>> =
         Some(ErrorJson { write: T::__to_json, read: T::__from_json, reread: reread::<T>() });
+}
+
+// Not for payloads only: `&'static str` is read back as another type, and a bound with a lifetime of its own would select
+// this constant for it and then be an error.
+impl<T: Serialize> ErrorProbe<T> {
+    /// As any value.
+    pub const WRITE: Option<WriteError<T>> = Some(encode);
 }
 
 /// Probes whether an input can be cloned.

@@ -22,6 +22,7 @@ mod each_of;
 mod engine;
 mod errors_as_text;
 mod events;
+mod failed_errors;
 mod failures;
 mod faults;
 mod following_runs;

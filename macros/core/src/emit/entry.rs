@@ -143,6 +143,7 @@ fn explain(ty: &TokenStream, when: Option<&Expr>) -> TokenStream {
         __gw::Explain {
             when: #when,
             words: ::core::option::Option::Some(|__error: &#error| (&&&&&__gw::Words(__error)).words()),
+            write: __gw::ErrorProbe::<#error>::WRITE,
         }
     }
 }

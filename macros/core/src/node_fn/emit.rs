@@ -303,7 +303,11 @@ fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attrib
                 false => quote!(#krate::__::CloneProbe::<Self::Input>::CLONE),
             };
             let words = returns.words(krate);
-            quote!(of(#name, #doc, #copy, #words))
+            let write = match returns {
+                Returns::Value(_) => quote!(::core::option::Option::None),
+                Returns::Result(..) | Returns::Unknown(_) => quote!(#krate::__::ErrorProbe::<Self::Error>::WRITE),
+            };
+            quote!(of(#name, #doc, #copy, #words, #write))
         }
     };
     quote!(const MADE: #krate::__::Made<Self::Input, Self::Error> = #krate::__::Made::#made;)
