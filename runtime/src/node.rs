@@ -3,6 +3,7 @@
 use std::any::type_name;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
@@ -302,10 +303,15 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const RENAMED_FROM: &'static [&'static str] = &[];
 
-    /// Whether another attempt may follow this error (`retry(when = ..)`).
-    #[doc(hidden)]
+    /// Whether another attempt may follow this error (`retry(when = ..)`), if there is one left.
     fn retry_when(&self, _error: &Self::Error) -> bool {
         true
+    }
+
+    /// The delay before the next attempt that this error asks for (`retry(after = ..)`), such as the `Retry-After` of a
+    /// rate limit. `None`: that of the policy.
+    fn retry_after(&self, _error: &Self::Error) -> Option<Duration> {
+        None
     }
 
     /// The resources that must be registered before a run starts.

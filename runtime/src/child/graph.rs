@@ -7,6 +7,7 @@ use serde_json::Map;
 
 use super::form::FormOf;
 use super::kept::Kept;
+use super::retries::Retries;
 use super::tried::{self, Attempted, Begun, GivenError, Moves, Start, Work, fails};
 use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part};
@@ -23,6 +24,7 @@ pub(super) struct GraphWork<N: Node, F> {
     pub(super) node: N,
     pub(super) input: Kept<N>,
     pub(super) inside: &'static Arc<Definition>,
+    pub(super) retries: Retries<N::Error>,
     pub(super) form: PhantomData<fn() -> F>,
 }
 
@@ -53,7 +55,8 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
             history,
         };
         let moves = Moves::Graph(Arc::clone(&within));
-        let GraphWork { node, input, .. } = self;
+        let GraphWork { node, input, retries, .. } = self;
+        let retries = *retries;
         let max = parent.run.env.max_value_size;
         let body = async move {
             let input = match input.take(may_repeat) {
@@ -65,7 +68,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
                     Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), max),
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
-                Ending::Failed(failure) => failed::<N, F>(node, failure, max),
+                Ending::Failed(failure) => failed::<N, F>(node, retries, failure, max),
                 Ending::Cancelled => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
@@ -80,14 +83,15 @@ fn fault<T, E>(message: impl Into<String>) -> Attempted<T, E> {
 
 fn failed<N: Node, F: FormOf<N::Error>>(
     node: &N,
+    retries: Retries<N::Error>,
     failure: Failure,
     max: MaxSize,
 ) -> Attempted<N::Output, F::Error<N::Error>> {
     let is_cut_short = failure.is_cut_short();
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
-            let may_be_retried = !is_cut_short && node.retry_when(&error);
-            tried::failed::<_, _, F>(error, |error, _| N::MADE.explain(error), may_be_retried, max)
+            let retryable = retries.retryable(node, &error).unless(is_cut_short);
+            tried::failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
         }
         None => fault("the workflow failed with an error of another type"),
     }

@@ -10,6 +10,7 @@ mod graph;
 mod kept;
 mod lazy;
 mod node;
+mod retries;
 mod sleep;
 mod step;
 mod tried;
@@ -24,7 +25,7 @@ pub use error_text::ErrorText;
 pub use form::{AsPayload, AsText, ErrorForm};
 pub(crate) use lazy::Lazy;
 pub use sleep::Sleep;
-pub use step::Step;
+pub use step::{Step, StepContext};
 
 use crate::context::Context;
 use crate::node::Node;
@@ -200,6 +201,17 @@ impl<N: Node, F: ErrorForm> Child<'_, N, F> {
     /// Sets the retries, in place of the node's own `retry(..)`.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.with(|request| request.options.retry = policy)
+    }
+
+    /// Which errors may be followed by another attempt, in place of the node's own `retry(when = ..)`.
+    pub fn retry_when(self, when: fn(&N::Error) -> bool) -> Self {
+        self.with(|request| request.retries.when = Some(when))
+    }
+
+    /// The delay that an error asks for, in place of the node's own `retry(after = ..)`; see
+    /// [`Step::retry_after`].
+    pub fn retry_after(self, after: fn(&N::Error) -> Option<Duration>) -> Self {
+        self.with(|request| request.retries.after = Some(after))
     }
 
     /// Limits the time of one attempt, in place of the node's own `timeout`. An attempt that takes longer is dropped at

@@ -7,6 +7,7 @@ use super::error::ChildError;
 use super::form::{ErrorForm, FormOf};
 use super::graph::GraphWork;
 use super::kept::Kept;
+use super::retries::Retries;
 use super::tried::{Asked, Attempted, Begun, GivenError, Input, Moves, Start, Work, failed, fails};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
@@ -27,6 +28,7 @@ pub(super) struct Request<'c, N: Node> {
     pub(super) name: String,
     pub(super) key: Option<String>,
     pub(super) options: NodeOptions,
+    pub(super) retries: Retries<N::Error>,
     node: N,
     input: N::Input,
 }
@@ -46,11 +48,11 @@ pub(super) type Given<N, F> = Result<<N as Node>::Output, ChildError<<F as Error
 
 impl<'c, N: Node> Request<'c, N> {
     pub(super) fn new(context: &'c Context, name: String, node: N, input: N::Input) -> Self {
-        Request { context, name, key: None, options: node.options(), node, input }
+        Request { context, name, key: None, options: node.options(), retries: Retries::default(), node, input }
     }
 
     pub(super) async fn run<F: FormOf<N::Error>>(self) -> Given<N, F> {
-        let Request { context, name, key, options, node, input } = self;
+        let Request { context, name, key, options, retries, node, input } = self;
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
@@ -70,7 +72,9 @@ impl<'c, N: Node> Request<'c, N> {
                 check_resources(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
                 let (held, item) = Held::ask(parent, path, None).await?;
                 let form = PhantomData::<fn() -> F>;
-                asked.child(held, item, GraphWork { node, input: Kept::new(input), inside: inside(), form }).await
+                asked
+                    .child(held, item, GraphWork { node, input: Kept::new(input), inside: inside(), retries, form })
+                    .await
             }
             None => {
                 let is_missing = |context: &Context| {
@@ -84,7 +88,7 @@ impl<'c, N: Node> Request<'c, N> {
                 }
                 let (held, item) = Held::ask(parent, path, None).await?;
                 let form = PhantomData::<fn() -> F>;
-                asked.child(held, item, NodeWork { node, input: Kept::new(input), form }).await
+                asked.child(held, item, NodeWork { node, input: Kept::new(input), retries, attempt: None, form }).await
             }
         }
     }
@@ -114,6 +118,9 @@ fn recorded<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<Input, Fa
 struct NodeWork<N: Node, F> {
     node: N,
     input: Kept<N>,
+    retries: Retries<N::Error>,
+    /// The last attempt that began.
+    attempt: Option<Arc<Attempt>>,
     form: PhantomData<fn() -> F>,
 }
 
@@ -126,6 +133,10 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
         false
     }
 
+    fn is_last(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.is_last())
+    }
+
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
         let Start { parent, path, number, may_repeat, once_only, moving, .. } = start;
         let (state, seen) = match parent.view() {
@@ -135,12 +146,14 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
         let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state, N::STATE));
         let beat = Beat::of(&attempt);
         drop(moving);
-        let NodeWork { node, input, .. } = self;
+        self.attempt = Some(Arc::clone(&attempt));
+        let NodeWork { node, input, retries, .. } = self;
+        let (node, retries) = (&*node, *retries);
         let max = parent.run.env.max_value_size;
         let context = Context::new(&attempt);
         let body = async move {
             match input.take(may_repeat) {
-                Ok(input) => attempted::<N, F>(node, input, &context, seen, max).await,
+                Ok(input) => attempted::<N, F>((node, retries), input, &context, seen, max).await,
                 Err(fault) => Attempted::Fault(fault),
             }
         };
@@ -149,7 +162,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
 }
 
 async fn attempted<N: Node, F: FormOf<N::Error>>(
-    node: &N,
+    (node, retries): (&N, Retries<N::Error>),
     input: N::Input,
     context: &Context,
     seen: usize,
@@ -168,8 +181,8 @@ async fn attempted<N: Node, F: FormOf<N::Error>>(
             Err(fault) => Attempted::Fault(fault),
         },
         Ok(Err(error)) => {
-            let may_be_retried = node.retry_when(&error);
-            failed::<_, _, F>(error, |error, _| N::MADE.explain(error), may_be_retried, max)
+            let retryable = retries.retryable(node, &error);
+            failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
         }
         Err(fault) => Attempted::Fault(fault),
     }

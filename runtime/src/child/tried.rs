@@ -15,7 +15,7 @@ use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
 use crate::node::{Payload, reread};
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, Retryable};
 use crate::requests::Held;
 use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
@@ -33,6 +33,11 @@ pub(super) trait Work: Send {
 
     /// Whether it is a graph of its own, which is resumed from its records.
     fn is_graph(&self) -> bool;
+
+    /// Whether the last attempt that began has said that no other may follow.
+    fn is_last(&self) -> bool {
+        false
+    }
 
     /// Begins an attempt. All of the user's code is called by its future.
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, Self::Output, GivenError<Self>>;
@@ -102,7 +107,7 @@ pub(super) enum Attempted<T, E> {
         /// `None` if it is recorded as text only.
         json: Option<Json>,
         chain: Vec<String>,
-        may_be_retried: bool,
+        retryable: Retryable,
     },
     Fault(Fault),
 }
@@ -129,11 +134,11 @@ impl<T: Payload, E> Attempted<T, E> {
 pub(super) fn failed<T, E: Send + 'static, F: FormOf<E>>(
     error: E,
     words: impl FnOnce(&E, &Json) -> Vec<String>,
-    may_be_retried: bool,
+    retryable: Retryable,
     max: MaxSize,
 ) -> Attempted<T, F::Error<E>> {
     match F::written(error, words, max) {
-        Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, may_be_retried },
+        Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, retryable },
         Err(problem) => {
             Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
         }
@@ -344,41 +349,46 @@ impl Asked {
                 self.record_start(number, work.is_graph()).await;
             }
             let was_stopped = self.parent.is_stopped();
-            let begun = work.begin(Start {
-                parent: &self.parent,
-                path: &self.path,
-                number,
-                may_repeat: attempts.may_be_followed(&self.options.retry),
-                once_only: self.options.at_most_once,
-                history: history.take().unwrap_or_default(),
-                moving: moving.take(),
-            });
-            let span = tracing::debug_span!("node", path = %self.path, attempt = number);
-            let permits = self.parent.run.permits.as_ref().filter(|_| begun.attempt.is_some());
-            let running = Running::new(begun.body, self.options.timeout, permits, span);
-            let attempted = running.until_over(begun.attempt).await;
-            moving = begun.moves.over(&self.parent);
+            let attempted = {
+                let Begun { body, attempt, moves } = work.begin(Start {
+                    parent: &self.parent,
+                    path: &self.path,
+                    number,
+                    may_repeat: attempts.may_be_followed(&self.options.retry),
+                    once_only: self.options.at_most_once,
+                    history: history.take().unwrap_or_default(),
+                    moving: moving.take(),
+                });
+                let span = tracing::debug_span!("node", path = %self.path, attempt = number);
+                let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
+                let running = Running::new(body, self.options.timeout, permits, span);
+                let attempted = running.until_over(attempt).await;
+                moving = moves.over(&self.parent);
+                attempted
+            };
+            let is_last = work.is_last();
             // The output of an attempt that was cancelled is not its result.
             let is_stopped = !was_stopped && self.parent.is_stopped();
-            let (error, cause, json, may_be_retried) = match self.check_writes(attempted) {
+            let (error, cause, json, retryable) = match self.check_writes(attempted) {
                 Attempted::Output { value, json, writes, .. } => {
                     if !is_stopped {
                         self.push(EventKind::NodeCompleted { label: None, output: Some(json), state: writes });
                     }
                     return (Ok(value), !is_stopped);
                 }
-                Attempted::Error { error, json, chain, may_be_retried } => {
-                    (ChildError::Error(error), Cause { chain, fault: None }, json, may_be_retried)
+                Attempted::Error { error, json, chain, retryable } => {
+                    (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
                 }
                 Attempted::Fault(fault) => {
-                    let may_be_retried = is_retryable(&fault);
-                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, may_be_retried)
+                    let retryable = Retryable::from(is_retryable(&fault));
+                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
                 }
             };
             if is_stopped {
                 return (Err(error), false);
             }
-            let next = attempts.next_attempt(&self.options.retry, may_be_retried, || self.parent.run.chance());
+            let retryable = retryable.unless(is_last);
+            let next = attempts.next_attempt(&self.options.retry, retryable, || self.parent.run.chance());
             let Some(time) = next else {
                 self.record_failure(number, cause, json);
                 return (Err(error), true);

@@ -8,6 +8,7 @@ use super::run::Run;
 use super::task_id::{StopReason, TaskId};
 use super::token::Emitted;
 use crate::fault::{Cause, Fault};
+use crate::options::Retryable;
 
 impl<V> Run<V> {
     /// The event that a report becomes; `None` if it comes too late to matter.
@@ -33,7 +34,7 @@ impl<V> Run<V> {
             Report::Stopped { task } => match self.live(task)? {
                 Some(_) => self.stopped(task),
                 None => {
-                    let then = self.after_failure(task, false, (None, None), chance);
+                    let then = self.after_failure(task, Retryable::No, (None, None), chance);
                     Some(Event::Failed { task, cause: Box::new(Cause::from(Fault::Interrupted)), then })
                 }
             },
@@ -67,7 +68,7 @@ impl<V> Run<V> {
     fn after_failure(
         &self,
         task: TaskId,
-        retryable: bool,
+        retryable: Retryable,
         (routed, error): (Option<Emitted<V>>, Option<Box<Json>>),
         chance: impl FnOnce() -> Chance,
     ) -> Then<V> {

@@ -10,6 +10,7 @@ use super::state_map::Writes;
 use super::task_id::TaskId;
 use super::token::{Arrived, Emitted};
 use crate::fault::{Cause, Failure, Fault};
+use crate::options::Retryable;
 
 /// A fact: exactly what is recorded. The state of a run is the fold of its events, live and at resume.
 #[derive(Clone, Debug)]
@@ -86,7 +87,7 @@ pub(crate) enum Report<V> {
     Failed {
         task: TaskId,
         cause: Box<Cause>,
-        retryable: bool,
+        retryable: Retryable,
         /// The tokens for the arm `err`, if no attempt is left.
         routed: Option<Emitted<V>>,
         /// The recorded form of the error, if it takes no arm.

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use futures::future::{FutureExt, Map};
 use serde::Serialize;
@@ -561,6 +562,11 @@ pub fn map<F: Future, T>(future: F, split: fn(F::Output) -> T) -> Map<F, fn(F::O
 /// Gives the closure of `retry(when = ..)` the type of its argument.
 pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {
     may_retry(error)
+}
+
+/// Gives the closure of `retry(after = ..)` the type of its argument.
+pub fn delay_after<E>(delay: impl Fn(&E) -> Option<Duration>, error: &E) -> Option<Duration> {
+    delay(error)
 }
 
 /// Moves a blocking body to the pool for blocking work. A panic inside is resumed outside.

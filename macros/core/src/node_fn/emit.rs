@@ -209,6 +209,13 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
         quote!(fn retry_when(&self, error: &Self::Error) -> ::core::primitive::bool { #krate::__::when::<Self::Error>(#when, error) })
     });
+    let after = options.retry.as_ref().and_then(|retry| retry.after.as_ref()).map(|after| {
+        quote! {
+            fn retry_after(&self, error: &Self::Error) -> ::core::option::Option<::core::time::Duration> {
+                #krate::__::delay_after::<Self::Error>(#after, error)
+            }
+        }
+    });
     let resources: Vec<_> = node
         .parameters
         .iter()
@@ -244,6 +251,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             #run
             #settings
             #when
+            #after
             #resources
         }
         #collecting

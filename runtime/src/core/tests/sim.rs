@@ -359,7 +359,7 @@ impl Sim {
             Conclusion::NothingCollected(arrivals) => failed(Cause::from(Fault::NothingCollected { arrivals }), false),
         };
         let routed = self.routed(place);
-        self.commit_report(Report::Failed { task, cause, retryable, routed, error: None });
+        self.commit_report(Report::Failed { task, cause, retryable: bool::into(retryable), routed, error: None });
     }
 
     /// What faults and failures of a node go by.
@@ -543,5 +543,5 @@ pub(super) fn join(places: &[Option<u32>]) -> Arrived<u32> {
 }
 
 fn failed(task: TaskId, cause: Cause, retryable: bool, routed: Option<Emitted<u32>>) -> Report<u32> {
-    Report::Failed { task, cause: Box::new(cause), retryable, routed, error: None }
+    Report::Failed { task, cause: Box::new(cause), retryable: retryable.into(), routed, error: None }
 }
