@@ -110,6 +110,34 @@ impl Context {
         format!("{}:{}", self.run_id(), self.0.place())
     }
 
+    /// Makes this the last attempt: if it fails, by an error, a panic or its time limit, no other follows, whatever
+    /// `retry(..)` says. For errors that show their kind, `retry(when = ..)` does the same.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node(retry(max_attempts = 5))]
+    /// async fn charge(cents: u64, ctx: &Context) -> Result<u64, String> {
+    ///     if cents > 5_000 {
+    ///         ctx.no_retry();
+    ///         return Err("above the limit, today and tomorrow".to_owned());
+    ///     }
+    ///     Ok(cents)
+    /// }
+    ///
+    /// let flow = workflow! { START => charge };
+    /// let Err(RunError::Failed(failure)) = graphweft::block_on(flow.run(6_000)) else { panic!() };
+    /// assert_eq!(failure.attempts, 1);
+    /// ```
+    ///
+    /// Nothing is recorded by the call itself: an attempt that is interrupted before it ends starts again. In a clone that
+    /// has outlived the attempt it has no effect.
+    pub fn no_retry(&self) {
+        if !self.has_ended() {
+            self.0.draft().is_last = true;
+        }
+    }
+
     /// Resolves when this attempt is cancelled: the run was cancelled, a sibling failed, or nothing needs the node's
     /// output any more.
     ///

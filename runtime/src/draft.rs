@@ -26,6 +26,8 @@ pub(crate) struct Draft {
     pub(crate) broken: Option<Fault>,
     /// The fault with which the attempt has to end.
     pub(crate) fault: Option<Fault>,
+    /// Whether no other attempt may follow.
+    pub(crate) is_last: bool,
 }
 
 /// A draft that an attempt and all clones of its context share.
@@ -64,7 +66,8 @@ impl Draft {
 
     /// Whether nothing was written to it.
     pub(crate) fn is_unused(&self) -> bool {
-        self.writes.is_none() && self.broken.is_none() && self.fault.is_none() && self.adopted.is_empty()
+        let has_ending = self.broken.is_some() || self.fault.is_some() || self.is_last;
+        self.writes.is_none() && !has_ending && self.adopted.is_empty()
     }
 
     pub(crate) fn adopt(&mut self, child: &str, writes: &[StateWrite]) {

@@ -14,7 +14,7 @@ const STACK_LEFT: usize = 2 * STACK;
 const MAX_BYTES: usize = 1 << 20;
 
 /// How many sources of an error are recorded: a chain may lead back to its own error.
-const MAX_SOURCES: usize = 100;
+pub(crate) const MAX_SOURCES: usize = 100;
 
 /// How much remains of a text that is nested too deep.
 const REMAINDER: usize = 200;

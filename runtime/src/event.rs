@@ -143,7 +143,9 @@ pub enum EventKind {
         cause: Cause,
         /// What follows.
         then: AfterFailure,
-        /// The error itself, for a child or a step, which return it as a value.
+        /// The error itself, if no attempt is left and no arm takes it: a child or a step returns it as a value, and a run
+        /// that fails with it has it as [`Failure::error_as`]. `None` for an error without a recorded form, and for a node
+        /// with a graph inside, whose failure is that of a node there.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         error: Option<Value>,
     },

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value as Json;
 
 /// The error of a node that cannot fail.
 ///
@@ -143,6 +144,8 @@ impl Cause {
 }
 
 /// Why a run failed: the node, its number of attempts, and its last error.
+///
+/// `{}` is all of it in one line, with the sources of the error, so [`source`](std::error::Error::source) is `None`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{}: {cause}", self.what())]
 #[non_exhaustive]
@@ -154,12 +157,24 @@ pub struct Failure {
     pub attempts: u32,
     /// The last error.
     pub cause: Cause,
+    /// The last error itself, in the form in which it is recorded. Boxed, since few have one and all are moved.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+    pub(crate) error: Option<Box<Json>>,
+}
+
+/// `null` is an error, and not its absence.
+fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<Json>>, D::Error> {
+    Box::deserialize(from).map(Some)
 }
 
 impl Failure {
     /// The failure of a node after one attempt, for the mock of a nested workflow.
     pub fn new(path: impl Into<String>, cause: Cause) -> Self {
-        Failure { path: path.into(), attempts: 1, cause }
+        Failure::at(path.into(), 1, cause)
+    }
+
+    pub(crate) fn at(path: String, attempts: u32, cause: Cause) -> Self {
+        Failure { path, attempts, cause, error: None }
     }
 
     fn what(&self) -> String {

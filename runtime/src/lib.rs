@@ -45,7 +45,7 @@ mod workflow;
 
 pub use ask::{Ask, AskHuman, Elapsed, Within};
 pub use block_on::block_on;
-pub use child::{Child, ChildError, Sleep, Step};
+pub use child::{AsPayload, AsText, Child, ChildError, ErrorForm, ErrorText, Sleep, Step, StepContext};
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{

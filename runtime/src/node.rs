@@ -3,6 +3,7 @@
 use std::any::type_name;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
@@ -14,7 +15,7 @@ use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::state::StateFacts;
 use crate::table::{Definition, Reread};
-use crate::value::{self, MaxSize, Unrecordable};
+use crate::value::{self, Against, MaxSize, Unrecordable};
 
 /// A type that a node can take and return: its values can be recorded, read back, described by a JSON Schema, and sent
 /// to another thread. Implemented for every type that is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`,
@@ -119,8 +120,56 @@ pub(crate) fn not_written(error: Unrecordable) -> Unreadable {
     Unreadable { field: error.field(), message: error.message().to_owned() }
 }
 
+impl Failure {
+    /// The error itself with which the node has failed, of its last attempt; also if the run has failed in another
+    /// process, and for a node in a nested workflow, in `[..]` or in the graph of a child.
+    ///
+    /// The error of a node is recorded if its type is `Serialize`; a `&'static str` is read as a `String`. `None` if it is
+    /// not an `E`: it is of another type, was too large to be recorded, or is a fault
+    /// ([`cause.fault`](crate::Cause::fault)). Several nodes can have errors that look alike; [`path`](Self::path) is
+    /// the node that has failed.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// #[value]
+    /// enum PaymentError {
+    ///     Declined { cents: u64 },
+    ///     NoCard,
+    /// }
+    ///
+    /// #[node]
+    /// async fn charge(cents: u64) -> Result<String, PaymentError> {
+    ///     if cents > 5_000 { Err(PaymentError::Declined { cents }) } else { Ok(format!("paid {cents}")) }
+    /// }
+    ///
+    /// workflow! { pub pay(u64) -> String { START => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let run = engine.start::<pay>(6_000).await?;
+    /// let Err(RunError::Failed(failure)) = run.result().await else { panic!() };
+    /// let Some(PaymentError::Declined { cents }) = failure.error_as() else { panic!() };
+    /// assert_eq!(cents, 6_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn error_as<E: Payload>(&self) -> Option<E> {
+        let recorded = self.error.as_deref()?;
+        let error = E::__from_json(recorded).ok()?;
+        reread::<E>().check(recorded, Against::Fields).is_ok().then_some(error)
+    }
+
+    /// The recorded JSON of that error.
+    pub fn error_json(&self) -> Option<&serde_json::Value> {
+        self.error.as_deref()
+    }
+}
+
 /// An error as text, outermost first.
 pub(crate) type ErrorWords<E> = fn(&E) -> Vec<String>;
+
+/// How an error is recorded.
+pub(crate) type WriteError<E> = fn(&E, MaxSize) -> Result<serde_json::Value, Unrecordable>;
 
 /// What a macro knows of a node that it made: one constant, since each item of an impl costs rustc time.
 #[doc(hidden)]
@@ -133,11 +182,13 @@ pub struct Made<I, E> {
     pub(crate) copy: Option<fn(&I) -> I>,
     /// How its error becomes text and source chain, outermost first.
     pub(crate) words: Option<ErrorWords<E>>,
+    /// How its error is recorded, if it can be.
+    pub(crate) write_error: Option<WriteError<E>>,
 }
 
 impl<I, E> Made<I, E> {
     /// A node that is written by hand.
-    pub(crate) const BY_HAND: Self = Made { name: None, doc: "", copy: None, words: None };
+    pub(crate) const BY_HAND: Self = Made { name: None, doc: "", copy: None, words: None, write_error: None };
 
     /// A node that a macro made. `words` are the ways in which its error may become text, the best one first.
     pub const fn of<const WAYS: usize>(
@@ -145,15 +196,16 @@ impl<I, E> Made<I, E> {
         doc: &'static str,
         copy: Option<fn(&I) -> I>,
         words: [Option<ErrorWords<E>>; WAYS],
+        write_error: Option<WriteError<E>>,
     ) -> Self {
         let mut way = 0;
         while way < WAYS {
             if words[way].is_some() {
-                return Made { name: Some(name), doc, copy, words: words[way] };
+                return Made { name: Some(name), doc, copy, words: words[way], write_error };
             }
             way += 1;
         }
-        Made { name: Some(name), doc, copy, words: None }
+        Made { name: Some(name), doc, copy, words: None, write_error }
     }
 
     /// What it says of an error, outermost first.
@@ -165,14 +217,14 @@ impl<I, E> Made<I, E> {
 impl<I: Clone> Made<I, Never> {
     /// A node that takes what can be cloned, and cannot fail.
     pub const fn infallible(name: &'static str, doc: &'static str) -> Self {
-        Made { name: Some(name), doc, copy: Some(I::clone), words: None }
+        Made { name: Some(name), doc, copy: Some(I::clone), words: None, write_error: None }
     }
 }
 
 impl<I> Made<I, Failure> {
     /// A workflow as a node.
     pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
-        Made { name: Some(name), doc, copy, words: Some(|failure| vec![failure.to_string()]) }
+        Made { name: Some(name), doc, copy, words: Some(|failure| vec![failure.to_string()]), write_error: None }
     }
 }
 
@@ -251,10 +303,15 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const RENAMED_FROM: &'static [&'static str] = &[];
 
-    /// Whether another attempt may follow this error (`retry(when = ..)`).
-    #[doc(hidden)]
+    /// Whether another attempt may follow this error (`retry(when = ..)`), if there is one left.
     fn retry_when(&self, _error: &Self::Error) -> bool {
         true
+    }
+
+    /// The delay before the next attempt that this error asks for (`retry(after = ..)`), such as the `Retry-After` of a
+    /// rate limit. `None`: that of the policy.
+    fn retry_after(&self, _error: &Self::Error) -> Option<Duration> {
+        None
     }
 
     /// The resources that must be registered before a run starts.

@@ -32,7 +32,9 @@ impl Default for NodeOptions {
 ///
 /// Any error is retried, unless the node says otherwise (`retry(when = ..)`), and so is any
 /// [`Fault`](crate::Fault), such as a panic or a time limit, except `Interrupted`, `Dropped` and `NothingCollected`:
-/// `when` is asked about the node's own errors only.
+/// `when` is asked about the node's own errors only. An attempt that has called
+/// [`ctx.no_retry()`](crate::Context::no_retry) is the last. An error for which `retry(after = ..)` returns a delay is
+/// followed by the next attempt after exactly that delay, also if it is longer than `max_delay`; it counts as an attempt.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
@@ -46,6 +48,38 @@ pub struct RetryPolicy {
     pub backoff_factor: f64,
     /// 0: none; 1: a delay may grow to twice its length. One below 0, or that is not finite, counts as 0.
     pub jitter: f64,
+}
+
+/// Whether another attempt may follow an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retryable {
+    /// None may follow.
+    No,
+    /// One may follow, after the delay of the policy.
+    AfterPolicy,
+    /// One may follow, after the delay that the error asks for.
+    After(Duration),
+}
+
+impl Retryable {
+    /// `when` and `after` of a node, as they answer about an error.
+    pub(crate) fn of(when: bool, after: impl FnOnce() -> Option<Duration>) -> Self {
+        match when {
+            true => after().map_or(Retryable::AfterPolicy, Retryable::After),
+            false => Retryable::No,
+        }
+    }
+
+    /// The same, if the attempt does not say that no other may follow.
+    pub(crate) fn unless(self, is_last: bool) -> Self {
+        if is_last { Retryable::No } else { self }
+    }
+}
+
+impl From<bool> for Retryable {
+    fn from(is_retryable: bool) -> Self {
+        if is_retryable { Retryable::AfterPolicy } else { Retryable::No }
+    }
 }
 
 impl RetryPolicy {

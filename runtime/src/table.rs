@@ -19,7 +19,7 @@ use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Failure, Fault};
 pub use crate::field::Unreadable;
 use crate::fingerprint::Fingerprint;
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, Retryable};
 use crate::resource::ResourceNeed;
 use crate::shared::Env;
 use crate::value::{self, Against, Loss, MaxSize, Unrecordable};
@@ -86,10 +86,12 @@ pub type AttemptBody<'n, T = Finished> = ReusableBoxFuture<'n, T>;
 pub struct Error {
     /// The error and what caused it.
     pub cause: Cause,
-    /// Whether the node's `retry(when = ..)` allows another attempt after this error.
-    pub retryable: bool,
+    /// Whether the node's `retry(when = .., after = ..)` allows another attempt after this error, and when.
+    pub retryable: Retryable,
     /// The tokens for the arm `err` when no attempt is left, if `err` is routed.
     pub routed: Option<Routed>,
+    /// The recorded form of the error, if it takes no arm and has one.
+    pub json: Option<Box<serde_json::Value>>,
 }
 
 impl From<Fault> for Finished {

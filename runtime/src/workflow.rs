@@ -140,7 +140,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
     if !missing.is_empty() {
         let error = RunError::MissingState { workflow: definition.name.clone(), keys: missing };
         let cause = Cause::from(Fault::Context { message: error.to_string() });
-        return Err(Failure { path: context.path(), attempts: 1, cause });
+        return Err(Failure::at(context.path(), 1, cause));
     }
     let job = Job {
         definition: Arc::clone(definition),
@@ -154,15 +154,14 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
     match Box::pin(job.run(Box::new(input))).await {
         Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
         Ending::Failed(failure) => Err(failure),
-        Ending::Halted(_) | Ending::Cancelled => Err(Failure {
-            path: context.path(),
-            attempts: 1,
-            cause: Cause::from(Fault::Context { message: "cancelled".to_owned() }),
-        }),
+        Ending::Halted(_) | Ending::Cancelled => {
+            let cause = Cause::from(Fault::Context { message: "cancelled".to_owned() });
+            Err(Failure::at(context.path(), 1, cause))
+        }
     }
 }
 
 pub(crate) fn wrong_output(definition: &Definition) -> Failure {
     let message = "the output does not have the requested type".to_owned();
-    Failure { path: definition.name.clone(), attempts: 1, cause: Cause::from(Fault::Context { message }) }
+    Failure::at(definition.name.clone(), 1, Cause::from(Fault::Context { message }))
 }

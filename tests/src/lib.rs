@@ -1,11 +1,14 @@
 //! Programs as users write them, held against what graphweft promises: what they share.
 
+mod on_disk;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
 use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};
+pub use on_disk::OnDisk;
 use tokio::sync::{Notify, watch};
 
 /// What nodes did, in the order in which they did it; given to an engine as a resource.

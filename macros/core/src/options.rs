@@ -58,4 +58,6 @@ pub struct RetryOptions {
     pub jitter: Option<f64>,
     /// `when = CardError::is_transient`: a path or closure that takes `&Error` and returns `bool`.
     pub when: Option<Expr>,
+    /// `after = ApiError::retry_after`: a path or closure that takes `&Error` and returns `Option<Duration>`.
+    pub after: Option<Expr>,
 }

@@ -178,6 +178,14 @@ impl Attempt {
     /// If the name is empty: an answer, a log or a retry could not name the request. If the name and the key are longer
     /// than [`MAX_NAME`].
     pub(crate) fn path_of(&self, name: &str, key: Option<&str>) -> Result<String, Fault> {
+        self.path_below(&self.path(), name, key)
+    }
+
+    /// The same for a request within the step of this path.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn path_below(&self, around: &str, name: &str, key: Option<&str>) -> Result<String, Fault> {
         if name.is_empty() {
             let message = format!(
                 "`{}` gives a question, a step or a child an empty name; name it, as in `ctx.ask(\"approve\", ..)`",
@@ -195,8 +203,8 @@ impl Attempt {
             return Err(Fault::Context { message });
         }
         let (name, key) = (escaped(name), key.map(escaped));
-        let mut path = self.path();
-        path.reserve(2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
+        let mut path = String::with_capacity(around.len() + 2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
+        path.push_str(around);
         path.push('/');
         path.push_str(&name);
         if let Some(key) = key {
@@ -345,6 +353,11 @@ impl Attempt {
             Some(fault) => Err(fault),
             None => Ok(Writes(draft.writes.take())),
         }
+    }
+
+    /// Whether its node has called `ctx.no_retry()`.
+    pub(crate) fn is_last(&self) -> bool {
+        self.draft.was_locked() && self.draft().is_last
     }
 
     /// Its path.

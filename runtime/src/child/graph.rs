@@ -1,40 +1,43 @@
 //! A child that is a workflow.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde_json::Map;
 
+use super::form::FormOf;
 use super::kept::Kept;
-use super::tried::{Attempted, Begun, Moves, Start, Work, fails};
+use super::retries::Retries;
+use super::tried::{self, Attempted, Begun, GivenError, Moves, Start, Work, fails};
 use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};
 use crate::halt::Halt;
-use crate::node::{Node, Payload};
+use crate::node::Node;
 use crate::run_error::RunError;
 use crate::shared::Within;
 use crate::table::{AttemptBody, Definition};
 use crate::typed::cast;
 use crate::value::MaxSize;
 
-pub(super) struct GraphWork<N: Node> {
+pub(super) struct GraphWork<N: Node, F> {
     pub(super) node: N,
     pub(super) input: Kept<N>,
     pub(super) inside: &'static Arc<Definition>,
+    pub(super) retries: Retries<N::Error>,
+    pub(super) form: PhantomData<fn() -> F>,
 }
 
-impl<N: Node> Work for GraphWork<N>
-where
-    N::Error: Payload,
-{
+impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
     type Output = N::Output;
     type Error = N::Error;
+    type Form = F;
 
     fn is_graph(&self) -> bool {
         true
     }
 
-    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, N::Error> {
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
         let Start { parent, path, may_repeat, history, moving, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
@@ -52,7 +55,8 @@ where
             history,
         };
         let moves = Moves::Graph(Arc::clone(&within));
-        let GraphWork { node, input, .. } = self;
+        let GraphWork { node, input, retries, .. } = self;
+        let retries = *retries;
         let max = parent.run.env.max_value_size;
         let body = async move {
             let input = match input.take(may_repeat) {
@@ -64,7 +68,7 @@ where
                     Ok(output) => Attempted::output(*output, within.take_writes(), Some(seen), max),
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
-                Ending::Failed(failure) => failed(node, failure, max),
+                Ending::Failed(failure) => failed::<N, F>(node, retries, failure, max),
                 Ending::Cancelled => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
@@ -77,15 +81,17 @@ fn fault<T, E>(message: impl Into<String>) -> Attempted<T, E> {
     Attempted::Fault(Fault::Context { message: message.into() })
 }
 
-fn failed<N: Node>(node: &N, failure: Failure, max: MaxSize) -> Attempted<N::Output, N::Error>
-where
-    N::Error: Payload,
-{
+fn failed<N: Node, F: FormOf<N::Error>>(
+    node: &N,
+    retries: Retries<N::Error>,
+    failure: Failure,
+    max: MaxSize,
+) -> Attempted<N::Output, F::Error<N::Error>> {
     let is_cut_short = failure.is_cut_short();
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
-            let may_be_retried = !is_cut_short && node.retry_when(&error);
-            Attempted::error(error, |error, _| N::MADE.explain(error), may_be_retried, max)
+            let retryable = retries.retryable(node, &error).unless(is_cut_short);
+            tried::failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
         }
         None => fault("the workflow failed with an error of another type"),
     }

@@ -4,10 +4,13 @@
 //! recorded results are returned instead of executing again.
 
 mod error;
+mod error_text;
+mod form;
 mod graph;
 mod kept;
 mod lazy;
 mod node;
+mod retries;
 mod sleep;
 mod step;
 mod tried;
@@ -17,29 +20,25 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-
 pub use error::ChildError;
+pub use error_text::ErrorText;
+pub use form::{AsPayload, AsText, ErrorForm};
 pub(crate) use lazy::Lazy;
 pub use sleep::Sleep;
-pub use step::Step;
+pub use step::{Step, StepContext};
 
 use crate::context::Context;
-use crate::node::{Node, Payload};
+use crate::node::Node;
 use crate::options::RetryPolicy;
-use node::Request;
+use form::{ErrorPayload, IntoErrorText};
+use node::{Given, Request};
 
 /// A child of a node. Awaiting it runs the child. It is a future, so it works with `join!`.
+///
+/// `F` is the form in which its error is recorded: [`AsPayload`], or [`AsText`] after
+/// [`error_as_text`](Self::error_as_text).
 #[must_use = "no child runs before it is awaited"]
-pub struct Child<'c, N: Node> {
-    lazy: Lazy<'c, Request<'c, N>, Given<N>>,
-    /// The bounds for running a child are on the functions that make one, so that a node which cannot be a child is one
-    /// error.
-    begin: fn(Request<'c, N>) -> BoxFuture<'c, Given<N>>,
-}
-
-/// The result of a child.
-type Given<N> = Result<<N as Node>::Output, ChildError<<N as Node>::Error>>;
+pub struct Child<'c, N: Node, F: ErrorForm = AsPayload>(Lazy<'c, Request<'c, N>, Given<N, F>>);
 
 impl Context {
     /// Runs a node as a child of this one, and returns its result. Any node can be a child, and so can a workflow;
@@ -107,16 +106,14 @@ impl Context {
     /// A run without an engine (`research(topics).await`) keeps the same results for later attempts, in memory.
     ///
     /// # Errors
-    /// [`ChildError::Error`] is the child's own error, after its last attempt; any other is a [`ChildError::Fault`].
+    /// [`ChildError::Error`] is the child's own error, after its last attempt; any other is a [`ChildError::Fault`]. The
+    /// error of the child has to be a payload; [`error_as_text`](Child::error_as_text) takes any other.
     ///
     /// Cancel safe: if the future is dropped, the child stops at its `.await` and is withdrawn, with all that it has
     /// recorded. Called again, it starts anew; one that may run [at most once](Child::at_most_once) is then a
     /// [`Fault::Dropped`](crate::Fault::Dropped). `ctx.cancelled()` inside the child resolves when this node
     /// is cancelled, and gives this node the grace period too.
-    pub fn call<N: Node + Default>(&self, input: N::Input) -> Child<'_, N>
-    where
-        N::Error: Payload,
-    {
+    pub fn call<N: Node + Default>(&self, input: N::Input) -> Child<'_, N> {
         self.call_as(node::name_of::<N>(), N::default(), input)
     }
 
@@ -150,18 +147,48 @@ impl Context {
     /// ```
     ///
     /// The configuration is not recorded: a completed child is not executed again under another one.
-    pub fn call_as<N: Node>(&self, name: impl Into<String>, node: N, input: N::Input) -> Child<'_, N>
-    where
-        N::Error: Payload,
-    {
-        let request = Request::new(self, name.into(), node, input);
-        Child { lazy: Lazy::Described(request), begin: |request| Box::pin(request.run()) }
+    pub fn call_as<N: Node>(&self, name: impl Into<String>, node: N, input: N::Input) -> Child<'_, N> {
+        Child(Lazy::Described(Request::new(self, name.into(), node, input)))
     }
 }
 
-impl<N: Node> Child<'_, N> {
+impl<'c, N: Node> Child<'c, N> {
+    /// Records an error of the child as its text and those of its sources, and returns it as an [`ErrorText`]: for
+    /// errors that are no payloads, such as `std::io::Error`, `reqwest::Error`, `anyhow::Error` or
+    /// `Box<dyn Error + Send + Sync>`. Without effect from the first poll on.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::{ChildError, ErrorText};
+    ///
+    /// #[node]
+    /// async fn charge(cents: u64) -> std::io::Result<String> {
+    ///     if cents > 5_000 { Err(std::io::Error::other("card declined")) } else { Ok(format!("paid {cents}")) }
+    /// }
+    ///
+    /// #[node]
+    /// async fn pay(cents: u64, ctx: &Context) -> String {
+    ///     match ctx.call::<charge>(cents).error_as_text().await {
+    ///         Ok(receipt) => receipt,
+    ///         Err(ChildError::Error(error)) => format!("not paid: {error}"),
+    ///         Err(fault) => format!("not known: {fault}"),
+    ///     }
+    /// }
+    ///
+    /// let flow = workflow! { START => pay };
+    /// assert_eq!(graphweft::block_on(flow.run(6_000)).unwrap(), "not paid: card declined");
+    /// ```
+    pub fn error_as_text(self) -> Child<'c, N, AsText> {
+        Child(match self.0 {
+            Lazy::Described(request) => Lazy::Described(request),
+            Lazy::Running(_) | Lazy::Over => Lazy::Over,
+        })
+    }
+}
+
+impl<N: Node, F: ErrorForm> Child<'_, N, F> {
     fn with(mut self, change: impl FnOnce(&mut Request<'_, N>)) -> Self {
-        self.lazy.describe(|request| change(request));
+        self.0.describe(|request| change(request));
         self
     }
 
@@ -174,6 +201,17 @@ impl<N: Node> Child<'_, N> {
     /// Sets the retries, in place of the node's own `retry(..)`.
     pub fn retry(self, policy: RetryPolicy) -> Self {
         self.with(|request| request.options.retry = policy)
+    }
+
+    /// Which errors may be followed by another attempt, in place of the node's own `retry(when = ..)`.
+    pub fn retry_when(self, when: fn(&N::Error) -> bool) -> Self {
+        self.with(|request| request.retries.when = Some(when))
+    }
+
+    /// The delay that an error asks for, in place of the node's own `retry(after = ..)`; see
+    /// [`Step::retry_after`].
+    pub fn retry_after(self, after: fn(&N::Error) -> Option<Duration>) -> Self {
+        self.with(|request| request.retries.after = Some(after))
     }
 
     /// Limits the time of one attempt, in place of the node's own `timeout`. An attempt that takes longer is dropped at
@@ -192,22 +230,35 @@ impl<N: Node> Child<'_, N> {
     }
 }
 
-impl<N: Node> Future for Child<'_, N> {
+impl<N: Node> Future for Child<'_, N, AsPayload>
+where
+    N::Error: ErrorPayload,
+{
     type Output = Result<N::Output, ChildError<N::Error>>;
 
     fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
-        let Child { lazy, begin } = self.get_mut();
-        lazy.poll(waker, *begin)
+        self.get_mut().0.poll(waker, |request| Box::pin(request.run::<AsPayload>()))
+    }
+}
+
+impl<N: Node> Future for Child<'_, N, AsText>
+where
+    N::Error: IntoErrorText,
+{
+    type Output = Result<N::Output, ChildError<ErrorText>>;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
+        self.get_mut().0.poll(waker, |request| Box::pin(request.run::<AsText>()))
     }
 }
 
 // No field is ever pinned in place: the future of the child has a box of its own.
-impl<N: Node> Unpin for Child<'_, N> {}
+impl<N: Node, F: ErrorForm> Unpin for Child<'_, N, F> {}
 
-impl<N: Node> std::fmt::Debug for Child<'_, N> {
+impl<N: Node, F: ErrorForm> std::fmt::Debug for Child<'_, N, F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Child");
-        if let Some(request) = self.lazy.description() {
+        if let Some(request) = self.0.description() {
             shown.field("name", &request.name).field("key", &request.key);
         }
         shown.finish_non_exhaustive()

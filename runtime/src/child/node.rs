@@ -1,11 +1,14 @@
 //! A child that is a node without a graph inside, and the request for any child.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::error::ChildError;
+use super::form::{ErrorForm, FormOf};
 use super::graph::GraphWork;
 use super::kept::Kept;
-use super::tried::{Asked, Attempted, Begun, Input, Moves, Start, Work, fails};
+use super::retries::Retries;
+use super::tried::{Asked, Attempted, Begun, GivenError, Input, Moves, Start, Work, failed, fails};
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -25,6 +28,7 @@ pub(super) struct Request<'c, N: Node> {
     pub(super) name: String,
     pub(super) key: Option<String>,
     pub(super) options: NodeOptions,
+    pub(super) retries: Retries<N::Error>,
     node: N,
     input: N::Input,
 }
@@ -39,16 +43,16 @@ pub(super) fn name_of<N: Node>() -> String {
     N::OWN_NAME.or(N::MADE.name).unwrap_or_else(of_type).to_owned()
 }
 
-impl<'c, N: Node> Request<'c, N>
-where
-    N::Error: Payload,
-{
+/// The result of a child.
+pub(super) type Given<N, F> = Result<<N as Node>::Output, ChildError<<F as ErrorForm>::Error<<N as Node>::Error>>>;
+
+impl<'c, N: Node> Request<'c, N> {
     pub(super) fn new(context: &'c Context, name: String, node: N, input: N::Input) -> Self {
-        Request { context, name, key: None, options: node.options(), node, input }
+        Request { context, name, key: None, options: node.options(), retries: Retries::default(), node, input }
     }
 
-    pub(super) async fn run(self) -> Result<N::Output, ChildError<N::Error>> {
-        let Request { context, name, key, options, node, input } = self;
+    pub(super) async fn run<F: FormOf<N::Error>>(self) -> Given<N, F> {
+        let Request { context, name, key, options, retries, node, input } = self;
         let parent = &context.0;
         let path = parent.path_of(&name, key.as_deref())?;
         parent.run.env.check_nesting(path.matches('/').count(), &path)?;
@@ -67,7 +71,10 @@ where
             Some(inside) => {
                 check_resources(&parent.run.env, inside()).map_err(|missing| without(missing.to_string()))?;
                 let (held, item) = Held::ask(parent, path, None).await?;
-                asked.child(held, item, GraphWork::<N> { node, input: Kept::new(input), inside: inside() }).await
+                let form = PhantomData::<fn() -> F>;
+                asked
+                    .child(held, item, GraphWork { node, input: Kept::new(input), inside: inside(), retries, form })
+                    .await
             }
             None => {
                 let is_missing = |context: &Context| {
@@ -80,7 +87,8 @@ where
                     return Err(missing_resource(need.type_name).into());
                 }
                 let (held, item) = Held::ask(parent, path, None).await?;
-                asked.child(held, item, NodeWork { node, input: Kept::new(input) }).await
+                let form = PhantomData::<fn() -> F>;
+                asked.child(held, item, NodeWork { node, input: Kept::new(input), retries, attempt: None, form }).await
             }
         }
     }
@@ -107,23 +115,29 @@ fn recorded<T: Payload>(path: &str, input: &T, max: MaxSize) -> Result<Input, Fa
     Ok(Input { json, reread: reread::<T>() })
 }
 
-struct NodeWork<N: Node> {
+struct NodeWork<N: Node, F> {
     node: N,
     input: Kept<N>,
+    retries: Retries<N::Error>,
+    /// The last attempt that began.
+    attempt: Option<Arc<Attempt>>,
+    form: PhantomData<fn() -> F>,
 }
 
-impl<N: Node> Work for NodeWork<N>
-where
-    N::Error: Payload,
-{
+impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
     type Output = N::Output;
     type Error = N::Error;
+    type Form = F;
 
     fn is_graph(&self) -> bool {
         false
     }
 
-    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, N::Error> {
+    fn is_last(&self) -> bool {
+        self.attempt.as_ref().is_some_and(|attempt| attempt.is_last())
+    }
+
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {
         let Start { parent, path, number, may_repeat, once_only, moving, .. } = start;
         let (state, seen) = match parent.view() {
             Ok(view) => view,
@@ -132,12 +146,14 @@ where
         let attempt = Arc::new(Attempt::child(parent, path, number, once_only, state, N::STATE));
         let beat = Beat::of(&attempt);
         drop(moving);
-        let NodeWork { node, input } = self;
+        self.attempt = Some(Arc::clone(&attempt));
+        let NodeWork { node, input, retries, .. } = self;
+        let (node, retries) = (&*node, *retries);
         let max = parent.run.env.max_value_size;
         let context = Context::new(&attempt);
         let body = async move {
             match input.take(may_repeat) {
-                Ok(input) => attempted(node, input, &context, seen, max).await,
+                Ok(input) => attempted::<N, F>((node, retries), input, &context, seen, max).await,
                 Err(fault) => Attempted::Fault(fault),
             }
         };
@@ -145,16 +161,13 @@ where
     }
 }
 
-async fn attempted<N: Node>(
-    node: &N,
+async fn attempted<N: Node, F: FormOf<N::Error>>(
+    (node, retries): (&N, Retries<N::Error>),
     input: N::Input,
     context: &Context,
     seen: usize,
     max: MaxSize,
-) -> Attempted<N::Output, N::Error>
-where
-    N::Error: Payload,
-{
+) -> Attempted<N::Output, F::Error<N::Error>> {
     let result = match Replacement::<N>::of(context) {
         Some(replacement) => until_fault(replacement.run(input, context.clone()), context).await,
         None => until_fault(node.run(input, context), context).await,
@@ -168,8 +181,8 @@ where
             Err(fault) => Attempted::Fault(fault),
         },
         Ok(Err(error)) => {
-            let may_be_retried = node.retry_when(&error);
-            Attempted::error(error, |error, _| N::MADE.explain(error), may_be_retried, max)
+            let retryable = retries.retryable(node, &error);
+            failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
         }
         Err(fault) => Attempted::Fault(fault),
     }

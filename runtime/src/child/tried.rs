@@ -7,6 +7,7 @@ use futures::FutureExt;
 use serde_json::Value as Json;
 
 use super::error::ChildError;
+use super::form::{ErrorForm, FormOf, Unread, Written};
 use crate::attempt::{Attempt, Beat};
 use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
 use crate::driver::Running;
@@ -14,7 +15,7 @@ use crate::event::{AfterFailure, Entered, EventKind};
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
 use crate::node::{Payload, reread};
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, Retryable};
 use crate::requests::Held;
 use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
@@ -25,14 +26,25 @@ use crate::value::{Against, MaxSize, drop_refused, shortened};
 /// The work of a child or a step.
 pub(super) trait Work: Send {
     type Output: Payload;
-    type Error: Payload;
+    /// Its error.
+    type Error: Send + 'static;
+    /// How its error is recorded and returned.
+    type Form: FormOf<Self::Error>;
 
     /// Whether it is a graph of its own, which is resumed from its records.
     fn is_graph(&self) -> bool;
 
+    /// Whether the last attempt that began has said that no other may follow.
+    fn is_last(&self) -> bool {
+        false
+    }
+
     /// Begins an attempt. All of the user's code is called by its future.
-    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, Self::Output, Self::Error>;
+    fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, Self::Output, GivenError<Self>>;
 }
+
+/// The error of a child or a step, as its caller gets it.
+pub(super) type GivenError<W> = <<W as Work>::Form as ErrorForm>::Error<<W as Work>::Error>;
 
 /// An attempt that is to begin.
 pub(super) struct Start<'w> {
@@ -92,9 +104,10 @@ pub(super) enum Attempted<T, E> {
     },
     Error {
         error: E,
-        json: Json,
+        /// `None` if it is recorded as text only.
+        json: Option<Json>,
         chain: Vec<String>,
-        may_be_retried: bool,
+        retryable: Retryable,
     },
     Fault(Fault),
 }
@@ -105,7 +118,7 @@ impl<T, E> From<Fault> for Attempted<T, E> {
     }
 }
 
-impl<T: Payload, E: Payload> Attempted<T, E> {
+impl<T: Payload, E> Attempted<T, E> {
     pub(super) fn output(value: T, writes: Vec<StateWrite>, seen: Option<usize>, max: MaxSize) -> Self {
         match value.__to_json(max) {
             Ok(json) => Attempted::Output { value, json, writes, seen },
@@ -115,23 +128,19 @@ impl<T: Payload, E: Payload> Attempted<T, E> {
             }
         }
     }
+}
 
-    /// An error that cannot be recorded could not be returned again, and is not returned at all.
-    pub(super) fn error(
-        error: E,
-        chain: impl FnOnce(&E, &Json) -> Vec<String>,
-        may_be_retried: bool,
-        max: MaxSize,
-    ) -> Self {
-        match error.__to_json(max) {
-            Ok(json) => {
-                let chain = chain(&error, &json);
-                Attempted::Error { error, json, chain, may_be_retried }
-            }
-            Err(problem) => {
-                drop_refused(error);
-                Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
-            }
+/// An error that cannot be recorded could not be returned again, and is not returned at all.
+pub(super) fn failed<T, E: Send + 'static, F: FormOf<E>>(
+    error: E,
+    words: impl FnOnce(&E, &Json) -> Vec<String>,
+    retryable: Retryable,
+    max: MaxSize,
+) -> Attempted<T, F::Error<E>> {
+    match F::written(error, words, max) {
+        Ok(Written { error, chain, json }) => Attempted::Error { error, json, chain, retryable },
+        Err(problem) => {
+            Attempted::Fault(Fault::Context { message: format!("the error cannot be recorded: {problem}") })
         }
     }
 }
@@ -152,7 +161,7 @@ pub(super) struct Asked {
 }
 
 /// How a child or a step has ended.
-type Given<W> = Result<<W as Work>::Output, ChildError<<W as Work>::Error>>;
+type Given<W> = Result<<W as Work>::Output, ChildError<GivenError<W>>>;
 
 /// How it has ended, and whether that is recorded: a cancelled one leaves no result.
 type Tried<W> = (Given<W>, bool);
@@ -188,10 +197,10 @@ impl Asked {
     }
 
     /// The recorded result, if there is one.
-    fn recorded_result<T: Payload, E: Payload>(&self, item: &Item) -> Option<Result<T, ChildError<E>>> {
+    fn recorded_result<W: Work>(&self, item: &Item) -> Option<Given<W>> {
         let given = match item.attempts.end()? {
             Ended::Completed { output, writes } => self.recorded_output(output, writes),
-            Ended::Failed { cause, error } => Err(self.recorded_error(cause, error.as_ref())),
+            Ended::Failed { cause, error } => Err(self.recorded_error::<W>(cause, error.as_ref())),
         };
         if let Some(journal) = &self.parent.run.journal {
             journal.show(|| self.path.clone(), EventKind::ResultReused);
@@ -202,31 +211,28 @@ impl Asked {
     fn recorded_output<T: Payload, E>(&self, output: &Json, writes: &[StateWrite]) -> Result<T, ChildError<E>> {
         let recorded = output;
         let output = T::__from_json(recorded).map_err(|error| self.unreadable::<T>("output", &error.into()))?;
-        self.check_value::<T>("output", recorded)?;
+        let check = reread::<T>().check(recorded, Against::Fields);
+        check.map_err(|misread| self.misread::<T>("output", misread))?;
         self.parent.adopt(&self.path, writes);
         Ok(output)
     }
 
-    fn recorded_error<E: Payload>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<E> {
-        match (&cause.fault, error.map(|error| (error, E::__from_json(error)))) {
-            (_, Some((recorded, Ok(error)))) => match self.check_value::<E>("error", recorded) {
-                Ok(()) => ChildError::Error(error),
-                Err(fault) => fault.into(),
-            },
-            (_, Some((_, Err(error)))) => self.unreadable::<E>("error", &error.into()).into(),
-            (Some(fault), None) => fault.clone().into(),
-            (None, None) => self.fault(format!("failed, but the error was not recorded: {cause}")).into(),
+    fn recorded_error<W: Work>(&self, cause: &Cause, error: Option<&Json>) -> ChildError<GivenError<W>> {
+        match W::Form::read(cause, error) {
+            Ok(error) => ChildError::Error(error),
+            Err(Unread::Fault(fault)) => fault.into(),
+            Err(Unread::Misread(misread)) => self.misread::<GivenError<W>>("error", misread).into(),
+            Err(Unread::NotRecorded) => self.fault(format!("failed, but the error was not recorded: {cause}")).into(),
         }
     }
 
-    /// An error if the type does not read the whole recorded value.
-    fn check_value<T: Payload>(&self, what: &str, recorded: &Json) -> Result<(), Fault> {
-        match reread::<T>().check(recorded, Against::Fields) {
-            Ok(()) => Ok(()),
-            Err(Misread::Unreadable(error)) => Err(self.unreadable::<T>(what, &error)),
-            Err(Misread::Loses(loss)) => {
+    /// The fault of a type that does not read the whole recorded value.
+    fn misread<T>(&self, what: &str, misread: Misread) -> Fault {
+        match misread {
+            Misread::Unreadable(error) => self.unreadable::<T>(what, &error),
+            Misread::Loses(loss) => {
                 let wanted = std::any::type_name::<T>();
-                Err(self.fault(format!("has a recorded {what} that a `{wanted}` would lose some of, {loss}")))
+                self.fault(format!("has a recorded {what} that a `{wanted}` would lose some of, {loss}"))
             }
         }
     }
@@ -237,7 +243,7 @@ impl Asked {
 
     /// A step: its closure is a part of the body.
     pub(super) async fn step<W: Work>(self, held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
-        let item = match self.until_needed(&held, item).await {
+        let item = match self.until_needed::<W>(&held, item).await {
             Ok(item) => item,
             Err(given) => {
                 held.take();
@@ -261,7 +267,7 @@ impl Asked {
 
     /// A child: it is executed beside the body of its parent.
     pub(super) async fn child<W: Work + 'static>(self, mut held: Held, item: Option<Box<Item>>, work: W) -> Given<W> {
-        let item = match self.until_needed(&held, item).await {
+        let item = match self.until_needed::<W>(&held, item).await {
             Ok(item) => item,
             Err(given) => {
                 held.take();
@@ -292,17 +298,13 @@ impl Asked {
     }
 
     /// Waits until it is to be executed; `Err` with its result, if that is recorded.
-    async fn until_needed<T: Payload, E: Payload>(
-        &self,
-        held: &Held,
-        item: Option<Box<Item>>,
-    ) -> Result<Box<Item>, Result<T, ChildError<E>>> {
+    async fn until_needed<W: Work>(&self, held: &Held, item: Option<Box<Item>>) -> Result<Box<Item>, Given<W>> {
         let mut item = item.unwrap_or_default();
         loop {
             self.check_input(&item).map_err(|fault| Err(fault.into()))?;
             if item.is_done() {
                 held.result().await;
-                if let Some(given) = self.recorded_result(&item) {
+                if let Some(given) = self.recorded_result::<W>(&item) {
                     return Err(given);
                 }
             }
@@ -347,41 +349,46 @@ impl Asked {
                 self.record_start(number, work.is_graph()).await;
             }
             let was_stopped = self.parent.is_stopped();
-            let begun = work.begin(Start {
-                parent: &self.parent,
-                path: &self.path,
-                number,
-                may_repeat: attempts.may_be_followed(&self.options.retry),
-                once_only: self.options.at_most_once,
-                history: history.take().unwrap_or_default(),
-                moving: moving.take(),
-            });
-            let span = tracing::debug_span!("node", path = %self.path, attempt = number);
-            let permits = self.parent.run.permits.as_ref().filter(|_| begun.attempt.is_some());
-            let running = Running::new(begun.body, self.options.timeout, permits, span);
-            let attempted = running.until_over(begun.attempt).await;
-            moving = begun.moves.over(&self.parent);
+            let attempted = {
+                let Begun { body, attempt, moves } = work.begin(Start {
+                    parent: &self.parent,
+                    path: &self.path,
+                    number,
+                    may_repeat: attempts.may_be_followed(&self.options.retry),
+                    once_only: self.options.at_most_once,
+                    history: history.take().unwrap_or_default(),
+                    moving: moving.take(),
+                });
+                let span = tracing::debug_span!("node", path = %self.path, attempt = number);
+                let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
+                let running = Running::new(body, self.options.timeout, permits, span);
+                let attempted = running.until_over(attempt).await;
+                moving = moves.over(&self.parent);
+                attempted
+            };
+            let is_last = work.is_last();
             // The output of an attempt that was cancelled is not its result.
             let is_stopped = !was_stopped && self.parent.is_stopped();
-            let (error, cause, json, may_be_retried) = match self.check_writes(attempted) {
+            let (error, cause, json, retryable) = match self.check_writes(attempted) {
                 Attempted::Output { value, json, writes, .. } => {
                     if !is_stopped {
                         self.push(EventKind::NodeCompleted { label: None, output: Some(json), state: writes });
                     }
                     return (Ok(value), !is_stopped);
                 }
-                Attempted::Error { error, json, chain, may_be_retried } => {
-                    (ChildError::Error(error), Cause { chain, fault: None }, Some(json), may_be_retried)
+                Attempted::Error { error, json, chain, retryable } => {
+                    (ChildError::Error(error), Cause { chain, fault: None }, json, retryable)
                 }
                 Attempted::Fault(fault) => {
-                    let may_be_retried = is_retryable(&fault);
-                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, may_be_retried)
+                    let retryable = Retryable::from(is_retryable(&fault));
+                    (ChildError::Fault(fault.clone()), Cause::from(fault), None, retryable)
                 }
             };
             if is_stopped {
                 return (Err(error), false);
             }
-            let next = attempts.next_attempt(&self.options.retry, may_be_retried, || self.parent.run.chance());
+            let retryable = retryable.unless(is_last);
+            let next = attempts.next_attempt(&self.options.retry, retryable, || self.parent.run.chance());
             let Some(time) = next else {
                 self.record_failure(number, cause, json);
                 return (Err(error), true);

@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::event::Chance;
 use super::impossible::Impossible;
 use crate::fault::{Cause, Fault};
-use crate::options::{NodeOptions, RetryPolicy};
+use crate::options::{NodeOptions, RetryPolicy, Retryable};
 
 /// The attempts at a node, a child or a step.
 #[derive(Clone, Debug)]
@@ -206,14 +206,18 @@ impl<W, E: Outcome> Attempts<W, E> {
     pub(crate) fn next_attempt(
         &self,
         policy: &RetryPolicy,
-        retryable: bool,
+        retryable: Retryable,
         chance: impl FnOnce() -> Chance,
     ) -> Option<SystemTime> {
-        if !retryable || !self.may_be_followed(policy) {
+        if retryable == Retryable::No || !self.may_be_followed(policy) {
             return None;
         }
         let Chance { now, random } = chance();
-        Some(after(now, policy.delay_after(self.failures + 1, random)))
+        let delay = match retryable {
+            Retryable::After(delay) => delay,
+            Retryable::No | Retryable::AfterPolicy => policy.delay_after(self.failures + 1, random),
+        };
+        Some(after(now, delay))
     }
 }
 

@@ -1,11 +1,14 @@
 //! Decides which event a report becomes. Reads the state, the options, the clock and random numbers; changes nothing.
 
+use serde_json::Value as Json;
+
 use super::attempts::AttemptState;
 use super::event::{Chance, Event, Report, Then};
 use super::run::Run;
 use super::task_id::{StopReason, TaskId};
 use super::token::Emitted;
 use crate::fault::{Cause, Fault};
+use crate::options::Retryable;
 
 impl<V> Run<V> {
     /// The event that a report becomes; `None` if it comes too late to matter.
@@ -21,9 +24,9 @@ impl<V> Run<V> {
                 None => Some(Event::Collecting { task, writes }),
                 Some(_) => self.stopped(task),
             },
-            Report::Failed { task, cause, retryable, routed } => match self.live(task)? {
+            Report::Failed { task, cause, retryable, routed, error } => match self.live(task)? {
                 None | Some(StopReason::TimedOut) => {
-                    let then = self.after_failure(task, retryable, routed, chance);
+                    let then = self.after_failure(task, retryable, (routed, error), chance);
                     Some(Event::Failed { task, cause, then })
                 }
                 Some(_) => self.stopped(task),
@@ -31,7 +34,7 @@ impl<V> Run<V> {
             Report::Stopped { task } => match self.live(task)? {
                 Some(_) => self.stopped(task),
                 None => {
-                    let then = self.after_failure(task, false, None, chance);
+                    let then = self.after_failure(task, Retryable::No, (None, None), chance);
                     Some(Event::Failed { task, cause: Box::new(Cause::from(Fault::Interrupted)), then })
                 }
             },
@@ -65,14 +68,14 @@ impl<V> Run<V> {
     fn after_failure(
         &self,
         task: TaskId,
-        retryable: bool,
-        routed: Option<Emitted<V>>,
+        retryable: Retryable,
+        (routed, error): (Option<Emitted<V>>, Option<Box<Json>>),
         chance: impl FnOnce() -> Chance,
     ) -> Then<V> {
         let next = self.state.tasks.get(task).zip(self.policy(task));
         match next.and_then(|(at, policy)| at.attempts.next_attempt(policy, retryable, chance)) {
             Some(time) => Then::RetryAt(time),
-            None => routed.map_or(Then::Fails, Then::Routed),
+            None => routed.map_or(Then::Fails(error), Then::Routed),
         }
     }
 }

@@ -3,11 +3,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde_json::Value as Json;
+
 use super::items::{ItemPace, TimeLimit};
 use super::state_map::Writes;
 use super::task_id::TaskId;
 use super::token::{Arrived, Emitted};
 use crate::fault::{Cause, Failure, Fault};
+use crate::options::Retryable;
 
 /// A fact: exactly what is recorded. The state of a run is the fold of its events, live and at resume.
 #[derive(Clone, Debug)]
@@ -45,8 +48,8 @@ pub(crate) enum Then<V> {
     RetryAt(SystemTime),
     /// The arm `err`.
     Routed(Emitted<V>),
-    /// The graph around the node fails.
-    Fails,
+    /// The graph around the node fails, with this error if it has a recorded form.
+    Fails(Option<Box<Json>>),
 }
 
 /// The inputs with which a node has entered the graph inside.
@@ -84,9 +87,11 @@ pub(crate) enum Report<V> {
     Failed {
         task: TaskId,
         cause: Box<Cause>,
-        retryable: bool,
+        retryable: Retryable,
         /// The tokens for the arm `err`, if no attempt is left.
         routed: Option<Emitted<V>>,
+        /// The recorded form of the error, if it takes no arm.
+        error: Option<Box<Json>>,
     },
     /// Nothing of an attempt runs any more, and it has not ended by itself.
     Stopped {

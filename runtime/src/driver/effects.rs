@@ -19,7 +19,7 @@ use crate::core::{
 use crate::event::EventKind;
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
-use crate::options::NodeOptions;
+use crate::options::{NodeOptions, Retryable};
 use crate::store::Record;
 use crate::table::{
     AnyNode, Arrived, AttemptBody, BoxValue, Definition, Emitted, Error, Finished, Moment, Routed, ScopeKind, Token,
@@ -216,13 +216,14 @@ impl Driver {
         }
     }
 
-    /// An attempt has failed by a fault. `is_lost`: its input is gone, and no other can follow.
+    /// An attempt has failed by a fault. `is_lost`: no other can follow, since its input is gone, or may, since it has
+    /// called `ctx.no_retry()`.
     pub(super) fn fails(&mut self, task: TaskId, place: &Place, fault: Fault, is_lost: bool) {
         let retryable = is_retryable(&fault) && !is_lost;
         // A node with a graph inside always fails with a `Failure`, whatever the cause.
         if place.is_scope() {
             let cause = Cause::from(fault);
-            let failure = Failure { path: place.path(), attempts: self.run.attempts(task), cause: cause.clone() };
+            let failure = Failure::at(place.path(), self.run.attempts(task), cause.clone());
             self.fails_with(task, place, cause, retryable, &Routable::Failure(&failure));
         } else {
             self.fails_with(task, place, Cause::from(fault.clone()), retryable, &Routable::Fault(&fault));
@@ -230,10 +231,11 @@ impl Driver {
     }
 
     fn fails_with(&mut self, task: TaskId, place: &Place, cause: Cause, retryable: bool, error: &Routable<'_>) {
-        let has_attempts = retryable && self.run.may_be_followed(task);
+        let retryable = Retryable::from(retryable);
+        let has_attempts = retryable != Retryable::No && self.run.may_be_followed(task);
         let routed = if has_attempts { None } else { self.route(place, error) };
         let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
-        self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+        self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed, error: None }, given);
     }
 
     fn begin_attempt(&mut self, task: TaskId) {
@@ -440,6 +442,7 @@ impl Driver {
     pub(super) fn ended(&mut self, task: TaskId, attempt: Arc<Attempt>, finished: Finished) {
         self.timers.unset(Timer::Grace(task));
         let writes = attempt.take_writes();
+        let is_last = attempt.is_last();
         self.spare = Some(attempt);
         let finished = match finished {
             Finished::Emitted { emitted, output, .. } if is_empty(&writes) => {
@@ -450,7 +453,12 @@ impl Driver {
         };
         let Some(place) = self.place_of(task) else { return };
         match (writes, finished) {
-            (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, false),
+            (Err(fault), Finished::Emitted { .. } | Finished::Waiting) => self.fails(task, &place, fault, is_last),
+            (_, Finished::Fault(fault)) => self.fails(task, &place, *fault, is_last),
+            (writes, Finished::Failed(mut error)) if is_last => {
+                error.retryable = Retryable::No;
+                self.finished(task, &place, Finished::Failed(error), writes.unwrap_or_default());
+            }
             (writes, finished) => self.finished(task, &place, finished, writes.unwrap_or_default()),
         }
     }
@@ -486,9 +494,10 @@ impl Driver {
             }
             Finished::Waiting => self.report(Report::Collecting { task, writes }, None),
             Finished::Failed(error) => {
-                let Error { cause, retryable, routed } = *error;
+                let Error { cause, retryable, routed, json } = *error;
                 let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
-                self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed }, given);
+                let cause = Box::new(cause);
+                self.report(Report::Failed { task, cause, retryable, routed, error: json }, given);
             }
             Finished::Fault(fault) => self.fails(task, place, *fault, false),
         }

@@ -14,5 +14,5 @@ pub(crate) enum Ending {
 }
 
 pub(super) fn failure(definition: &Definition, fault: Fault) -> Failure {
-    Failure { path: definition.name.clone(), attempts: 1, cause: Cause::from(fault) }
+    Failure::at(definition.name.clone(), 1, Cause::from(fault))
 }

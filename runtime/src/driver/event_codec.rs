@@ -60,6 +60,7 @@ pub(super) fn encode<V>(
             EventKind::NodeCollecting { state, local }
         }
         Event::Failed { task, cause, then } => {
+            let mut own = None;
             let then = match then {
                 Then::RetryAt(time) => AfterFailure::RetryAt { time: *time },
                 Then::Routed(emitted) => {
@@ -73,10 +74,13 @@ pub(super) fn encode<V>(
                         error: error.unwrap_or_default(),
                     }
                 }
-                Then::Fails => AfterFailure::Fails,
+                Then::Fails(error) => {
+                    own = error.as_ref().map(|error| Value::clone(error));
+                    AfterFailure::Fails
+                }
             };
             let attempt = run.attempts(*task);
-            EventKind::NodeFailed { attempt, cause: Cause::clone(cause), then, error: None }
+            EventKind::NodeFailed { attempt, cause: Cause::clone(cause), then, error: own }
         }
         Event::TimerFired { .. } => EventKind::TimerFired,
         Event::Stopped { .. } => EventKind::NodeCancelled,
@@ -303,14 +307,14 @@ impl<V> Replay<V> {
                 Event::Completed { task, emitted, writes: writes(state, Vec::new()) }
             }
             EventKind::NodeCollecting { state, local } => Event::Collecting { task, writes: writes(state, local) },
-            EventKind::NodeFailed { cause, then, .. } => {
+            EventKind::NodeFailed { cause, then, error: own, .. } => {
                 let then = match then {
                     AfterFailure::RetryAt { time } => Then::RetryAt(time),
                     AfterFailure::Routed { label, error } => {
                         let choice = self.choice(place, Some(&label))?;
                         Then::Routed(values.emitted(place, error, true, choice))
                     }
-                    AfterFailure::Fails => Then::Fails,
+                    AfterFailure::Fails => Then::Fails(own.map(Box::new)),
                 };
                 Event::Failed { task, cause: Box::new(cause), then }
             }

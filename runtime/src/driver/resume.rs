@@ -29,11 +29,12 @@ impl Driver {
         let mut replay = Replay::new(run, &executable, &definition, started, limit)?;
         let mut values = DriverValues { driver: self, values: RecordedValues::default() };
         let mut wants_cancel = false;
+        let was_retried = history.iter().any(|stored| matches!(stored.record.kind, EventKind::RunRetried { .. }));
         for stored in history {
             wants_cancel |= matches!(stored.record.kind, EventKind::CancelRequested);
             let driver = values.driver;
             match replay.take(stored, &mut values)? {
-                Taken::Request { node, stored, .. } => driver.restore_request(node, *stored)?,
+                Taken::Request { node, stored, .. } => driver.restore_request(node, *stored, was_retried)?,
                 Taken::Applied(Some((path, Some(of_requests)))) => driver.settle_requests(&path, of_requests),
                 Taken::Applied(_) | Taken::Nothing => {}
             }
@@ -85,9 +86,10 @@ impl Driver {
         read
     }
 
-    fn restore_request(&self, node: usize, stored: Stored) -> Result<(), Halt> {
+    /// `was_retried`: what a retry begins anew has no begin in these records, and what it has requested is reused.
+    fn restore_request(&self, node: usize, stored: Stored, was_retried: bool) -> Result<(), Halt> {
         let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return Ok(()) };
-        if !journal.desk.can_restore(&stored.record, &stored.record.path[..node]) {
+        if !was_retried && !journal.desk.can_restore(&stored.record, &stored.record.path[..node]) {
             let changes = vec![format!("`{}` has run, and nothing around it had begun", stored.record.path)];
             return Err(Halt::GraphChanged { workflow: self.definition.name.clone(), changes });
         }

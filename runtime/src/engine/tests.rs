@@ -282,7 +282,7 @@ async fn a_failed_attempt_is_on_record_with_its_delay() {
 
 #[test]
 fn an_event_is_read_back_as_it_was_written() {
-    let failure = Failure { path: "w/a".to_owned(), attempts: 2, cause: Cause::from(Fault::Interrupted) };
+    let failure = Failure::at("w/a".to_owned(), 2, Cause::from(Fault::Interrupted));
     let kinds = [
         EventKind::RunStarted {
             workflow: "w".to_owned(),

@@ -380,6 +380,14 @@ impl Requests {
         !inner.results.is_empty() || is_pushing || !inner.tasks.is_empty()
     }
 
+    /// Forgets the results that were taken below a step that is attempted again: they are asked for again.
+    pub(crate) fn forget_held_below(&self, step: &str) {
+        let mut inner = self.inner();
+        let is_below = |path: &str| path.strip_prefix(step).is_some_and(|rest| rest.starts_with('/'));
+        let below: Vec<Arc<str>> = inner.held.keys().filter(|path| is_below(path)).cloned().collect();
+        below.iter().for_each(|path| inner.remove(path));
+    }
+
     pub(crate) fn holds_any(&self) -> bool {
         !self.inner().held.is_empty()
     }

@@ -106,10 +106,11 @@ impl AnyNode for MadeNode {
                 }
             })
             .await;
-            let failed = |text: &str, routed| {
+            let failed = |text: &str, routed: Option<Routed>| {
                 Finished::Failed(Box::new(Error {
                     cause: Cause { chain: vec![text.to_owned()], fault: None },
-                    retryable: true,
+                    retryable: true.into(),
+                    json: routed.is_none().then(|| Box::new(Value::from(text))),
                     routed,
                 }))
             };

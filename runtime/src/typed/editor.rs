@@ -96,7 +96,7 @@ pub struct SeenNodeOptions {
     /// `retry(max_attempts = 3, initial_delay = "200ms")`: another attempt after an error or a fault, with delays that
     /// grow. Without it a node is attempted once.
     ///
-    /// `max_attempts`, `initial_delay`, `max_delay`, `backoff_factor`, `jitter` and `when` are its parts.
+    /// `max_attempts`, `initial_delay`, `max_delay`, `backoff_factor`, `jitter`, `when` and `after` are its parts.
     pub retry: SeenRetryOptions,
     /// `timeout = "10s"`: how long one attempt may take. An attempt that takes longer is dropped at an `.await` and fails
     /// with `Fault::Timeout`.
@@ -131,6 +131,8 @@ pub struct SeenRetryOptions {
     /// `when = CardError::is_transient`: which of the node's own errors lead to another attempt, as a function from `&Error`
     /// to `bool`. It is not asked about faults.
     pub when: (),
+    /// `after = ApiError::retry_after`: the delay that an error asks for, as a function from `&Error` to `Option<Duration>`.
+    pub after: (),
     #[doc(hidden)]
     pub __the_name_that_is_being_written_here_and_is_not_yet_the_name_of_anything: (),
 }

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use super::arrival::{JoinTable, take, take_one};
 use super::edge::Edge;
@@ -16,8 +17,8 @@ use crate::context::Context;
 use crate::error_text::is_too_deep;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
-use crate::node::{Collector, Node, Payload, reread};
-use crate::options::NodeOptions;
+use crate::node::{Collector, Node, Payload, WriteError, reread};
+use crate::options::{NodeOptions, Retryable};
 use crate::replacement::Replacement;
 use crate::table::{
     AnyNode, AnyScope, Arrived, AttemptBody, BoxValue, Emitted, Entry, Error, Finished, Hand, Moment, Routed, no_body,
@@ -71,13 +72,17 @@ pub struct Leaf<N: Node, Y: Yields<N>> {
 pub struct Explain<E> {
     /// `let a = a(retry(when = ..))`
     pub when: Option<fn(&E) -> bool>,
+    /// `let a = a(retry(after = ..))`
+    pub after: Option<fn(&E) -> Option<Duration>>,
     /// An error as text, if the node's own method knows only its type.
     pub words: Option<fn(&E) -> Vec<String>>,
+    /// How an error is recorded, if the node's own method does not know.
+    pub write: Option<WriteError<E>>,
 }
 
 impl<E> Default for Explain<E> {
     fn default() -> Self {
-        Explain { when: None, words: None }
+        Explain { when: None, after: None, words: None, write: None }
     }
 }
 
@@ -151,11 +156,15 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
         let chain = self.explain.words.map_or_else(|| N::MADE.explain(&error), |words| words(&error));
-        let retryable = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
+        let when = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
+        let after = || self.explain.after.map_or_else(|| self.node.retry_after(&error), |after| after(&error));
+        let retryable = Retryable::of(when, after);
         let mut cause = Cause { chain, fault: None };
+        let mut json = None;
         let routed = match self.exit.error(error, records, moment) {
             Ok(routed) => Some(routed),
             Err(Unrouted::NoArm(error)) => {
+                json = self.failure_json(&error, records);
                 if is_too_deep(&cause.chain) {
                     drop_refused(error);
                 }
@@ -169,7 +178,13 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
                 None
             }
         };
-        Finished::Failed(Box::new(Error { cause, retryable, routed }))
+        Finished::Failed(Box::new(Error { cause, retryable, routed, json }))
+    }
+
+    /// The recorded form of an error with which the run may fail; `None` if it has none, or one that is too large.
+    fn failure_json(&self, error: &N::Error, records: Option<MaxSize>) -> Option<Box<serde_json::Value>> {
+        let write = self.explain.write.or(N::MADE.write_error)?;
+        write(error, records.unwrap_or(MaxSize::DEFAULT)).ok().map(Box::new)
     }
 }
 

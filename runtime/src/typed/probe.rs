@@ -5,16 +5,18 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 use std::future::Future;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use futures::future::{FutureExt, Map};
+use serde::Serialize;
 
 use super::mention::Source;
 use crate::error_text::{chain, text};
 use crate::fault::{Fault, Never};
-use crate::node::{Collector, ErrorWords, Payload, reread};
+use crate::node::{Collector, ErrorWords, Payload, WriteError, reread};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
-use crate::value::{MaxSize, Unrecordable};
+use crate::value::{MaxSize, Unrecordable, encode};
 
 /// Probes properties of `T`.
 pub struct Probe<T>(PhantomData<T>);
@@ -79,6 +81,8 @@ pub trait NoWay<T> {
     /// There is none.
     const ERROR_JSON: Option<ErrorJson<T>> = None;
     /// There is none.
+    const WRITE: Option<WriteError<T>> = None;
+    /// There is none.
     const OF_ERROR: Option<ErrorWords<T>> = None;
     /// There is none.
     const OF_BOXED: Option<ErrorWords<T>> = None;
@@ -124,6 +128,13 @@ impl<T: Payload> ErrorProbe<T> {
     /// As any value.
     pub const ERROR_JSON: Option<ErrorJson<T>> =
         Some(ErrorJson { write: T::__to_json, read: T::__from_json, reread: reread::<T>() });
+}
+
+// Not for payloads only: `&'static str` is read back as another type, and a bound with a lifetime of its own would select
+// this constant for it and then be an error.
+impl<T: Serialize> ErrorProbe<T> {
+    /// As any value.
+    pub const WRITE: Option<WriteError<T>> = Some(encode);
 }
 
 /// Probes whether an input can be cloned.
@@ -551,6 +562,11 @@ pub fn map<F: Future, T>(future: F, split: fn(F::Output) -> T) -> Map<F, fn(F::O
 /// Gives the closure of `retry(when = ..)` the type of its argument.
 pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {
     may_retry(error)
+}
+
+/// Gives the closure of `retry(after = ..)` the type of its argument.
+pub fn delay_after<E>(delay: impl Fn(&E) -> Option<Duration>, error: &E) -> Option<Duration> {
+    delay(error)
 }
 
 /// Moves a blocking body to the pool for blocking work. A panic inside is resumed outside.

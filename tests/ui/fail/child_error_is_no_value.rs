@@ -1,4 +1,6 @@
-//! An error that a parent gets as a value has to be one.
+//! The error of a child is recorded as a payload, or as text.
+
+use std::fmt;
 
 use graphweft::prelude::*;
 
@@ -15,6 +17,11 @@ async fn charge(cents: u64) -> Result<u64, Declined> {
 }
 
 #[node]
+async fn read(cents: u64) -> Result<u64, fmt::Error> {
+    if cents > 0 { Ok(cents) } else { Err(fmt::Error) }
+}
+
+#[node]
 async fn refund(cents: u64) -> Result<u64, Refused> {
     if cents > 0 { Ok(cents) } else { Err(Refused) }
 }
@@ -25,12 +32,18 @@ async fn pay(cents: u64, ctx: &Context) -> u64 {
 }
 
 #[node]
+async fn tell(cents: u64, ctx: &Context) -> u64 {
+    ctx.call::<charge>(cents).key("as text").error_as_text().await.unwrap_or_default()
+}
+
+#[node]
 async fn sound(cents: u64, ctx: &Context) -> u64 {
-    ctx.call::<refund>(cents).await.unwrap_or_default()
+    let first = ctx.call::<refund>(cents).await.unwrap_or_default();
+    first + ctx.call::<read>(cents).error_as_text().await.unwrap_or_default()
 }
 
 workflow! {
-    shop(u64) -> u64 { START => pay => sound; }
+    shop(u64) -> u64 { START => pay => tell => sound; }
 }
 
 fn main() {}

@@ -46,7 +46,7 @@ impl Emission<'_> {
                 // hand, only the workflow can emit that, and doing so for every node would cost rustc time.
                 if is_written_by_hand(path) {
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
-                    let explain = explain(&self.node_type(node), None);
+                    let explain = explain(&self.node_type(node), None, None);
                     return quote_spanned! {span=>
                         { #alias #make(__gw::Name::Own(#name), #value, #joins, #exit, ::core::option::Option::None, #explain) }
                     };
@@ -64,7 +64,7 @@ impl Emission<'_> {
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| (&one.name, &one.value)) {
                 Some((_, LetValue::Configured { path, options })) => self.configured(node, path, options),
                 Some((variable, LetValue::Value { .. })) => {
-                    let words = explain(&self.node_type(node), None);
+                    let words = explain(&self.node_type(node), None, None);
                     let (make, joins, exit) = (self.maker(node), self.joins(node), self.exit(node));
                     quote!(#make(__gw::Name::Given(#name), #variable, #joins, #exit, ::core::option::Option::None, #words))
                 }
@@ -116,10 +116,12 @@ impl Emission<'_> {
         };
         let (alias, value) = instance(node, path);
         let make = self.maker(node);
-        // A `retry` that is written here replaces the node's own as a whole, its `when` included.
+        // A `retry` that is written here replaces the node's own as a whole, its `when` and `after` included.
         let every_error = parse_quote!(|_| true);
         let when = options.retry.as_ref().map(|retry| retry.when.as_ref().unwrap_or(&every_error));
-        let explain = explain(&self.node_type(node), when);
+        let no_delay = parse_quote!(|_| ::core::option::Option::None);
+        let after = options.retry.as_ref().map(|retry| retry.after.as_ref().unwrap_or(&no_delay));
+        let explain = explain(&self.node_type(node), when, after);
         let options = override_options(options, &quote!(__gw::Node::options(&#value)));
         quote! {
             {
@@ -132,17 +134,25 @@ impl Emission<'_> {
     }
 }
 
-/// How the errors of a node become text, and which of them may be retried.
-fn explain(ty: &TokenStream, when: Option<&Expr>) -> TokenStream {
+/// How the errors of a node become text, which of them may be retried, and when.
+fn explain(ty: &TokenStream, when: Option<&Expr>, after: Option<&Expr>) -> TokenStream {
     let error = quote!(<#ty as __gw::Node>::Error);
     let when = match when {
         Some(when) => quote!(::core::option::Option::Some(|__error: &#error| __gw::when::<#error>(#when, __error))),
         None => quote!(::core::option::Option::None),
     };
+    let after = match after {
+        Some(after) => {
+            quote!(::core::option::Option::Some(|__error: &#error| __gw::delay_after::<#error>(#after, __error)))
+        }
+        None => quote!(::core::option::Option::None),
+    };
     quote! {
         __gw::Explain {
             when: #when,
+            after: #after,
             words: ::core::option::Option::Some(|__error: &#error| (&&&&&__gw::Words(__error)).words()),
+            write: __gw::ErrorProbe::<#error>::WRITE,
         }
     }
 }

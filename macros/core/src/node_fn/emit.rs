@@ -209,6 +209,13 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
         quote!(fn retry_when(&self, error: &Self::Error) -> ::core::primitive::bool { #krate::__::when::<Self::Error>(#when, error) })
     });
+    let after = options.retry.as_ref().and_then(|retry| retry.after.as_ref()).map(|after| {
+        quote! {
+            fn retry_after(&self, error: &Self::Error) -> ::core::option::Option<::core::time::Duration> {
+                #krate::__::delay_after::<Self::Error>(#after, error)
+            }
+        }
+    });
     let resources: Vec<_> = node
         .parameters
         .iter()
@@ -244,6 +251,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             #run
             #settings
             #when
+            #after
             #resources
         }
         #collecting
@@ -303,7 +311,11 @@ fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attrib
                 false => quote!(#krate::__::CloneProbe::<Self::Input>::CLONE),
             };
             let words = returns.words(krate);
-            quote!(of(#name, #doc, #copy, #words))
+            let write = match returns {
+                Returns::Value(_) => quote!(::core::option::Option::None),
+                Returns::Result(..) | Returns::Unknown(_) => quote!(#krate::__::ErrorProbe::<Self::Error>::WRITE),
+            };
+            quote!(of(#name, #doc, #copy, #words, #write))
         }
     };
     quote!(const MADE: #krate::__::Made<Self::Input, Self::Error> = #krate::__::Made::#made;)

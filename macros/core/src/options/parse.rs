@@ -6,6 +6,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, Expr, Meta, Token, token};
 
+use super::value::FunctionOfError;
 use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
@@ -13,8 +14,8 @@ use crate::names;
 pub(crate) const OF_A_NODE: [&str; 9] =
     ["name", "renamed_from", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "collect", "crate"];
 
-pub(crate) const OF_RETRY: [&str; 6] =
-    ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when"];
+pub(crate) const OF_RETRY: [&str; 7] =
+    ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when", "after"];
 
 /// Reads the arguments of `#[node(..)]`.
 pub fn parse_node_attribute(args: TokenStream) -> (NodeOptions, Diagnostics) {
@@ -259,7 +260,8 @@ impl Reader {
                 retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
             }
             "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
-            _ => retry.when = reader.predicate(option),
+            "when" => retry.when = reader.function(option, &WHEN),
+            _ => retry.after = reader.function(option, &AFTER),
         });
         if let (Some(word), Some(initial), Some(max)) = (max_delay_word, retry.initial_delay, retry.max_delay)
             && max < initial
@@ -278,6 +280,15 @@ impl Reader {
         Some(retry)
     }
 }
+
+const WHEN: FunctionOfError =
+    FunctionOfError { example: "CardError::is_transient", method: "is_transient", returns: "whether to retry" };
+
+const AFTER: FunctionOfError = FunctionOfError {
+    example: "ApiError::retry_after",
+    method: "retry_after",
+    returns: "the delay before the next attempt, an `Option<Duration>`",
+};
 
 /// The value in `RetryPolicy::default()`.
 const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(60);

@@ -181,23 +181,36 @@ impl Reader {
         None
     }
 
-    pub(super) fn predicate(&mut self, option: &Written) -> Option<Expr> {
-        let value = self.value(option, "CardError::is_transient")?;
+    /// A function that takes the error.
+    pub(super) fn function(&mut self, option: &Written, wanted: &FunctionOfError) -> Option<Expr> {
+        let name = &option.text;
+        let FunctionOfError { example, method, returns } = wanted;
+        let value = self.value(option, example)?;
         if let Expr::Path(_) | Expr::Closure(_) = value {
             return Some(value.clone());
         }
         let mend = match value {
             Expr::Call(call) => {
-                format!("without the call: `when = {}`", call.func.to_token_stream().to_string().replace(' ', ""))
+                format!("without the call: `{name} = {}`", call.func.to_token_stream().to_string().replace(' ', ""))
             }
-            Expr::MethodCall(call) => format!("`when = |error| error.{}()`", call.method),
-            _ => String::from("`when = CardError::is_transient` or `when = |error| error.is_transient()`"),
+            Expr::MethodCall(call) => format!("`{name} = |error| error.{}()`", call.method),
+            _ => format!("`{name} = {example}` or `{name} = |error| error.{method}()`"),
         };
         self.diagnostics
-            .error(Blame::tokens(value), "`when` needs a function that takes the error and returns whether to retry")
+            .error(
+                Blame::tokens(value),
+                format!("`{name}` needs a function that takes the error and returns {returns}"),
+            )
             .help(mend);
         None
     }
+}
+
+/// An option whose value is a function of the error.
+pub(super) struct FunctionOfError {
+    pub(super) example: &'static str,
+    pub(super) method: &'static str,
+    pub(super) returns: &'static str,
 }
 
 fn string(value: &Expr) -> Option<&LitStr> {

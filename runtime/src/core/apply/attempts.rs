@@ -14,6 +14,7 @@ use crate::core::task::{Execution, Task};
 use crate::core::task_id::{StopReason, TaskId};
 use crate::core::token::{Arrived, Emitted};
 use crate::fault::{Cause, Failure};
+use serde_json::Value as Json;
 
 impl<V> RunState<V> {
     /// A node has fired.
@@ -120,14 +121,14 @@ impl<V> RunState<V> {
     }
 
     /// No attempt is left, and nothing takes the failure: the graph around the node fails.
-    pub(super) fn fail(&mut self, program: &Program, task: TaskId, cause: Cause) -> Applied {
+    pub(super) fn fail(&mut self, program: &Program, task: TaskId, cause: Cause, error: Option<Box<Json>>) -> Applied {
         let path = self.place_of(task).map_or_else(String::new, |place| place.path());
         let mut at = self.end_task(program, task)?;
         let is_free = at.stopping.is_none();
         let failed = at.items_mut().filter(|_| is_free).and_then(|items| items.failed.take());
         let failure = match failed {
             Some((_, failure)) => failure,
-            None => Failure { path, attempts: at.attempts.number(), cause },
+            None => Failure { path, attempts: at.attempts.number(), cause, error },
         };
         self.fail_scope(program, at.scope, failure)
     }

@@ -93,7 +93,7 @@ impl<V> RunState<V> {
             Event::Collecting { task, writes } => self.collecting(program, task, &writes),
             Event::Failed { task, then: Then::RetryAt(until), .. } => self.back_off(program, task, until),
             Event::Failed { task, then: Then::Routed(emitted), .. } => self.complete(program, task, emitted),
-            Event::Failed { task, cause, then: Then::Fails } => self.fail(program, task, *cause),
+            Event::Failed { task, cause, then: Then::Fails(error) } => self.fail(program, task, *cause, error),
             Event::TimerFired { task } => match self.tasks.expect(task)?.items() {
                 None => self.queue(task),
                 Some(_) => self.stop(program, task, StopReason::TimedOut),
@@ -103,7 +103,7 @@ impl<V> RunState<V> {
             Event::TimedOut => {
                 let after = self.limit.map(|limit| limit.after).unwrap_or_default();
                 let cause = Cause::from(Fault::Timeout { after });
-                self.fail_scope(program, 0, Failure { path: root.to_string(), attempts: 1, cause })
+                self.fail_scope(program, 0, Failure::at(root.to_string(), 1, cause))
             }
             Event::Retried { at } => {
                 self.restart_time_limits(at);

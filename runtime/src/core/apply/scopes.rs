@@ -154,5 +154,5 @@ pub(super) fn free_scope<V>(scopes: &mut Vec<Option<Scope<V>>>, free: &mut Vec<u
 /// The failure of a graph without output, which no proven graph has.
 fn without_output(path: &ScopePath) -> Failure {
     let message = "nothing reached END; the graph was not proven".to_owned();
-    Failure { path: path.to_string(), attempts: 1, cause: Cause::from(Fault::Context { message }) }
+    Failure::at(path.to_string(), 1, Cause::from(Fault::Context { message }))
 }

@@ -6,7 +6,7 @@ use crate::core::{
     AttemptEvent, AttemptState, Attempts, Chance, Cut, Outcome, Process, Resumable, Resumption, Verdict,
 };
 use crate::fault::Fault;
-use crate::options::{NodeOptions, RetryPolicy};
+use crate::options::{NodeOptions, RetryPolicy, Retryable};
 
 /// What a request has ended with.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,7 +161,9 @@ fn the_delay_grows_with_the_failures() {
     let policy = RetryPolicy::with_max_attempts(3).initial_delay(Duration::from_secs(1)).jitter(0.0);
     let chance = || Chance { now: LATER, random: 0.0 };
     let delay = |attempts: &Attempts<(), End>| {
-        attempts.next_attempt(&policy, true, chance).map(|time| time.duration_since(LATER).unwrap().as_secs())
+        attempts
+            .next_attempt(&policy, Retryable::AfterPolicy, chance)
+            .map(|time| time.duration_since(LATER).unwrap().as_secs())
     };
     let mut attempts = after([begun(1)]);
     assert_eq!(delay(&attempts), Some(1));
@@ -169,7 +171,7 @@ fn the_delay_grows_with_the_failures() {
         attempts.apply(event).unwrap();
     }
     assert_eq!(delay(&attempts), Some(2));
-    assert_eq!(attempts.next_attempt(&policy, false, chance), None, "an error that is not retried");
+    assert_eq!(attempts.next_attempt(&policy, Retryable::No, chance), None, "an error that is not retried");
     for event in [Event::RetryAt(LATER), begun(3)] {
         attempts.apply(event).unwrap();
     }

@@ -285,7 +285,7 @@ impl Sim {
                         let delay = at.duration_since(self.now).expect("later");
                         format!("{}: failed {attempts}, again in {delay:?}", path(task))
                     }
-                    Then::Routed(_) | Then::Fails => format!("{}: failed {attempts} ({cause})", path(task)),
+                    Then::Routed(_) | Then::Fails(_) => format!("{}: failed {attempts} ({cause})", path(task)),
                 }
             }
             Event::Stopped { task } => format!("{}: cancelled", path(task)),
@@ -359,7 +359,7 @@ impl Sim {
             Conclusion::NothingCollected(arrivals) => failed(Cause::from(Fault::NothingCollected { arrivals }), false),
         };
         let routed = self.routed(place);
-        self.commit_report(Report::Failed { task, cause, retryable, routed });
+        self.commit_report(Report::Failed { task, cause, retryable: bool::into(retryable), routed, error: None });
     }
 
     /// What faults and failures of a node go by.
@@ -543,5 +543,5 @@ pub(super) fn join(places: &[Option<u32>]) -> Arrived<u32> {
 }
 
 fn failed(task: TaskId, cause: Cause, retryable: bool, routed: Option<Emitted<u32>>) -> Report<u32> {
-    Report::Failed { task, cause: Box::new(cause), retryable, routed }
+    Report::Failed { task, cause: Box::new(cause), retryable: retryable.into(), routed, error: None }
 }
