@@ -32,6 +32,13 @@ impl Parser<'_> {
         }
         let name = match tokens.peek_ident() {
             Some(name) if syn::parse2::<Ident>(quote::quote!(#name)).is_ok() => name.clone(),
+            Some(name) if name != "_" && is_named(tokens) => {
+                self.diagnostics
+                    .error(name, format!("`{name}` is a keyword and no name for a node"))
+                    .help("choose another name");
+                self.keywords.push(name.to_string());
+                return None;
+            }
             _ => {
                 let blame = if tokens.is_empty() { keyword } else { tokens.span() };
                 self.diagnostics.error(blame, "a `let` names one node").help("`let mirror = fetch(timeout = \"5s\");`");
@@ -132,6 +139,11 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// Whether a word is followed by what a `let` gives that name to.
+fn is_named(tokens: &Tokens) -> bool {
+    matches!(tokens.peek_after(1), Some(TokenTree::Punct(next)) if ['=', ':'].contains(&next.as_char()))
 }
 
 /// How many tokens of `mirror = fetch() START => ..` belong to the `let` if the `;` behind it is missing: those before a name

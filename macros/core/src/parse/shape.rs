@@ -116,6 +116,9 @@ impl Parser<'_> {
         if name.to_string().starts_with('$') || syn::parse2::<Ident>(quote::quote!(#name)).is_ok() {
             return true;
         }
+        if self.keywords.contains(&name.to_string()) {
+            return false;
+        }
         let mut help = String::from("a node is named by the path of a `#[node]` function");
         if name == "let" {
             help = String::from("a `let` is a statement of its own; is a `;` missing before it?");
