@@ -110,7 +110,7 @@ pub mod __ {
     pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
     pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
-    pub use crate::state::{StateFacts, StateKeyFact};
+    pub use crate::state::{StateFacts, StateKey, StateKeyFact};
     pub use crate::table::{Definition, Entry, Moment};
     pub use crate::typed::*;
     pub use crate::value::MaxSize;

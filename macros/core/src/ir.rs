@@ -241,6 +241,15 @@ impl Label {
 }
 
 impl FlowNode {
+    /// Whether its labels are texts, and none takes the others.
+    pub fn leaves_texts_out(&self) -> bool {
+        let is_text = |label: &Label| matches!(label, Label::Literal { text, .. } if text.starts_with('"'));
+        let mut labels = self.labels().map(|(_, label)| label).peekable();
+        labels.peek().is_some()
+            && labels.all(|label| is_text(label) || label.key() == "err")
+            && self.labels().any(|(_, label)| is_text(label))
+    }
+
     /// The arm that is taken in place of a bounded one: that of the label `spent`, which is a label like any other if
     /// no arm is bounded.
     pub fn spent(&self) -> Option<usize> {

@@ -8,6 +8,8 @@ use proc_macro2::TokenStream;
 
 pub use emit::{default_impl, doc_text};
 
+use signature::NodeFn;
+
 use crate::editor;
 use crate::options::parse_node_attribute;
 
@@ -15,10 +17,11 @@ use crate::options::parse_node_attribute;
 pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {
     let (options, mut diagnostics) = parse_node_attribute(editor::options_without_cursor(args.clone()));
     match signature::parse(item.clone(), &options, &mut diagnostics) {
-        // Within an `impl` no type is possible beside the function.
-        Some(node) if node.signature.receiver().is_some() => {
+        // Within an `impl` or a `trait` no type is possible beside the function.
+        Some(node) if node.signature.receiver().is_some() || !node.has_body => {
             let errors = diagnostics.into_compile_errors();
-            quote::quote!(#item #errors)
+            let NodeFn { attributes, visibility, signature, body, .. } = node;
+            quote::quote!(#(#attributes)* #visibility #signature #body #errors)
         }
         Some(node) => emit::node(&node, &options, &diagnostics, &args),
         None => {

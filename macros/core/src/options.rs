@@ -5,7 +5,7 @@ mod parse;
 mod value;
 
 pub(crate) use parse::{OF_A_NODE, OF_A_RUN, OF_RETRY};
-pub use parse::{is_limit, parse_let_options, parse_limits, parse_node_attribute};
+pub use parse::{is_limit, is_option, parse_let_options, parse_limits, parse_node_attribute};
 
 use proc_macro2::Span;
 use std::time::Duration;

@@ -306,8 +306,8 @@ fn a_let_that_is_not_used_is_told() {
 #[test]
 fn a_let_without_a_type_is_told() {
     tells(
-        "let m = Batch::new(10); START => m",
-        &["Batch::new(10): the type of `m` is not written", "  help: `let m: Batch = ..;`"],
+        "let m = Batch::new(10).wide(); START => m",
+        &["Batch::new(10).wide(): the type of `m` is not written", "  help: `let m: Batch = ..;`"],
     );
 }
 

@@ -203,7 +203,10 @@ fn a_doc_comment_within_is_told() {
 fn a_workflow_with_fn_is_told() {
     tells(
         "pub async fn f(A) -> B { START => a }",
-        &["async: a workflow is written without `async`", "  help: `pub checkout(Order) -> Receipt { .. }`"],
+        &[
+            "async: a workflow is written without `async`",
+            "  help: its head is a name and types: `pub checkout(Order) -> Receipt { .. }`",
+        ],
     );
 }
 

@@ -9,6 +9,20 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Fault;
 
 /// The error of a child or a step: after its last attempt, or because it was not run at all.
+///
+/// `?` returns it from a node whose error is a `String`, this type, or a type that is `From` it. For any other error the node
+/// has to say what becomes of it:
+///
+/// ```
+/// # use graphweft::prelude::*;
+/// # #[node] async fn charge(cents: u64) -> Result<String, String> { Ok(format!("receipt over {cents}")) }
+/// #[node]
+/// async fn pay(cents: u64, ctx: &Context) -> Result<String, std::io::Error> {
+///     ctx.call::<charge>(cents).await.map_err(|error| std::io::Error::other(error.to_string()))
+/// }
+/// # workflow! { shop(u64) -> String { START => pay; } }
+/// # assert_eq!(graphweft::block_on(shop(5)).unwrap(), "receipt over 5");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::marker::PhantomData;
 
-use super::mention::{Each, Mention, Source, Target};
+use super::mention::{Mention, Source};
 use crate::table::{BoxValue, Hand, Token};
 
 /// The target takes the value, by `From`.
@@ -61,6 +61,28 @@ pub trait Follows<A: ?Sized, Out, In, Mode> {
         In: 'static,
     {
         Token { value: Box::new(given.value), hand: hand::<A, Self, Out, In, Mode> }
+    }
+
+    /// `a => [b]`: `All` is the `Vec` of what the node takes.
+    fn edge_of_items<All>(_: ItemsOf<A, All, Out>, _: Mode) -> Edge<All>
+    where
+        Self: Sized,
+        All: 'static,
+        Out: 'static,
+        In: Send + 'static,
+    {
+        Edge::by(hand_items::<A, Self, Out, In, Mode>)
+    }
+
+    /// `<label: [b]>`
+    fn token_of_items<All>(given: GivenItems<A, All, Out>, _: Mode) -> Token
+    where
+        Self: Sized,
+        All: Send + 'static,
+        Out: 'static,
+        In: Send + 'static,
+    {
+        Token { value: Box::new(given.all.value), hand: hand_items::<A, Self, Out, In, Mode> }
     }
 }
 
@@ -129,36 +151,37 @@ impl<A: ?Sized, B, T> Ends<A, T, T, Takes> for B {
     }
 }
 
-/// "`[..]` runs for every item of the output of the node before it." Self is the `[..]`, to which the error points.
+/// "`[..]` runs for every item of the output of the node before it." Self is the `[..]`, to which the error points, by a
+/// parameter: see [`Ends`].
 #[diagnostic::on_unimplemented(
     message = "`[..]` runs for every item of a `Vec`, but `{A}` gives `{Out}`",
     label = "is given `{Out}`, which is no `Vec`: let the node before give one, or leave the brackets out"
 )]
-pub trait Items<A: ?Sized, Out> {
-    /// One of them.
-    type Item;
+pub trait Items<A: ?Sized, Out, T> {
+    /// `a => [..]`: the type of an item.
+    fn of_output() -> ItemsOf<A, Out, T> {
+        ItemsOf(PhantomData, PhantomData)
+    }
 
-    /// All of them, in order.
-    fn items(all: Out) -> Vec<Self::Item>;
-}
-
-#[diagnostic::do_not_recommend]
-impl<A: ?Sized, T, F, L> Items<A, Vec<T>> for Each<F, L> {
-    type Item = T;
-
-    fn items(all: Vec<T>) -> Vec<T> {
-        all
+    /// `<label: [..]>`
+    fn of_given(all: Given<A, Out>) -> GivenItems<A, Out, T> {
+        GivenItems { all, item: PhantomData }
     }
 }
 
-/// The graph inside `[..]`.
-pub trait Inside {
-    /// Where it begins.
-    type First: Target;
-}
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, T, B> Items<A, Vec<T>, T> for B {}
 
-impl<F: Target, L> Inside for Each<F, L> {
-    type First = F;
+#[diagnostic::do_not_recommend]
+impl<A: ?Sized, B> Items<A, Nothing, Nothing> for B {}
+
+/// The output of a node that is split into items.
+pub struct ItemsOf<A: ?Sized, All, T>(PhantomData<fn() -> (All, T)>, PhantomData<fn() -> A>);
+
+/// The value of one arm that is split into items.
+pub struct GivenItems<A: ?Sized, All, T> {
+    all: Given<A, All>,
+    item: PhantomData<fn() -> T>,
 }
 
 /// "A value that goes to several nodes is copied for each of them."
@@ -251,15 +274,15 @@ pub(crate) fn hand_nothing(_: BoxValue, slot: &mut dyn Any) {
     }
 }
 
-fn hand_items<A, E, V, M>(value: BoxValue, slot: &mut dyn Any)
+fn hand_items<A, B, T, U, M>(value: BoxValue, slot: &mut dyn Any)
 where
     A: ?Sized,
-    V: 'static,
-    E: Inside + Items<A, V>,
-    E::First: Follows<A, E::Item, <E::First as Target>::Input, M>,
+    B: Follows<A, T, U, M>,
+    T: 'static,
+    U: Send + 'static,
 {
-    fill::<V, Vec<BoxValue>>(value, slot, |items| {
-        E::items(items).into_iter().map(|item| Box::new(E::First::hand(item)) as BoxValue).collect()
+    fill::<Vec<T>, Vec<BoxValue>>(value, slot, |items| {
+        items.into_iter().map(|item| Box::new(B::hand(item)) as BoxValue).collect()
     });
 }
 
@@ -290,29 +313,6 @@ pub trait FollowsAlone<A: ?Sized, Out, In, Mode> {
 impl<A: ?Sized, B: Follows<A, T, U, M>, T, U, M> FollowsAlone<A, T, U, M> for B {
     fn hand_alone(value: T) -> U {
         B::hand(value)
-    }
-}
-
-/// The output of a node, before it is split into items.
-pub struct ItemsOf<A: ?Sized, T>(PhantomData<fn() -> T>, PhantomData<fn() -> A>);
-
-/// `a => [..]`: the output of `a` is known before it is checked to be a `Vec`.
-pub fn items_of<A: Mention>(_: A) -> ItemsOf<<A::Node as Source>::Shown, <A::Node as Source>::Output>
-where
-    A::Node: Source,
-{
-    ItemsOf(PhantomData, PhantomData)
-}
-
-impl<A: ?Sized, T: 'static> ItemsOf<A, T> {
-    /// `a => [first => .. => last]`
-    pub fn each<B: Mention, M>(self, _: B, _: M) -> Edge<T>
-    where
-        B::Node: Inside + Items<A, T>,
-        <B::Node as Inside>::First:
-            Follows<A, <B::Node as Items<A, T>>::Item, <<B::Node as Inside>::First as Target>::Input, M>,
-    {
-        Edge::by(hand_items::<A, B::Node, T, M>)
     }
 }
 
@@ -351,16 +351,6 @@ where
 }
 
 impl<A: ?Sized, P: Send + 'static> Given<A, P> {
-    /// `<label: [first => .. => last]>`
-    pub fn to_each<B: Mention, M>(self, _: B, _: M) -> Token
-    where
-        B::Node: Inside + Items<A, P>,
-        <B::Node as Inside>::First:
-            Follows<A, <B::Node as Items<A, P>>::Item, <<B::Node as Inside>::First as Target>::Input, M>,
-    {
-        Token { value: Box::new(self.value), hand: hand_items::<A, B::Node, P, M> }
-    }
-
     /// The same once more, for an arm that leads to several nodes.
     pub fn again(&self) -> Given<A, P>
     where

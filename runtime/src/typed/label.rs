@@ -77,6 +77,10 @@ pub const fn known_label(node: &str, labels: &[&str], label: &str) {
         words = words.and(if at == 0 { "" } else { ", " }).name(labels[at]);
         at += 1;
     }
+    if is(label, "spent") {
+        words =
+            words.and("\nhelp: `spent` belongs to a bounded arm: `<redo (at most 5): draft, good: END, spent: END>`");
+    }
     panic!("{}", words.text())
 }
 

@@ -8,9 +8,10 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use futures::future::{FutureExt, Map};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::mention::Source;
+use crate::context::StateWriter;
 use crate::error_text::{chain, text};
 use crate::fault::{Fault, Never};
 use crate::node::{Collector, ErrorWords, Payload, WriteError, reread};
@@ -33,6 +34,8 @@ pub trait Plain {
     const OPTIONAL: bool = false;
     /// Whether its labels are literals.
     const LITERAL: bool = false;
+    /// Whether it is a reference.
+    const LENDS: bool = false;
 }
 
 impl<T> Plain for Probe<T> {}
@@ -45,6 +48,12 @@ impl<T, E> Probe<Result<T, E>> {
 impl<T> Probe<Option<T>> {
     /// An `Option`, also behind an alias.
     pub const OPTIONAL: bool = true;
+}
+
+impl<T: ?Sized> Probe<&'static T> {
+    /// A reference. That such a type is not read back from a record depends on its lifetime, of which rustc's message would
+    /// speak.
+    pub const LENDS: bool = true;
 }
 
 impl<T: Route> Probe<T> {
@@ -229,6 +238,63 @@ pub trait Travels<Same> {
 #[diagnostic::do_not_recommend]
 impl<T: Payload, Same> Travels<Same> for T {}
 
+/// "A node fails with an error that can be sent to another thread." A check as [`Travels`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a node, since it cannot be sent to another thread",
+    label = "has to be `Send + 'static`: write `Box<dyn Error + Send + Sync>` for `Box<dyn Error>`, `Arc` for `Rc`",
+    note = "a node may run in one thread and its error be read in another; every other error can become text within the node, \
+            `.map_err(|error| error.to_string())`"
+)]
+pub trait IsError {
+    /// It does.
+    const IS_ERROR: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Send + 'static> IsError for E {}
+
+/// "A resource is shared by all threads." A check as [`Travels`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a resource, since threads cannot share it",
+    label = "has to be `Send + Sync + 'static`: put what changes into a `Mutex` or an `RwLock`, and write `Arc` for `Rc`",
+    note = "the engine lends a resource to all nodes, which may run at the same time in several threads"
+)]
+pub trait IsResource {
+    /// It is.
+    const IS_RESOURCE: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync + 'static> IsResource for T {}
+
+/// "A value of the state can be recorded." A check as [`Travels`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a value of the state, which is recorded",
+    label = "put `#[value]` on `{Self}`: a value of the state is `Serialize + DeserializeOwned`"
+)]
+pub trait IsOfState {
+    /// It is.
+    const IS_OF_STATE: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> IsOfState for T {}
+
+/// "What writes a key is a writer." A check as [`Travels`] is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not write to the state",
+    label = "write `StateWriter<T>` for a `StateKey<T>`; then `name.set(..)` writes the key",
+    note = "the parameter has the types of its key: `#[writes(KEY)] name: StateWriter<String>` for a `StateKey<String>`, \
+            `StateWriter<f64, Sum>` for a `StateKey<f64, Sum>`"
+)]
+pub trait IsWriter {
+    /// It is.
+    const IS_WRITER: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T, R> IsWriter for StateWriter<T, R> {}
+
 /// "The target of `a | b` is a collecting node."
 #[diagnostic::on_unimplemented(
     message = "`{Self}` takes one arrival after another, but it is not a collecting node",
@@ -261,15 +327,13 @@ impl<T, const CHECKED: bool> Checked<CHECKED> for T {
     message = "a collecting node returns an `Option`, but `{N}` gives `{Self}`",
     label = "write `Option<..>`: `None` keeps waiting for the next arrival, the first `Some` completes the node"
 )]
-pub trait ReturnsOption<N, const OPTIONAL: bool> {}
+pub trait ReturnsOption<N, const OPTIONAL: bool> {
+    /// It does.
+    const IS_OPTION: bool = true;
+}
 
 #[diagnostic::do_not_recommend]
 impl<N, T> ReturnsOption<N, true> for T {}
-
-/// Checks that a collecting function returns an `Option`.
-pub const fn is_option<N, T: ReturnsOption<N, OPTIONAL>, const OPTIONAL: bool>() -> bool {
-    OPTIONAL
-}
 
 /// The type inside an `Option`, once it is known to be one.
 pub trait Holds<const OPTIONAL: bool> {
@@ -346,6 +410,30 @@ impl<N, T: TakesLiteral<L>, L> IsLabelOf<N, T> for L {}
 
 /// A type whose labels are literals of the type `L`.
 pub trait TakesLiteral<L> {}
+
+/// "A label below zero is one of a type that has such numbers."
+#[diagnostic::on_unimplemented(
+    message = "`{N}` gives `{Self}`, which is never below zero",
+    label = "no label of `{Self}`: write a literal of its own, a range such as `0..=9`, or `_`"
+)]
+pub trait HasNegatives<N> {
+    /// It has.
+    const HAS_NEGATIVES: bool = true;
+}
+
+#[diagnostic::do_not_recommend]
+impl<N, T: TakesNegative> HasNegatives<N> for T {}
+
+/// A type of numbers that may be below zero.
+pub trait TakesNegative {}
+
+macro_rules! takes_negative {
+    ($($ty:ty)*) => {$(
+        impl TakesNegative for $ty {}
+    )*};
+}
+
+takes_negative! { i8 i16 i32 i64 i128 isize }
 
 macro_rules! takes_literal {
     ($($label:ty: $($ty:ty)*;)*) => {$($(

@@ -34,13 +34,13 @@ pub fn view<T: LiteralOnce<KNOWN>, const KNOWN: bool>(value: &T) -> T::View<'_> 
 #[diagnostic::on_unimplemented(
     message = "`{A}` fails with `{Self}`, which is routed and cannot travel through a workflow",
     label = "carries `{Self}`, which is not a payload",
-    note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, or leave \
-            `err` unrouted and let it fail the run"
+    note = "a routed error is `Serialize + DeserializeOwned + JsonSchema + Send + 'static`: put `#[value]` on it, write \
+            `String` for `&str`, or leave `err` unrouted and let it fail the run"
 )]
-pub trait RoutedError<A> {
+pub trait RoutedError<A, const LENDS: bool> {
     /// It can.
     const TRAVELS: bool = true;
 }
 
 #[diagnostic::do_not_recommend]
-impl<A, E: Payload> RoutedError<A> for E {}
+impl<A, E: Payload> RoutedError<A, false> for E {}

@@ -24,6 +24,10 @@ workflow! {
 }
 
 workflow! {
+    from_zero(String) -> String { START => count => <0..=LIMIT: few, _: many>; }
+}
+
+workflow! {
     low(String) -> String { START => count => <i32::MIN..=0: few, _: many>; }
 }
 

@@ -9,6 +9,10 @@ impl Discount {
     fn of(percent: u8) -> Self {
         Discount { percent }
     }
+
+    fn halved(self) -> Discount {
+        Discount { percent: self.percent / 2 }
+    }
 }
 
 impl Node for Discount {
@@ -23,16 +27,17 @@ impl Node for Discount {
 
 workflow! {
     shop(u64) -> u64 {
-        let discount = Discount::of(10);
+        let discount = Discount::of(10).halved();
         START => discount;
     }
 }
 
 workflow! {
     sound(u64) -> u64 {
-        let discount: Discount = Discount::of(10);
+        let discount: Discount = Discount::of(10).halved();
+        let again = Discount::of(10);
         let rest = Discount { percent: 5 };
-        START => discount => rest;
+        START => discount => again => rest;
     }
 }
 

@@ -7,6 +7,7 @@ mod loops;
 mod meetings;
 mod paths;
 mod spell;
+mod texts;
 
 use graphweft_graph::{Problem, analyse};
 use proc_macro2::Span;
@@ -53,6 +54,7 @@ fn flow(flow: &mut Flow, inside: Inside, begins: bool, diagnostics: &mut Diagnos
         return;
     }
     bounds::have_a_way_on(flow, diagnostics);
+    texts::have_a_default(flow, diagnostics);
     match analyse(&flow.graph) {
         Ok(plan) => {
             bounds::keep_a_loop_going(&Spell::new(flow), flow, &plan, diagnostics);

@@ -3,11 +3,12 @@
 use graphweft_graph::{END, NodeIx};
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{Expr, Path, parse_quote};
 
 use super::flow::{OutputType, definition};
-use super::mention::{Emission, before, first_span, is_written_by_hand, last_span, literal, out};
-use super::options::override_options;
+use super::mention::{Emission, before, first_span, glue, is_written_by_hand, last_span, literal, out};
+use super::options::{may_retry, override_options};
 use crate::ir::{LetValue, NodeKind};
 use crate::options::NodeOptions;
 
@@ -41,7 +42,7 @@ impl Emission<'_> {
             NodeKind::Start | NodeKind::End => TokenStream::new(),
             NodeKind::Path(path) => {
                 let span = before(first_span(path));
-                let (alias, value) = instance(node, path);
+                let (alias, value) = self.instance(node, path);
                 // For a `#[node]` the attribute emits how its error becomes text. For a type that implements `Node` by
                 // hand, only the workflow can emit that, and doing so for every node would cost rustc time.
                 if is_written_by_hand(path) {
@@ -72,7 +73,7 @@ impl Emission<'_> {
             },
             NodeKind::Each(flow) => {
                 let inside = Emission { flow, ..*self };
-                let (first, last) = inside.ends_of_each();
+                let (first, last) = self.ends_of_each(node);
                 let definition = definition(&inside, &quote!(#name), "", OutputType::Inferred);
                 let (out, joins, exit) = (out(), self.joins(node), self.exit(node));
                 quote! {
@@ -102,6 +103,16 @@ impl Emission<'_> {
         }
     }
 
+    /// The value of a node that is named by a path: an alias of its type, and a literal of that alias, so that a path which
+    /// leads nowhere is reported as a type only.
+    fn instance(&self, node: NodeIx, path: &Path) -> (TokenStream, TokenStream) {
+        let (open, close) = (before(first_span(path)), last_span(path));
+        let alias = format_ident!("__Node{node}", span = open);
+        let literal = literal(quote!(#alias), close);
+        let ty = if self.is_checked(node) { self.node_type(node) } else { quote!(#path) };
+        (quote_spanned!(open=> type #alias = #ty;), literal)
+    }
+
     fn configured(&self, node: NodeIx, path: &Path, options: &NodeOptions) -> TokenStream {
         let (joins, exit) = (self.joins(node), self.exit(node));
         let written = self.flow.nodes.get(node).map_or("", |node| &node.name);
@@ -114,7 +125,7 @@ impl Emission<'_> {
             ([], false) => quote!(__gw::Name::Given(#name)),
             _ => quote!(__gw::Name::Renamed(#name, &[#(#former),*])),
         };
-        let (alias, value) = instance(node, path);
+        let (alias, value) = self.instance(node, path);
         let make = self.maker(node);
         // A `retry` that is written here replaces the node's own as a whole, its `when` and `after` included.
         let every_error = parse_quote!(|_| true);
@@ -138,7 +149,11 @@ impl Emission<'_> {
 fn explain(ty: &TokenStream, when: Option<&Expr>, after: Option<&Expr>) -> TokenStream {
     let error = quote!(<#ty as __gw::Node>::Error);
     let when = match when {
-        Some(when) => quote!(::core::option::Option::Some(|__error: &#error| __gw::when::<#error>(#when, __error))),
+        Some(when) => {
+            let problem = Ident::new("error", glue(when.span()));
+            let may_retry = may_retry(when, &quote!(__gw::when::<#error>), &problem);
+            quote!(::core::option::Option::Some(|#problem: &#error| #may_retry))
+        }
         None => quote!(::core::option::Option::None),
     };
     let after = match after {
@@ -155,13 +170,4 @@ fn explain(ty: &TokenStream, when: Option<&Expr>, after: Option<&Expr>) -> Token
             write: __gw::ErrorProbe::<#error>::WRITE,
         }
     }
-}
-
-/// The value of a node that is named by a path: an alias of its type, and a literal of that alias, so that a path which
-/// leads nowhere is reported as a type only.
-fn instance(node: NodeIx, path: &Path) -> (TokenStream, TokenStream) {
-    let (open, close) = (before(first_span(path)), last_span(path));
-    let alias = format_ident!("__Node{node}", span = open);
-    let literal = literal(quote!(#alias), close);
-    (quote_spanned!(open=> type #alias = #path;), literal)
 }

@@ -4,7 +4,7 @@ use graphweft_graph::{END, EdgeIx, NodeIx, START, Way};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 
-use super::labels::{Routing, aliased, by_alias, error_alias, known_alias};
+use super::labels::{Routing, aliased, by_alias, error_alias, known_alias, travels_alias};
 use super::mention::{Emission, glue, out};
 use crate::ir::{Bound, Label, MentionIx};
 
@@ -66,7 +66,10 @@ impl Emission<'_> {
     /// Whether a value goes along an edge, and its types can be checked.
     fn carries(&self, edge: EdgeIx) -> bool {
         let to_end = self.flow.graph.edges.get(edge).is_none_or(|edge| edge.to == END);
-        !self.is_unknown(edge) && (!to_end || !self.flow.unit_output)
+        // Which of several outputs is meant is not known.
+        let has_several = || self.flow.graph.edges.iter().filter(|edge| edge.to == END).count() > 1;
+        let is_open = to_end && self.flow.plan.is_none() && has_several();
+        !self.is_unknown(edge) && !is_open && (!to_end || !self.flow.unit_output)
     }
 
     /// An edge that is taken under every label.
@@ -82,8 +85,13 @@ impl Emission<'_> {
             return quote_spanned!(span=> <#end as __gw::Ends<_, _, _, _>>::edge(#out, __gw::leaves(#source), 0));
         }
         if self.inside(to).is_some() {
-            let target = self.target(data.to);
-            return quote_spanned!(span=> __gw::items_of(#source).each(#target, 0));
+            let (each, first, input) = self.each_types(to, data.to);
+            let (shown, output) = (self.shown(data.from), self.output_of(data.from));
+            return quote_spanned! {span=>
+                <#first as __gw::Follows<_, _, #input, _>>::edge_of_items(
+                    <#each as __gw::Items<#shown, #output, _>>::of_output(), 0,
+                )
+            };
         }
         let (follows, target) = (self.follows(data.from, data.to), self.target_type(data.to));
         if self.is_alone_in_join(edge) {
@@ -119,6 +127,8 @@ impl Emission<'_> {
                 })
             };
         }
+        let travels = travels_alias(node, span);
+        let carried = quote!(<#error as __gw::Checked<#travels>>::Type);
         let by_result = if routing == Routing::Result {
             let by = by_alias(node, span);
             quote_spanned!(span=> let #value = <#by as __gw::ByName<#source>>::split(#whole); #by_value)
@@ -145,7 +155,7 @@ impl Emission<'_> {
                     #by_result
                 },
                 __gw::FaultProbe::<#error>::FROM_FAULT,
-                __gw::ErrorProbe::<#error>::ERROR_JSON,
+                __gw::ErrorProbe::<#carried>::ERROR_JSON,
             )
         }
     }
@@ -281,8 +291,12 @@ impl Emission<'_> {
             return quote_spanned!(span=> <#end as __gw::Ends<_, _, _, _>>::token(#out, #given, 0));
         }
         if self.inside(to).is_some() {
-            let target = self.target(mention);
-            return quote_spanned!(span=> #given.to_each(#target, 0));
+            let (each, first, input) = self.each_types(to, mention);
+            return quote_spanned! {span=>
+                <#first as __gw::Follows<_, _, #input, _>>::token_of_items(
+                    <#each as __gw::Items<_, _, _>>::of_given(#given), 0,
+                )
+            };
         }
         let (target, input) = (self.target_type(mention), self.input_of(mention));
         quote_spanned!(span=> <#target as __gw::Follows<_, _, #input, _>>::token(#given, 0))

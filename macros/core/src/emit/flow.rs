@@ -65,7 +65,7 @@ pub fn checks(emission: &Emission<'_>) -> TokenStream {
             quote!(let _ = #source;)
         });
         let inside = emission.inside(node).map(|inside| {
-            let (first, last) = inside.ends_of_each();
+            let (first, last) = emission.ends_of_each(node);
             let checks = checks(&inside);
             let out = out();
             quote! {{

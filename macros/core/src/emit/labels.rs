@@ -98,6 +98,13 @@ impl Emission<'_> {
             .holes
             .contains(&node)
             .then(|| quote_spanned!(span=> #[allow(unreachable_patterns, reason = "a label was lost")] _ => {}));
+        let lost = lost.or_else(|| {
+            self.flow
+                .nodes
+                .get(node)
+                .filter(|node| node.leaves_texts_out())
+                .map(|_| quote_spanned!(span=> #[allow(unreachable_patterns, reason = "reported")] _ => {}))
+        });
         let known = known_alias(node, span);
         let check = match routing {
             Routing::Default { .. } => TokenStream::new(),
@@ -235,12 +242,17 @@ impl Emission<'_> {
         }
         let checks = kinds.into_iter().filter_map(|(kind, span)| {
             let span = glue(span);
+            if kind == LiteralKind::Negative {
+                let listed = quote!(<#source as __gw::Source>::Listed);
+                let has = quote_spanned!(span=> < <#source as __gw::Source>::Output as __gw::HasNegatives<#listed>>::HAS_NEGATIVES);
+                return Some(has);
+            }
             let ty = match kind {
                 LiteralKind::Bool => quote_spanned!(span=> ::core::primitive::bool),
                 LiteralKind::Char => quote_spanned!(span=> ::core::primitive::char),
                 LiteralKind::Text => quote_spanned!(span=> ::std::string::String),
                 LiteralKind::Integer => quote_spanned!(span=> ::core::primitive::i32),
-                LiteralKind::Other => return None,
+                LiteralKind::Negative | LiteralKind::Other => return None,
             };
             Some(quote_spanned!(span=> <#ty as __gw::IsLabelOf<<#source as __gw::Source>::Listed, #output>>::IS_LABEL))
         });
@@ -265,8 +277,12 @@ impl Emission<'_> {
         });
         let span = glue(label.unwrap_or_else(|| self.map_span(node)));
         let source = self.source_type(node);
-        let travels = quote_spanned!(span=> const _: ::core::primitive::bool =
-                <<#source as __gw::Source>::Error as __gw::RoutedError<#source>>::TRAVELS;);
+        let travels = travels_alias(node, span);
+        let travels = quote_spanned! {span=>
+            const #travels: ::core::primitive::bool = <<#source as __gw::Source>::Error as __gw::RoutedError<
+                #source, { __gw::Probe::<<#source as __gw::Source>::Error>::LENDS },
+            >>::TRAVELS;
+        };
         if routing == Routing::Result {
             return travels;
         }
@@ -307,6 +323,11 @@ pub fn labels_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__Labels{node}", span = span)
 }
 
+/// The constant that checks that a routed error is a payload.
+pub fn travels_alias(node: NodeIx, span: Span) -> Ident {
+    format_ident!("__TRAVELS_{node}", span = span)
+}
+
 /// The alias of the choice between a node's `Result` and its value.
 pub fn by_alias(node: NodeIx, span: Span) -> Ident {
     format_ident!("__By{node}", span = span)
@@ -324,17 +345,22 @@ enum LiteralKind {
     Char,
     Text,
     Integer,
+    /// A number below zero, which not every integer can be.
+    Negative,
     /// A literal that cannot be a label, which rustc reports.
     Other,
 }
 
 /// The kind of the first literal of a pattern.
 fn kind_of(pattern: TokenStream) -> LiteralKind {
+    let is_negative =
+        matches!(pattern.clone().into_iter().next(), Some(TokenTree::Punct(minus)) if minus.as_char() == '-');
     let kind = |token| match token {
         TokenTree::Ident(_) => Some(LiteralKind::Bool),
         TokenTree::Literal(literal) => Some(match syn::Lit::new(literal) {
             syn::Lit::Str(_) => LiteralKind::Text,
             syn::Lit::Char(_) => LiteralKind::Char,
+            syn::Lit::Int(_) if is_negative => LiteralKind::Negative,
             syn::Lit::Int(_) | syn::Lit::Byte(_) => LiteralKind::Integer,
             _ => LiteralKind::Other,
         }),

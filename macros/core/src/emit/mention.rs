@@ -4,7 +4,7 @@
 use graphweft_graph::{NodeIx, Way};
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
-use syn::Path;
+use syn::{Expr, Path, PathArguments, Type};
 
 use crate::diagnostics::Blame;
 use crate::ir::{Flow, Label, Let, LetValue, MentionIx, MentionTokens, NodeKind};
@@ -32,6 +32,8 @@ pub fn out() -> Ident {
 enum Check {
     IsNode,
     Collects,
+    /// The first and the last node of a `[..]`.
+    Ends,
 }
 
 /// A span for glue at a place of the user's source, hidden from the user's names (mixed-site hygiene).
@@ -96,19 +98,28 @@ impl<'a> Emission<'a> {
             None
         } else if self.collects(node) {
             Some(Check::Collects)
+        } else if let Some(inside) = self.inside(node) {
+            inside.ends().into_iter().flatten().any(|end| inside.check(end).is_some()).then_some(Check::Ends)
         } else {
-            (self.is_item && self.is_by_hand(node)).then_some(Check::IsNode)
+            self.is_by_hand(node).then_some(Check::IsNode)
         }
     }
 
-    /// Whether a node is a value of a type, or a type that is named as it is.
+    /// Whether a node is a value of a type, or a type that is named as it is, and a constant can name that type.
     fn is_by_hand(&self, node: NodeIx) -> bool {
+        let of_path = |path| is_written_by_hand(path) && (self.is_item || is_item(path));
         match self.flow.nodes.get(node).map(|node| &node.kind) {
-            Some(NodeKind::Path(path)) => is_written_by_hand(path),
+            Some(NodeKind::Path(path)) => of_path(path),
             Some(NodeKind::Let(at)) => match self.lets.get(*at).map(|one| &one.value) {
-                Some(LetValue::Configured { path, .. }) => is_written_by_hand(path),
+                Some(LetValue::Configured { path, .. }) => of_path(path),
                 // A constant has no type that is inferred.
-                Some(LetValue::Value { ty, .. }) => !is_inferred(quote!(#ty)),
+                Some(LetValue::Value { ty, value }) => {
+                    if self.is_item {
+                        !is_inferred(quote!(#ty))
+                    } else {
+                        is_made_of_item(ty, value)
+                    }
+                }
                 _ => false,
             },
             _ => false,
@@ -123,18 +134,30 @@ impl<'a> Emission<'a> {
     /// The constant that checks that a node is one, and that the target of `a | b => node` is a collecting one. If it is
     /// none, everything that is computed from the constant is an error too, which rustc does not report again.
     pub fn node_check(&self, node: NodeIx) -> TokenStream {
-        let Some(check) = self.check(node) else { return TokenStream::new() };
-        let (known, ty) = (checked_alias(node), self.bare_type(node));
+        let Some(is_so) = self.is_so(node) else { return TokenStream::new() };
+        let known = checked_alias(node);
+        quote!(const #known: ::core::primitive::bool = #is_so;)
+    }
+
+    /// The value of that constant. The ends of a `[..]` are checked inside and outside: rustc reports an error once if it
+    /// is the same twice.
+    fn is_so(&self, node: NodeIx) -> Option<TokenStream> {
+        let check = self.check(node)?;
+        let ty = self.bare_type(node);
         let at = self.flow.mentions.iter().position(|mention| mention.node == node);
         let ty = match self.flow.nodes.get(node).map(|node| &node.kind) {
             Some(NodeKind::Path(path)) => as_type(path),
             _ => at.map_or_else(|| ty.clone(), |at| self.standing_at(at, &ty)),
         };
-        let is_so = match check {
+        Some(match check {
             Check::Collects => quote!(<#ty as __gw::Collects>::COLLECTS),
             Check::IsNode => quote!({ let _ = <#ty as __gw::Node>::USES_STATE; true }),
-        };
-        quote!(const #known: ::core::primitive::bool = #is_so;)
+            Check::Ends => {
+                let inside = self.inside(node)?;
+                let ends = inside.ends().into_iter().flatten().filter_map(|end| inside.is_so(end));
+                quote!(true #(& #ends)*)
+            }
+        })
     }
 
     /// The type that implements `Node`.
@@ -156,8 +179,8 @@ impl<'a> Emission<'a> {
                 Some(LetValue::Value { ty, .. }) => quote!(#ty),
                 Some(LetValue::Unknown) | None => quote!(__Unknown),
             },
-            Some(NodeKind::Each(flow)) => {
-                let (first, last) = Emission { flow, ..*self }.ends_of_each();
+            Some(NodeKind::Each(_)) => {
+                let (first, last) = self.ends_of_each(node);
                 quote!(__gw::Each<#first, #last>)
             }
             Some(NodeKind::Start) => quote!(__gw::StartOf<__Input>),
@@ -172,16 +195,33 @@ impl<'a> Emission<'a> {
         if self.collects(node) { quote!(__gw::Collected<#ty>) } else { ty }
     }
 
-    /// The first node inside `[..]`, and a last one. They are named outside of the brackets too, where the checks of
-    /// collecting nodes inside are not in scope.
-    pub fn ends_of_each(&self) -> (TokenStream, TokenStream) {
-        let edges = &self.flow.graph.edges;
-        let first = edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| self.bare_type(edge.to));
-        let last = edges.iter().find(|edge| edge.to == graphweft_graph::END).map(|edge| {
-            let ty = self.bare_type(edge.from);
-            if self.collects(edge.from) { quote!(__gw::Collected<#ty>) } else { ty }
+    /// The types of the first node inside a `[..]`, and of a last one. They are named outside of the brackets too, where the
+    /// checks inside are not in scope: that of the `[..]` is.
+    pub fn ends_of_each(&self, each: NodeIx) -> (TokenStream, TokenStream) {
+        let Some(inside) = self.inside(each) else { return (quote!(()), quote!(())) };
+        let known = self.is_checked(each).then(|| checked_alias(each));
+        let ty = |end: NodeIx| {
+            let ty = inside.bare_type(end);
+            match &known {
+                Some(known) => quote!(<#ty as __gw::Checked<#known>>::Type),
+                None => ty,
+            }
+        };
+        let [first, last] = inside.ends();
+        let last = last.map(|last| {
+            let ty = ty(last);
+            if inside.collects(last) { quote!(__gw::Collected<#ty>) } else { ty }
         });
-        (first.unwrap_or_else(|| quote!(())), last.unwrap_or_else(|| quote!(())))
+        (first.map_or_else(|| quote!(()), ty), last.unwrap_or_else(|| quote!(())))
+    }
+
+    /// The first node behind START, and a last one before END.
+    fn ends(&self) -> [Option<NodeIx>; 2] {
+        let edges = &self.flow.graph.edges;
+        [
+            edges.iter().find(|edge| edge.from == graphweft_graph::START).map(|edge| edge.to),
+            edges.iter().find(|edge| edge.to == graphweft_graph::END).map(|edge| edge.from),
+        ]
     }
 
     /// A node as the target of an edge.
@@ -269,6 +309,19 @@ impl<'a> Emission<'a> {
         self.item_of(source, &self.whole_source_type(source), &quote!(Source > ::Output))
     }
 
+    /// What messages call the source of a plain edge.
+    pub fn shown(&self, source: MentionIx) -> TokenStream {
+        self.item_of(source, &self.whole_source_type(source), &quote!(Source > ::Shown))
+    }
+
+    /// For an edge into a `[..]`: its type, that of its first node, and what that takes, in tokens with the span of the
+    /// brackets.
+    pub fn each_types(&self, each: NodeIx, target: MentionIx) -> (TokenStream, TokenStream, TokenStream) {
+        let (first, _) = self.ends_of_each(each);
+        let input = self.item_of(target, &first, &quote!(Target > ::Input));
+        (self.target_type(target), self.standing_at(target, &first), input)
+    }
+
     /// `Follows<..>` for an edge that carries the output of its source.
     pub fn follows(&self, source: MentionIx, target: MentionIx) -> TokenStream {
         let ty = self.whole_source_type(source);
@@ -334,8 +387,31 @@ pub fn is_written_by_hand(path: &Path) -> bool {
     path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))
 }
 
-/// Whether a type has a `_` in it.
-fn is_inferred(ty: TokenStream) -> bool {
+/// Whether a value is made by the name of its type, `Batch { size }` or `Batch(size)`, which a parameter of a function has
+/// not: a type that a constant can name anywhere.
+pub fn is_made_of_item(ty: &Type, value: &Expr) -> bool {
+    let made_by = match value {
+        Expr::Struct(literal) => Some(&literal.path),
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(function) => Some(&function.path),
+            _ => None,
+        },
+        _ => None,
+    };
+    made_by.is_some_and(|path| quote!(#ty).to_string() == quote!(#path).to_string() && is_item(path))
+}
+
+/// Whether a path leads through modules only, and has nothing in it that a function around it may have named.
+pub fn is_item(path: &Path) -> bool {
+    let is_plain = path.segments.iter().all(|segment| matches!(segment.arguments, PathArguments::None));
+    let is_type = |name: String| name.starts_with(char::is_uppercase);
+    let before_last = path.segments.len().saturating_sub(1);
+    let through_modules = path.segments.iter().take(before_last).all(|segment| !is_type(segment.ident.to_string()));
+    is_plain && through_modules && !path.is_ident("Self")
+}
+
+/// Whether a type has a `_` in it, which is left to the compiler: a constant leaves it nothing.
+pub fn is_inferred(ty: TokenStream) -> bool {
     ty.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == "_",
         TokenTree::Group(group) => is_inferred(group.stream()),

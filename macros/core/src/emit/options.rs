@@ -1,18 +1,28 @@
 //! Options as the runtime takes them.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::{quote, quote_spanned};
 use std::time::Duration;
 use syn::spanned::Spanned as _;
-use syn::{Path, parse_quote};
+use syn::{Expr, Path, parse_quote};
 
 use super::mention::glue;
+use super::state::given_key;
 
 use crate::options::{NodeOptions, RetryOptions, RunLimits};
 
 /// The default path by which an expansion names the runtime.
 pub fn default_crate() -> Path {
     parse_quote!(::graphweft)
+}
+
+/// Whether an error may be retried: a call of the function in `when = ..`, which may take a `&str` for a `&String`. A closure
+/// gets the type of its argument from `of_closure`.
+pub fn may_retry(when: &Expr, of_closure: &TokenStream, error: &Ident) -> TokenStream {
+    match when {
+        Expr::Path(function) => quote_spanned!(error.span()=> #function(#error)),
+        closure => quote!(#of_closure(#closure, #error)),
+    }
 }
 
 /// The expression that makes a `NodeOptions`; `None` if no option was written that needs one.
@@ -36,7 +46,10 @@ pub fn with_given(given: &[Path], definition: TokenStream) -> TokenStream {
     if given.is_empty() {
         return definition;
     }
-    let keys = given.iter().map(|key| quote_spanned!(glue(key.span())=> __gw::given(#key)));
+    let keys = given.iter().map(|key| {
+        let (span, key) = (glue(key.span()), given_key(key));
+        quote_spanned!(span=> __gw::given(#key))
+    });
     quote!(__gw::with_given({ #definition }, ::std::vec![#(#keys),*]))
 }
 

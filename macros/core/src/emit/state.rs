@@ -6,12 +6,12 @@
 
 use graphweft_graph::NodeIx;
 use graphweft_graph::state_proof::{NodeRoles, StateGraph, pack, pack_names};
-use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
+use syn::Path;
 use syn::spanned::Spanned as _;
-use syn::{Expr, Path, PathArguments, Type};
 
-use super::mention::{Emission, after, before, glue};
+use super::mention::{Emission, after, before, glue, is_inferred, is_item, is_made_of_item};
 use super::shape::label_text;
 use crate::ir::{Let, LetValue, NodeKind, Workflow};
 
@@ -255,7 +255,10 @@ impl<'a> StateEmission<'a> {
     }
 
     fn given(&self) -> TokenStream {
-        let given = self.given.iter().map(|key| quote_spanned!(glue(key.span())=> __gw::key_fact(&#key)));
+        let given = self.given.iter().map(|key| {
+            let (span, key) = (glue(key.span()), given_key(key));
+            quote_spanned!(span=> __gw::key_fact(&#key))
+        });
         quote!([#(#given),*])
     }
 
@@ -271,6 +274,12 @@ enum Form {
     Items,
     /// Expressions, which know the types that a function around them knows.
     InPlace,
+}
+
+/// A key as a value. Its type is written, so that a constant that is no key is the same error in each place, which rustc
+/// reports once.
+pub fn given_key(key: &Path) -> TokenStream {
+    quote_spanned!(glue(key.span())=> { let key: __gw::StateKey<_, _> = #key; key })
 }
 
 fn own_name(graph: usize) -> Ident {
@@ -354,26 +363,11 @@ impl Emission<'_> {
         self.flow.nodes.iter().all(|node| match &node.kind {
             NodeKind::Start | NodeKind::End | NodeKind::Each(_) | NodeKind::Path(_) => true,
             NodeKind::Let(at) => match self.lets.get(*at).map(|one| &one.value) {
-                Some(LetValue::Value { ty, value: Expr::Struct(literal) }) => is_type_of(ty, &literal.path),
-                Some(LetValue::Value { .. }) => false,
+                Some(LetValue::Value { ty, value }) => is_made_of_item(ty, value),
                 Some(LetValue::Configured { .. } | LetValue::Unknown) | None => true,
             },
         })
     }
-}
-
-/// Whether a type is that of a literal, which a parameter of a function has not.
-fn is_type_of(ty: &Type, literal: &Path) -> bool {
-    quote!(#ty).to_string() == quote!(#literal).to_string() && is_item(literal)
-}
-
-/// Whether a path leads through modules only, and has nothing in it that a function around it may have named.
-fn is_item(path: &Path) -> bool {
-    let is_plain = path.segments.iter().all(|segment| matches!(segment.arguments, PathArguments::None));
-    let is_type = |name: String| name.starts_with(char::is_uppercase);
-    let before_last = path.segments.len().saturating_sub(1);
-    let through_modules = path.segments.iter().take(before_last).all(|segment| !is_type(segment.ident.to_string()));
-    is_plain && through_modules && !path.is_ident("Self")
 }
 
 /// Holds the nodes of which a part of the type is left to the compiler to have nothing to do with the state.
@@ -384,15 +378,6 @@ pub fn held_to_have_no_state(lets: &[Let]) -> TokenStream {
         is_inferred(quote!(#ty)).then(|| quote_spanned!(span=> __gw::of_type(&#name, const { __gw::no_state() });))
     };
     lets.iter().filter_map(of).collect()
-}
-
-/// Whether a part of a type is left to the compiler, which a constant does not do.
-fn is_inferred(ty: TokenStream) -> bool {
-    ty.into_iter().any(|token| match token {
-        TokenTree::Ident(word) => word == "_",
-        TokenTree::Group(group) => is_inferred(group.stream()),
-        _ => false,
-    })
 }
 
 impl NodeRoles for Emission<'_> {

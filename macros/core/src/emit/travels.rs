@@ -37,7 +37,10 @@ pub fn is_known_payload(ty: &Type) -> bool {
 pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStream {
     let Some(signature) = &workflow.signature else {
         let input = inferred_input(emission, workflow.flow.plan.is_some());
-        return quote!(type __Input = #input;);
+        // The check of the first node, as it is among those of the graph, whose scope is another one.
+        let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
+        let check = first.map(|edge| emission.node_check(edge.to));
+        return quote!(#check type __Input = #input;);
     };
     let input = match signature.inputs.as_slice() {
         [] => quote!(()),
@@ -45,7 +48,7 @@ pub fn signature_types(workflow: &Workflow, emission: &Emission<'_>) -> TokenStr
         several => quote!((#(#several),*)),
     };
     let output = signature.output.as_ref().map_or_else(|| quote!(()), apart);
-    let (behind_start, before_end) = neighbours(emission);
+    let (behind_start, before_end) = neighbours(workflow, emission);
     let inputs = signature.inputs.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &behind_start));
     let outputs = signature.output.iter().filter(|ty| !is_known_payload(ty)).map(|ty| (ty, &before_end));
     let check = |(ty, same): (&Type, &TokenStream)| {
@@ -83,8 +86,7 @@ fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
     let first = emission.flow.graph.edges.iter().find(|edge| edge.from == START && edge.to != END);
     match first {
         Some(edge) => {
-            // Its check is not in scope here.
-            let first = emission.bare_type(edge.to);
+            let first = emission.node_type(edge.to);
             quote!(<#first as __gw::Target>::Input)
         }
         None if is_proven => quote!(()),
@@ -93,12 +95,16 @@ fn inferred_input(emission: &Emission<'_>, is_proven: bool) -> TokenStream {
 }
 
 /// The input of a node behind START, and the output of one before END, in the same tokens as in the checks of the edges
-/// there, so that an error of such a node is reported once. The unit type if a node is not a plain one.
-fn neighbours(emission: &Emission<'_>) -> (TokenStream, TokenStream) {
+/// there, so that an error of such a node is reported once. The unit type if a node is not a plain one, or is the workflow
+/// itself, whose types are computed from these.
+fn neighbours(workflow: &Workflow, emission: &Emission<'_>) -> (TokenStream, TokenStream) {
     let is_proven = emission.flow.plan.is_some();
     let is_plain = |node: NodeIx| {
         let kind = emission.flow.nodes.get(node).map(|node| &node.kind);
-        matches!(kind, Some(NodeKind::Path(_))) && !emission.is_checked(node)
+        let Some(NodeKind::Path(path)) = kind else { return false };
+        let last = path.segments.last().map(|last| &last.ident);
+        let is_itself = last.is_some() && last == workflow.item.as_ref().map(|item| &item.name);
+        !is_itself && !emission.is_checked(node)
     };
     let edges = || emission.flow.graph.edges.iter().zip(&emission.flow.edges).filter(|_| is_proven);
     let behind_start = edges().find(|(edge, _)| edge.from == START && is_plain(edge.to));

@@ -127,6 +127,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
     types.extend(quote_spanned!(output_at=> type Output = __Output;));
     let span = name.span();
     let name_type = quote_spanned!(span=> #name);
+    // Behind a name alone rustc would offer a type parameter for an unknown type.
+    let no_generics = quote_spanned!(glue(span)=> <>);
     quote! {
         #(#attributes)*
         #diagram
@@ -137,7 +139,7 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
         ///
         /// Runs the workflow in memory. Dropping the future cancels it.
         #[allow(dead_code, reason = "a workflow may be used by its type alone")]
-        #visibility async fn #name_type(
+        #visibility async fn #name_type #no_generics(
             #(#parameters: #inputs),*
         ) -> ::core::result::Result<#output, #krate::RunError> {
             #krate::__::run_in_memory::<#name>(#packed).await

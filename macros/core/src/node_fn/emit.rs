@@ -10,7 +10,7 @@ use syn::{GenericArgument, Path, PathArguments, Type, TypePath, Visibility};
 use super::signature::{NodeFn, Parameter};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::editor;
-use crate::emit::options::{default_crate, node_options};
+use crate::emit::options::{default_crate, may_retry, node_options};
 use crate::emit::travels::is_known_payload;
 use crate::options::NodeOptions;
 
@@ -41,6 +41,7 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
     // Where there are no docs and should be, rustc still says so.
     let may_have_docs = !docs.is_empty() || !matches!(visibility, Visibility::Public(_));
     let options_doc = may_have_docs.then(|| editor::doc_of_options(args));
+    let signature = without_offer_of_generics(signature);
     quote! {
         #(#attributes)* #options_doc #quiet #visibility #signature #body
 
@@ -51,6 +52,28 @@ pub fn node(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, arg
         #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
         const _: () = { #view #implementation #default };
     }
+}
+
+/// The signature with an empty `<>` behind the name, at a place of the expansion. Behind a name alone rustc would offer a type
+/// parameter for an unknown type, which a node cannot have; and since it offers none in the `impl`, that would be a
+/// second error with another text.
+fn without_offer_of_generics(signature: &syn::Signature) -> TokenStream {
+    if signature.generics.lt_token.is_some() {
+        return quote!(#signature);
+    }
+    let name = &signature.ident;
+    let place = local(name.span());
+    let mut is_behind_fn = false;
+    let mut out = TokenStream::new();
+    for token in quote!(#signature) {
+        let is_name = is_behind_fn && matches!(&token, TokenTree::Ident(_));
+        is_behind_fn = matches!(&token, TokenTree::Ident(word) if word == "fn");
+        out.extend([token]);
+        if is_name {
+            out.extend(quote_spanned!(place=> <>));
+        }
+    }
+    out
 }
 
 /// `ctx.call::<node>(..)` makes the node by itself.
@@ -155,7 +178,8 @@ impl<'a> Returns<'a> {
     fn error(&self, krate: &Path) -> TokenStream {
         match self {
             Returns::Value(_) => quote!(#krate::Never),
-            Returns::Result(_, error) => quote!(#error),
+            Returns::Result(_, error) if is_known_payload(error) => quote!(#error),
+            Returns::Result(_, error) => checked(error, krate),
             Returns::Unknown(ty) => quote!(<#ty as #krate::__::Split<__CHECKED>>::Error),
         }
     }
@@ -207,7 +231,9 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let settings =
         node_options(options, krate).map(|settings| quote!(fn options(&self) -> #krate::NodeOptions { #settings }));
     let when = options.retry.as_ref().and_then(|retry| retry.when.as_ref()).map(|when| {
-        quote!(fn retry_when(&self, error: &Self::Error) -> ::core::primitive::bool { #krate::__::when::<Self::Error>(#when, error) })
+        let error = Ident::new("error", local(when.span()));
+        let may_retry = may_retry(when, &quote!(#krate::__::when::<Self::Error>), &error);
+        quote!(fn retry_when(&self, #error: &Self::Error) -> ::core::primitive::bool { #may_retry })
     });
     let after = options.retry.as_ref().and_then(|retry| retry.after.as_ref()).map(|after| {
         quote! {
@@ -220,7 +246,10 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         .parameters
         .iter()
         .filter_map(|parameter| match parameter {
-            Parameter::Resource(ty) => Some(quote!(#krate::__::need::<#ty>())),
+            Parameter::Resource(ty) => {
+                let ty = checked(ty, krate);
+                Some(quote!(#krate::__::need::<#ty>()))
+            }
             _ => None,
         })
         .collect();
@@ -269,7 +298,7 @@ fn types(
     let name = &node.signature.ident;
     let at = local(node.returns().map_or(name.span(), Spanned::span));
     let input_at = local(node.inputs().next().map_or(name.span(), Spanned::span));
-    let checked = |ty: TokenStream, at: Span| match is_checked {
+    let held = |ty: TokenStream, at: Span| match is_checked {
         true => quote_spanned!(at=> <#ty as #krate::__::Checked<__CHECKED>>::Type),
         false => ty,
     };
@@ -280,17 +309,17 @@ fn types(
         quote_spanned! {at=>
             type __Given = #given;
             const __OPTIONAL: ::core::primitive::bool =
-                #krate::__::is_option::<#name, __Given, { #krate::__::Probe::<__Given>::OPTIONAL }>();
+                <__Given as #krate::__::ReturnsOption<#name, { #krate::__::Probe::<__Given>::OPTIONAL }>>::IS_OPTION;
             type __Collected = <__Given as #krate::__::Holds<__OPTIONAL>>::Held;
         }
     });
     let output = match collected {
         Some(_) => quote_spanned!(at=> ::core::option::Option<__Collected>),
         None if matches!(returns, Returns::Unknown(_)) => given,
-        None => checked(given, at),
+        None => held(given, at),
     };
     let error = returns.error(krate);
-    let input = checked(input_type(node), input_at);
+    let input = held(input_type(node), input_at);
     let mut types = quote_spanned!(input_at=> type Input = #input;);
     types.extend(quote_spanned! {at=>
         type Output = #output;
@@ -340,24 +369,89 @@ fn check(node: &NodeFn, returns: &Returns<'_>, options: &NodeOptions, krate: &Pa
     let mut checks: Vec<_> = inputs.map(|ty| quote!(<#ty as #krate::__::Travels<()>>::TRAVELS)).collect();
     match returns {
         Returns::Value(_) => {}
-        Returns::Result(output, _) if is_new(output) => {
-            checks.push(quote!(<#output as #krate::__::Travels<()>>::TRAVELS));
+        Returns::Result(output, error) => {
+            if is_new(output) {
+                checks.push(quote!(<#output as #krate::__::Travels<()>>::TRAVELS));
+            }
+            if !is_known_payload(error) {
+                checks.push(quote!(<#error as #krate::__::IsError>::IS_ERROR));
+            }
         }
-        Returns::Result(..) => {}
         Returns::Unknown(ty) => {
             let is_fallible = quote!(#krate::__::Probe::<#ty>::FALLIBLE);
             // The output of a collecting node is checked as that of a collector.
             if options.collect.is_none() && is_new(given_by(ty)) {
                 let Blame { first, last } = Blame::tokens(given_by(ty));
                 let (first, last) = (local(first), local(last));
-                let mut check = quote_spanned!(first=> <<#ty as #krate::__::Split<{ #is_fallible }>>);
+                let mut check = quote_spanned!(first=> < <#ty as #krate::__::Split<{ #is_fallible }>>);
                 check.extend(quote_spanned!(last=> ::Output as #krate::__::Travels<()>>::TRAVELS));
+                checks.push(check);
+            }
+            if has_error(ty) {
+                let Blame { first, last } = Blame::tokens(ty);
+                let (first, last) = (local(first), local(last));
+                let mut check = quote_spanned!(first=> < <#ty as #krate::__::Split<{ #is_fallible }>>);
+                check.extend(quote_spanned!(last=> ::Error as #krate::__::IsError>::IS_ERROR));
                 checks.push(check);
             }
             checks.push(is_fallible);
         }
     }
+    checks.extend(node.parameters.iter().filter(|parameter| needs_check(parameter)).filter_map(|parameter| {
+        match parameter {
+            Parameter::Resource(ty) => Some(quote!(<#ty as #krate::__::IsResource>::IS_RESOURCE)),
+            Parameter::State(_, ty) | Parameter::StateOf(_, ty) => {
+                let ty = held_by_option(ty);
+                Some(quote!(<#ty as #krate::__::IsOfState>::IS_OF_STATE))
+            }
+            Parameter::Writes(_, ty) | Parameter::MayWrite(_, ty) => {
+                Some(quote!(<#ty as #krate::__::IsWriter>::IS_WRITER))
+            }
+            Parameter::Input(_) | Parameter::Context => None,
+        }
+    }));
     (!checks.is_empty()).then(|| quote!(const __CHECKED: ::core::primitive::bool = #(#checks)&*;))
+}
+
+/// Whether the type of a parameter that comes from the run is checked by `__CHECKED`.
+fn needs_check(parameter: &Parameter) -> bool {
+    match parameter {
+        Parameter::Resource(_) => true,
+        Parameter::State(_, ty) | Parameter::StateOf(_, ty) => !is_known_payload(ty),
+        Parameter::Writes(_, ty) | Parameter::MayWrite(_, ty) => !is_named(ty, &["StateWriter"]),
+        Parameter::Input(_) | Parameter::Context => false,
+    }
+}
+
+/// A type, which is an error if `__CHECKED` is one.
+fn checked(ty: &Type, krate: &Path) -> TokenStream {
+    let span = local(ty.span());
+    quote_spanned!(span=> <#ty as #krate::__::Checked<__CHECKED>>::Type)
+}
+
+/// The type inside an `Option`; any other type is itself.
+fn held_by_option(ty: &Type) -> &Type {
+    let Type::Path(path) = ty else { return ty };
+    let last = path.path.segments.last().filter(|last| last.ident == "Option");
+    let Some(PathArguments::AngleBracketed(arguments)) = last.map(|last| &last.arguments) else { return ty };
+    match arguments.args.first() {
+        Some(GenericArgument::Type(held)) => held,
+        _ => ty,
+    }
+}
+
+fn is_named(ty: &Type, names: &[&str]) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|last| names.iter().any(|name| last.ident == name))
+}
+
+/// Whether a type seems to be a `Result` behind an alias: `anyhow::Result<Receipt>`, `Res<u8>`.
+fn has_error(ty: &Type) -> bool {
+    const HOLDERS: [&str; 8] = ["Arc", "BTreeMap", "BTreeSet", "Box", "HashMap", "HashSet", "Option", "Vec"];
+    let Type::Path(path) = ty else { return false };
+    let Some(last) = path.path.segments.last() else { return false };
+    let is_generic = matches!(last.arguments, PathArguments::AngleBracketed(_)) && !is_named(ty, &HOLDERS);
+    is_generic || last.ident.to_string().contains("Result")
 }
 
 /// The type that a function seems to return if it does not fail: only the span of an error depends on it.
@@ -391,14 +485,19 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
         several => quote!(let (#(#several),*) = #input;),
     };
     let fetch = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
-        Parameter::Resource(ty) => quote!(let #name = #krate::__::resource::<#ty>(#context).await;),
+        Parameter::Resource(ty) => {
+            let ty = checked(ty, krate);
+            quote!(let #name = #krate::__::resource::<#ty>(#context).await;)
+        }
         Parameter::State(key, ty) => {
             let key = crate::names::plain(&key.to_string()).to_owned();
             let is_optional = super::state::is_optional(ty, krate);
+            let ty = if needs_check(parameter) { checked(ty, krate) } else { quote!(#ty) };
             quote!(let #name = #krate::__::parameter::<#ty>(#context, #key, #is_optional).await;)
         }
         Parameter::StateOf(key, ty) => {
-            let span = local(ty.span());
+            let (span, key) = (local(ty.span()), super::state::key(key, krate));
+            let ty = if needs_check(parameter) { checked(ty, krate) } else { quote!(#ty) };
             quote_spanned!(span=> let #name = #krate::__::parameter_of::<#ty, _, _>(#context, #key).await;)
         }
         _ => TokenStream::new(),
@@ -409,7 +508,8 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
         .zip(&names)
         .filter_map(|(parameter, name)| match parameter {
             Parameter::Writes(key, ty) | Parameter::MayWrite(key, ty) => {
-                let span = local(ty.span());
+                let (span, key) = (local(ty.span()), super::state::key(key, krate));
+                let ty = if needs_check(parameter) { checked(ty, krate) } else { quote!(#ty) };
                 Some(quote_spanned!(span=> let #name = #krate::__::writer::<#ty, _>(#context, #key);))
             }
             _ => None,
@@ -419,7 +519,10 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
     let arguments = node.parameters.iter().zip(&names).map(|(parameter, name)| match parameter {
         Parameter::Context if blocking => quote!(&#context),
         Parameter::Context => quote!(#context),
-        Parameter::Resource(ty) if blocking => quote!(#krate::__::held::<#ty>(&#context)),
+        Parameter::Resource(ty) if blocking => {
+            let ty = checked(ty, krate);
+            quote!(#krate::__::held::<#ty>(&#context))
+        }
         _ => quote!(#name),
     });
     let returned = quote!(#function(#(#arguments),*));
@@ -440,7 +543,7 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
                     let result = result(returned);
                     quote! {
                         let #context = ::core::clone::Clone::clone(#context);
-                        #krate::__::blocking(move || #result).await
+                        #krate::__::blocking::<::core::result::Result<Self::Output, Self::Error>>(move || #result).await
                     }
                 }
                 (false, Some(_)) => result(quote!(#returned.await)),

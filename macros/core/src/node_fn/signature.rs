@@ -5,9 +5,11 @@ use quote::{ToTokens, quote_spanned};
 use syn::parse::Parser;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, FnArg, Meta, PatType, Path, ReturnType, Signature, Type, Visibility};
+use syn::{
+    Attribute, FnArg, GenericArgument, Meta, PatType, Path, PathArguments, ReturnType, Signature, Type, Visibility,
+};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Blame, Diagnostics};
 use crate::options::NodeOptions;
 
 /// A function that becomes a node. Its body stays tokens.
@@ -20,6 +22,8 @@ pub struct NodeFn {
     pub signature: Signature,
     /// `{ .. }`
     pub body: TokenStream,
+    /// Whether that was written.
+    pub has_body: bool,
     /// What each parameter is, in order.
     pub parameters: Vec<Parameter>,
 }
@@ -87,6 +91,13 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
             .help("write `#[node] async fn name(input: Input) -> Output { .. }`; a type implements `Node` by hand");
         return None;
     };
+    let has_body = function.body.to_string().trim() != ";";
+    if !has_body {
+        diagnostics
+            .error(function.signature.ident.span(), "a node is a function with a body")
+            .help("a `trait` has no nodes: write a function outside, and call in it what the trait offers");
+        function.body = quote::quote!({ loop {} });
+    }
     refuse_kinds(&function.signature, options, diagnostics);
     let parameters =
         function.signature.inputs.iter_mut().filter_map(|argument| parameter(argument, diagnostics)).collect();
@@ -103,6 +114,7 @@ pub fn parse(item: TokenStream, options: &NodeOptions, diagnostics: &mut Diagnos
         visibility: function.visibility,
         signature: function.signature,
         body: function.body,
+        has_body,
         parameters,
     })
 }
@@ -152,6 +164,10 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
     if refuse_attribute(attrs, diagnostics) {
         return None;
     }
+    if let (None, Some(of_state), Type::Reference(reference)) = (is_resource, &of_state, &**ty) {
+        refuse_reference(of_state.kind, reference, diagnostics);
+        return None;
+    }
     if let (None, Some(OfState { kind, key: Some(key), .. })) = (is_resource, &of_state) {
         let (key, ty) = (key.clone(), (**ty).clone());
         return Some(match kind {
@@ -174,6 +190,12 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
                 .help("take it by `&`; for something to be changed give the engine a `Mutex`");
             None
         }
+        (Some(_), None, Type::Reference(reference)) if is_unsized(&reference.elem) => {
+            diagnostics
+                .error(Blame::tokens(&reference.elem), "a resource is a value of the engine, and has a size")
+                .help("`&Arc<dyn Mail + Send + Sync>` for `&dyn Mail`, `&String` for `&str`, `&Vec<T>` for `&[T]`");
+            None
+        }
         (Some(_), None, Type::Reference(reference)) => Some(Parameter::Resource((*reference.elem).clone())),
         (Some(_), None, other) => {
             diagnostics.error(other.span(), "`#[resource]` parameters are references (`&Pool`)").help("take it by `&`");
@@ -188,7 +210,9 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
                 None
             }
         },
-        (None, None, Type::Reference(reference)) if is_context(&reference.elem) => {
+        (None, None, Type::Reference(reference))
+            if is_context(&reference.elem) || is_misspelled(pat, &reference.elem) =>
+        {
             if let Some(word) = &reference.mutability {
                 diagnostics.error(word.span(), "the context is shared, and not changed").help("`ctx: &Context`");
             }
@@ -214,6 +238,25 @@ fn parameter(argument: &mut FnArg, diagnostics: &mut Diagnostics) -> Option<Para
             None => Some(Parameter::Input(ty.clone())),
         },
     }
+}
+
+/// `&dyn Mail`, `&str` or `&[T]`, without the `&`.
+fn is_unsized(ty: &Type) -> bool {
+    matches!(ty, Type::TraitObject(_) | Type::Slice(_)) || matches!(ty, Type::Path(path) if path.path.is_ident("str"))
+}
+
+/// A parameter that has to do with the state, and is borrowed.
+fn refuse_reference(kind: StateKind, reference: &syn::TypeReference, diagnostics: &mut Diagnostics) {
+    let (message, mend) = match kind {
+        StateKind::Reads => {
+            ("a node owns what it reads from the state", "take it by value, `String` for `&str`, `Vec<T>` for `&[T]`")
+        }
+        StateKind::Writes | StateKind::MayWrite => (
+            "a node owns the writer of a key",
+            "take it by value: `#[writes(OWNER)] owner: StateWriter<String>` for a `StateKey<String>`",
+        ),
+    };
+    diagnostics.error(Blame::tokens(reference), message).help(mend);
 }
 
 /// How a parameter uses the state of the run.
@@ -299,16 +342,37 @@ fn refuse_attribute(attributes: &mut Vec<Attribute>, diagnostics: &mut Diagnosti
 fn lent(ty: &mut Type, diagnostics: &mut Diagnostics) {
     let mut span = None;
     let owned = with_static(ty.to_token_stream(), &mut span);
-    let Some(span) = span else { return };
+    let borrowed = span.map(Blame::from).or_else(|| borrowed_output(ty));
+    let Some(borrowed) = borrowed else { return };
     diagnostics
-        .error(span, "a node must return an owned value")
+        .error(borrowed, "a node must return an owned value")
         .help("return an owned value, `String` for `&str`, `Vec<T>` for `&[T]`");
     if let Ok(owned) = syn::parse2(owned) {
         *ty = owned;
     }
 }
 
-/// The tokens with `'static` behind every `&` that has no lifetime or another one; `first` is set to the first of them.
+/// A reference in the output, which is read back from its record: not even `&'static str` can be. The error of a `Result` may
+/// be one.
+fn borrowed_output(ty: &Type) -> Option<Blame> {
+    const HOLDERS: [&str; 4] = ["Result", "Option", "Vec", "Box"];
+    match ty {
+        Type::Reference(reference) => Some(Blame::tokens(reference)),
+        Type::Tuple(tuple) => tuple.elems.iter().find_map(borrowed_output),
+        Type::Paren(inner) => borrowed_output(&inner.elem),
+        Type::Path(path) => {
+            let last = path.path.segments.last().filter(|last| HOLDERS.iter().any(|holder| last.ident == holder))?;
+            let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
+            match arguments.args.first() {
+                Some(GenericArgument::Type(held)) => borrowed_output(held),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The tokens with `'static` behind every `&` that has no lifetime; `first` is set to the first that lends something.
 fn with_static(tokens: TokenStream, first: &mut Option<Span>) -> TokenStream {
     let mut out = Vec::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -323,7 +387,10 @@ fn with_static(tokens: TokenStream, first: &mut Option<Span>) -> TokenStream {
                 if !matches!(lifetime.last(), Some(TokenTree::Ident(name)) if name == "static") {
                     first.get_or_insert(span);
                 }
-                out.extend(quote_spanned!(span=> 'static));
+                match lifetime.last() {
+                    Some(TokenTree::Ident(name)) if name != "_" => out.extend(lifetime),
+                    _ => out.extend(quote_spanned!(span=> 'static)),
+                }
             }
             TokenTree::Group(group) => {
                 let mut inner = Group::new(group.delimiter(), with_static(group.stream(), first));
@@ -361,14 +428,26 @@ fn is_context(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|segment| segment.ident == "Context"))
 }
 
+/// `ctx: &Contxt`: rustc reports the unknown type.
+fn is_misspelled(pattern: &syn::Pat, ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    let last = path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    is_called_context(pattern) && crate::names::nearest(&last, ["Context"]).is_some()
+}
+
+fn is_called_context(pattern: &syn::Pat) -> bool {
+    matches!(pattern, syn::Pat::Ident(name)
+        if ["ctx", "context"].contains(&name.ident.to_string().trim_start_matches('_')))
+}
+
 /// Whether a parameter is meant to be graphweft's `Context`, by value. A program may have a value that is called so.
 fn is_own_context(pattern: &syn::Pat, ty: &Type) -> bool {
-    let is_named = matches!(pattern, syn::Pat::Ident(name)
-        if ["ctx", "context"].contains(&name.ident.to_string().trim_start_matches('_')));
+    let is_named = is_called_context(pattern);
     let Type::Path(path) = ty else { return false };
     let names: Vec<_> = path.path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     match names.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["Context"] => is_named,
+        [.., "Arc" | "Box" | "Rc"] if is_named => word(path.to_token_stream(), "Context").is_some(),
         names => names == ["graphweft", "Context"],
     }
 }

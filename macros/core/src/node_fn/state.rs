@@ -6,6 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Path, Type};
 
 use super::signature::{NodeFn, Parameter};
+use crate::emit::mention::glue;
 
 /// Whether a parameter is an `Option`, by its type.
 pub fn is_optional(ty: &Type, krate: &Path) -> TokenStream {
@@ -59,6 +60,14 @@ pub fn facts(node: &NodeFn, krate: &Path) -> Option<TokenStream> {
 }
 
 fn fact(key: &Path, krate: &Path) -> TokenStream {
-    let span = proc_macro2::Span::mixed_site().located_at(key.span());
+    let span = glue(key.span());
+    let key = self::key(key, krate);
     quote_spanned!(span=> #krate::__::key_fact(&#key))
+}
+
+/// A key as a value. Its type is written, so that a constant that is no key is the same error in each place, which rustc
+/// reports once.
+pub fn key(key: &Path, krate: &Path) -> TokenStream {
+    let span = glue(key.span());
+    quote_spanned!(span=> { let key: #krate::__::StateKey<_, _> = #key; key })
 }

@@ -29,6 +29,11 @@ pub fn parse_let_options(args: TokenStream) -> (NodeOptions, Diagnostics) {
 
 pub(crate) const OF_A_RUN: [&str; 2] = ["timeout", "max_parallel"];
 
+/// Whether a word is an option of a node.
+pub fn is_option(word: &str) -> bool {
+    OF_A_NODE.contains(&word)
+}
+
 /// Whether an attribute of a workflow is a limit of its runs.
 pub fn is_limit(attribute: &Attribute) -> bool {
     OF_A_RUN.iter().any(|name| attribute.path().is_ident(name))
@@ -119,6 +124,8 @@ impl Parse for Written {
                 return Err(syn::Error::new(equals.span, format!("the value of `{name}` is missing")));
             }
             Value::Is(input.parse()?)
+        } else if input.peek(Token![:]) {
+            return Err(input.error(format!("the value of an option is written behind `=`: `{name} = ..`")));
         } else {
             Value::None
         };
@@ -193,6 +200,9 @@ impl Reader {
         let near = names::nearest(&option.text, known.iter().copied());
         let message = format!("a {whose} has no option `{}`", option.text);
         let mend = match (elsewhere, near) {
+            _ if whose == "node" && is_meant(&option.text).is_some() => {
+                is_meant(&option.text).unwrap_or_default().to_owned()
+            }
             (true, _) => format!("it belongs into `retry({} = ..)`", option.text),
             (_, Some(near)) => format!("there is one with a similar name: `{near}`"),
             _ => format!("the options of a {whose} are {}", listed(known)),
@@ -289,6 +299,21 @@ const AFTER: FunctionOfError = FunctionOfError {
     method: "retry_after",
     returns: "the delay before the next attempt, an `Option<Duration>`",
 };
+
+/// What to write for a word that other libraries use, or that is an attribute of a parameter.
+fn is_meant(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "retries" | "max_retries" | "attempts" => {
+            "the number of attempts, the first included: `retry(max_attempts = 3)`"
+        }
+        "delay" | "backoff" => "the delays between attempts: `retry(initial_delay = \"200ms\", backoff_factor = 2.0)`",
+        "resource" | "resources" => "a resource is a parameter: `#[resource] db: &Pool`",
+        "state" | "reads" => "what a node reads is a parameter: `#[state(OWNER)] owner: String`",
+        "writes" | "may_write" => "what a node writes is a parameter: `#[writes(OWNER)] owner: StateWriter<String>`",
+        "given" => "keys are given to a workflow: `workflow! { #[given(OWNER)] checkout(Order) -> Receipt { .. } }`",
+        _ => return None,
+    })
+}
 
 /// The value in `RetryPolicy::default()`.
 const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(60);

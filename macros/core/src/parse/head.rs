@@ -82,14 +82,15 @@ impl Parser<'_> {
         }
         let visibility = self.visibility(tokens);
         let mut superfluous = None;
-        while ["async", "fn"].iter().any(|word| tokens.peek_word(word)) {
+        while ["async", "fn"].iter().any(|word| tokens.peek_word(word)) || has_a_word_before_its_name(tokens) {
             superfluous = superfluous.or(tokens.next());
         }
         if let Some(word) = &superfluous {
             self.diagnostics
                 .error(word, format!("a workflow is written without `{word}`"))
-                .help("`pub checkout(Order) -> Receipt { .. }`");
+                .help("its head is a name and types: `pub checkout(Order) -> Receipt { .. }`");
         }
+        let names_inputs = if superfluous.is_some() { NamedInputs::Told } else { NamedInputs::Refused };
         let surely = !start.is_empty() || !matches!(visibility, Visibility::Inherited) || superfluous.is_some();
         let name = match tokens.peek_ident() {
             Some(name) if surely || begins_item(tokens) => Some(name.clone()),
@@ -98,7 +99,7 @@ impl Parser<'_> {
         if let Some(name) = name {
             tokens.next();
             let name = self.nameable(name);
-            let (signature, body) = self.signature(tokens, &name);
+            let (signature, body) = self.signature(tokens, &name, names_inputs);
             let item = Some(Item { attributes, visibility, name });
             return Head { item, signature, body, is_item: true, ..Head::default() };
         }
@@ -121,7 +122,7 @@ impl Parser<'_> {
                     .help("`pub checkout(Order) -> Receipt { .. }`");
             }
             let nobody = Ident::new("workflow", tokens.span());
-            let (signature, body) = self.signature(tokens, &nobody);
+            let (signature, body) = self.signature(tokens, &nobody, names_inputs);
             let item = surely.then(|| Item { attributes, visibility, name: unnamed(nobody.span()) });
             return Head { item, signature, body, is_item: true, ..Head::default() };
         }
@@ -140,7 +141,12 @@ impl Parser<'_> {
     }
 
     /// `(Order, Other) -> Out { .. }`
-    fn signature(&mut self, tokens: &mut Tokens, name: &Ident) -> (Option<Signature>, Option<Group>) {
+    fn signature(
+        &mut self,
+        tokens: &mut Tokens,
+        name: &Ident,
+        names_inputs: NamedInputs,
+    ) -> (Option<Signature>, Option<Group>) {
         let mut generics = TokenStream::new();
         if let Some(angle) = tokens.eat_punct('<') {
             self.diagnostics
@@ -152,7 +158,7 @@ impl Parser<'_> {
         }
         let mut signature = match tokens.eat_group(Delimiter::Parenthesis) {
             Some(inputs) => {
-                let (mut read, mut knows_inputs) = self.inputs(&inputs);
+                let (mut read, mut knows_inputs) = self.inputs(&inputs, names_inputs);
                 if mentions(inputs.stream(), &generics) {
                     (read, knows_inputs) = (Vec::new(), false);
                 }
@@ -215,7 +221,7 @@ impl Parser<'_> {
     }
 
     /// The types of the inputs, and whether that is all of them.
-    fn inputs(&mut self, group: &Group) -> (Vec<Type>, bool) {
+    fn inputs(&mut self, group: &Group, names_inputs: NamedInputs) -> (Vec<Type>, bool) {
         let mut inputs = Vec::new();
         let mut known = true;
         let mut tokens = Tokens::inside(group);
@@ -224,9 +230,11 @@ impl Parser<'_> {
                 && matches!(tokens.peek_after(1), Some(TokenTree::Punct(colon))
                     if colon.as_char() == ':' && colon.spacing() == Spacing::Alone);
             if named {
-                self.diagnostics
-                    .error(tokens.span(), "the inputs of a workflow have types and no names")
-                    .help("write the type alone, `checkout(Order)`");
+                if names_inputs == NamedInputs::Refused {
+                    self.diagnostics
+                        .error(tokens.span(), "the inputs of a workflow have types and no names")
+                        .help("write the type alone, `checkout(Order)`");
+                }
                 tokens.next();
                 tokens.next();
             }
@@ -292,6 +300,20 @@ impl Parser<'_> {
         }
         syn::parse2(written.into_token_stream()).unwrap_or(Visibility::Inherited)
     }
+}
+
+/// Whether names of inputs are an error of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NamedInputs {
+    Refused,
+    /// The reported error includes it: the head is that of a function.
+    Told,
+}
+
+/// `public checkout(Order)`, `struct checkout(Order)`: two words in a row begin no statement.
+fn has_a_word_before_its_name(tokens: &Tokens) -> bool {
+    let begins = !tokens.peek_word("let") && tokens.peek_ident().is_some() && tokens.ident_after(1).is_some();
+    begins && tokens.group_after(2, Delimiter::Parenthesis).is_some()
 }
 
 /// Whether a type borrows something.

@@ -5,6 +5,7 @@ use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use super::bound::is_bound;
 use super::tokens::Tokens;
 use super::{Parser, quoted};
+use crate::diagnostics::Blame;
 use crate::ir::Label;
 
 impl Parser<'_> {
@@ -27,8 +28,8 @@ impl Parser<'_> {
     }
 
     fn label(&mut self, tokens: &mut Tokens) -> Option<Label> {
-        if let Some(mend) = range_with_a_name(tokens) {
-            self.range_ends(tokens, mend);
+        if let Some((name, mend)) = range_with_a_name(tokens) {
+            self.range_ends(tokens, name, mend);
             return None;
         }
         match tokens.peek() {
@@ -109,8 +110,8 @@ impl Parser<'_> {
         Some(Label::Literal { text: spelled(&pattern), pattern: pattern.into_iter().collect::<TokenStream>(), span })
     }
 
-    fn range_ends(&mut self, tokens: &mut Tokens, mend: String) {
-        self.diagnostics.error(tokens.span(), "the ends of a range are literals").help(mend);
+    fn range_ends(&mut self, tokens: &mut Tokens, name: Blame, mend: String) {
+        self.diagnostics.error(name, "the ends of a range are literals").help(mend);
         // The rest of the range is part of it.
         while !tokens.is_empty()
             && (tokens.peek_path_separator() || ![':', ',', ';', '>'].into_iter().any(|end| tokens.peek_punct(end)))
@@ -151,10 +152,10 @@ fn bound(tokens: &mut Tokens, into: &mut Vec<TokenTree>) -> bool {
     is_value
 }
 
-/// `..=LIMIT`, `i32::MIN..=0`, `0..=i32::MAX`: a range with an end that is a name, and what to write for it.
-fn range_with_a_name(tokens: &Tokens) -> Option<String> {
-    let text = |token: &TokenTree| token.to_string();
-    let mut ends = [String::new(), String::new()];
+/// `..=LIMIT`, `i32::MIN..=0`, `0..=i32::MAX`: a range with an end that is a name. Returns the tokens of that end, of both if
+/// both are names, and what to write for it.
+fn range_with_a_name(tokens: &Tokens) -> Option<(Blame, String)> {
+    let mut ends = [RangeEnd::default(), RangeEnd::default()];
     let (mut end, mut dots, mut at) = (0, String::new(), 0);
     while let Some(token) = tokens.peek_after(at) {
         match token {
@@ -163,29 +164,54 @@ fn range_with_a_name(tokens: &Tokens) -> Option<String> {
                     end = 1;
                     dots.push('.');
                 }
-                '=' if end == 1 && ends[1].is_empty() && !dots.ends_with('=') => dots.push('='),
-                '-' => ends[end].push('-'),
+                '=' if end == 1 && ends[1].text.is_empty() && !dots.ends_with('=') => dots.push('='),
+                '-' => ends[end].push("-", token),
                 ':' if matches!(tokens.peek_after(at + 1), Some(TokenTree::Punct(next)) if next.as_char() == ':') => {
-                    ends[end].push_str("::");
+                    ends[end].push("::", token);
                     at += 1;
                 }
                 _ => break,
             },
             TokenTree::Group(_) => break,
-            token => ends[end].push_str(&text(token)),
+            token => ends[end].push(&token.to_string(), token),
         }
         at += 1;
     }
-    let is_name = |end: &String| end.starts_with(|first: char| first.is_alphabetic() || first == '_');
-    if !dots.starts_with("..") || !ends.iter().any(is_name) {
+    let [low, high] = &ends;
+    if !dots.starts_with("..") {
         return None;
     }
-    let [low, high] = &ends;
-    Some(match (is_name(low), is_name(high)) {
-        (true, false) if low.ends_with("MIN") => format!("write `{dots}{high}`"),
-        (false, true) if high.ends_with("MAX") => format!("write `{low}..`"),
-        _ => "write the number, as in `0..=9`; to compare with a constant, let a node return a `bool`".to_owned(),
+    let (low, high) = (&low.text, &high.text);
+    Some(match (ends[0].name(), ends[1].name()) {
+        (Some(name), None) if low.ends_with("MIN") => (name, format!("write `{dots}{high}`")),
+        (None, Some(name)) if high.ends_with("MAX") => (name, format!("write `{low}..`")),
+        (None, None) => return None,
+        (first, last) => {
+            let (first, last) = (first.or(last)?, last.or(first)?);
+            let mend = "write the number, as in `0..=9`; to compare with a constant, let a node return a `bool`";
+            (Blame { first: first.first, last: last.last }, mend.to_owned())
+        }
     })
+}
+
+/// The tokens of one end of a range.
+#[derive(Default)]
+struct RangeEnd {
+    text: String,
+    blame: Option<Blame>,
+}
+
+impl RangeEnd {
+    fn push(&mut self, text: &str, token: &TokenTree) {
+        self.text.push_str(text);
+        let first = self.blame.map_or_else(|| token.span(), |blame| blame.first);
+        self.blame = Some(Blame { first, last: token.span() });
+    }
+
+    /// Its tokens, if it is a name.
+    fn name(&self) -> Option<Blame> {
+        self.blame.filter(|_| self.text.starts_with(|first: char| first.is_alphabetic() || first == '_'))
+    }
 }
 
 fn spelled(pattern: &[TokenTree]) -> String {

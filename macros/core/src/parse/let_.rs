@@ -1,7 +1,8 @@
 //! `let mirror = fetch(timeout = "5s");`, `let batch = Batch { size: 10 };`, `let batch: Batch = Batch::new(10);`
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
-use syn::{Expr, Path, PathArguments, Type, TypePath};
+use quote::ToTokens as _;
+use syn::{Expr, ExprPath, Path, PathArguments, PathSegment, Type, TypePath};
 
 use super::tokens::Tokens;
 use super::{Parser, leading};
@@ -14,7 +15,11 @@ impl Parser<'_> {
     /// Reads a `let` up to its `;`.
     pub(super) fn let_statement(&mut self, tokens: &mut Tokens) {
         let Some(keyword) = tokens.eat_word("let") else { return };
-        let mut tokens = Tokens::new(tokens.take_statement(), Some(tokens.span()));
+        let statement = match length_without_semicolon(tokens) {
+            Some(length) => (0..length).filter_map(|_| tokens.next()).collect(),
+            None => tokens.take_statement(),
+        };
+        let mut tokens = Tokens::new(statement, Some(tokens.span()));
         let name = self.let_name(keyword, &mut tokens);
         let value = name.as_ref().and_then(|name| self.let_value(name, &mut tokens));
         self.incomplete |= value.is_none();
@@ -27,6 +32,13 @@ impl Parser<'_> {
         }
         let name = match tokens.peek_ident() {
             Some(name) if syn::parse2::<Ident>(quote::quote!(#name)).is_ok() => name.clone(),
+            Some(name) if name != "_" && is_named(tokens) => {
+                self.diagnostics
+                    .error(name, format!("`{name}` is a keyword and no name for a node"))
+                    .help("choose another name");
+                self.keywords.push(name.to_string());
+                return None;
+            }
             _ => {
                 let blame = if tokens.is_empty() { keyword } else { tokens.span() };
                 self.diagnostics.error(blame, "a `let` names one node").help("`let mirror = fetch(timeout = \"5s\");`");
@@ -83,6 +95,9 @@ impl Parser<'_> {
     fn untyped(&mut self, name: &Ident, tokens: &mut Tokens) -> Option<LetValue> {
         let written = tokens.rest();
         let whole = Blame::tokens(&written);
+        if let Some(value) = constructor(&written) {
+            return Some(value);
+        }
         if let Some((path, arguments)) = call(written.clone())
             && !by_value(&path, &arguments)
         {
@@ -126,6 +141,29 @@ impl Parser<'_> {
     }
 }
 
+/// Whether a word is followed by what a `let` gives that name to.
+fn is_named(tokens: &Tokens) -> bool {
+    matches!(tokens.peek_after(1), Some(TokenTree::Punct(next)) if ['=', ':'].contains(&next.as_char()))
+}
+
+/// How many tokens of `mirror = fetch() START => ..` belong to the `let` if the `;` behind it is missing: those before a name
+/// that follows a node with its parentheses or braces.
+fn length_without_semicolon(tokens: &Tokens) -> Option<usize> {
+    let is_punct =
+        |at, wanted| matches!(tokens.peek_after(at), Some(TokenTree::Punct(punct)) if punct.as_char() == wanted);
+    let equals =
+        (0..).take_while(|at| tokens.peek_after(*at).is_some() && !is_punct(*at, ';')).find(|at| is_punct(*at, '='))?;
+    let mut at = equals + 1;
+    while tokens.ident_after(at).is_some() || is_punct(at, ':') {
+        at += 1;
+    }
+    let is_node = at > equals + 1
+        && matches!(tokens.peek_after(at), Some(TokenTree::Group(group)) if group.delimiter() != Delimiter::Bracket);
+    let word = tokens.ident_after(at + 1).filter(|_| is_node)?;
+    // `x as T` is an expression.
+    (word != "as").then_some(at + 1)
+}
+
 /// `path ( .. )` and nothing else.
 fn call(tokens: TokenStream) -> Option<(Path, Group)> {
     let mut tokens: Vec<TokenTree> = tokens.into_iter().collect();
@@ -149,6 +187,46 @@ fn generic_literal(tokens: TokenStream) -> Option<LetValue> {
     let mut name = path.clone();
     name.segments.iter_mut().for_each(|segment| segment.arguments = PathArguments::None);
     let value = syn::parse2(quote::quote!(#name #braces)).ok()?;
+    Some(LetValue::Value { ty, value })
+}
+
+/// `Batch(10)` and `Batch::new(10)`, which give a `Batch`, or so it seems: rustc says if another type comes.
+fn constructor(tokens: &TokenStream) -> Option<LetValue> {
+    let Ok(Expr::Call(call)) = syn::parse2::<Expr>(tokens.clone()) else { return None };
+    let Expr::Path(ExprPath { qself: None, path: function, .. }) = &*call.func else { return None };
+    let arguments = call.args.to_token_stream();
+    let is_type = |segment: &PathSegment| segment.ident.to_string().starts_with(char::is_uppercase);
+    let last = function.segments.last()?;
+    let mut path = function.clone();
+    if is_type(last) {
+        // Options are words, and set by `=`; a constructor of a node is a type.
+        let first = arguments.clone().into_iter().next();
+        let is_value = match &first {
+            Some(TokenTree::Ident(word)) => !options::is_option(&word.to_string()),
+            first => first.is_some(),
+        };
+        if !is_value {
+            return None;
+        }
+    } else {
+        path.segments.pop();
+        path.segments.pop_punct();
+        path.segments.last().filter(|ty| is_type(ty) && ty.ident != "Self" && ty.ident != "Default")?;
+    }
+    for segment in &mut path.segments {
+        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
+            arguments.colon2_token = None;
+        }
+    }
+    let ty = Type::Path(TypePath { attrs: Vec::new(), qself: None, path });
+    // The type is mentioned twice in the same way: if it is unknown, rustc says so once.
+    let value = match is_type(last) {
+        true => Expr::Call(call),
+        false => {
+            let (name, arguments) = (last, &call.args);
+            syn::parse2(quote::quote!(<#ty>::#name(#arguments))).ok()?
+        }
+    };
     Some(LetValue::Value { ty, value })
 }
 

@@ -20,7 +20,7 @@ use tokens::Tokens;
 /// Reads an invocation of `workflow!`. `None` only if there is nothing to read.
 pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Program> {
     let mut tokens = Tokens::new(input, None);
-    let mut parser = Parser { diagnostics, lets: Vec::new(), depth: 0, incomplete: false };
+    let mut parser = Parser { diagnostics, lets: Vec::new(), keywords: Vec::new(), depth: 0, incomplete: false };
     let krate = parser.krate(&mut tokens);
     if tokens.is_empty() {
         parser
@@ -55,6 +55,8 @@ pub fn parse(input: TokenStream, diagnostics: &mut Diagnostics) -> Option<Progra
 struct Parser<'d> {
     diagnostics: &'d mut Diagnostics,
     lets: Vec<Let>,
+    /// The keywords that a `let` was to give to a node, which are reported.
+    keywords: Vec<String>,
     /// How many shapes we are in.
     depth: usize,
     /// Set if a part was lost that leaves no [`Missing`](crate::ast::Shape::Missing) behind.

@@ -6,6 +6,8 @@ use super::Parser;
 use super::tokens::Tokens;
 use crate::ast::{ArmShape, Chain, OneOf, Shape};
 use crate::diagnostics::Blame;
+use crate::ir::Label;
+use crate::names;
 
 impl Parser<'_> {
     pub(super) fn angled(&mut self, open: Span, tokens: &mut Tokens) -> Shape {
@@ -23,7 +25,8 @@ impl Parser<'_> {
         self.one_of(arms, group.span().into(), lost)
     }
 
-    fn one_of(&mut self, arms: Vec<ArmShape>, blame: Blame, incomplete: bool) -> Shape {
+    fn one_of(&mut self, mut arms: Vec<ArmShape>, blame: Blame, incomplete: bool) -> Shape {
+        self.misspelled_spent(&mut arms);
         if arms.is_empty() {
             if !incomplete {
                 self.diagnostics
@@ -103,7 +106,22 @@ impl Parser<'_> {
             self.diagnostics.error(blame, "a node is missing behind this label").help("`label: node`, or `label: END`");
             Chain { first: Shape::Missing, links: Vec::new() }
         });
+        let bound = bound.or_else(|| self.bound_behind_target(tokens));
         Some(ArmShape { labels, bound, colon, chain })
+    }
+
+    /// `<redo (at most 5): draft, good: publish, spend: give_up>`: a bound needs an arm `spent`, and one is nearly called so.
+    fn misspelled_spent(&mut self, arms: &mut [ArmShape]) {
+        let labels = || arms.iter().flat_map(|arm| &arm.labels);
+        if !arms.iter().any(|arm| arm.bound.is_some()) || labels().any(Label::is_spent) {
+            return;
+        }
+        let near = |label: &&mut Label| names::nearest(&label.key(), ["spent"]).is_some();
+        let Some(Label::Name(name)) = arms.iter_mut().flat_map(|arm| &mut arm.labels).find(near) else { return };
+        self.diagnostics
+            .error(&*name, format!("a bound is followed by the arm `spent`, and there is only `{name}`"))
+            .help("write `spent: node`, or `spent: END`");
+        *name = proc_macro2::Ident::new("spent", name.span());
     }
 }
 

@@ -8,6 +8,7 @@ use super::tokens::Tokens;
 use super::{Parser, Place, quoted};
 use crate::ast::{All, Chain, Each, Shape};
 use crate::diagnostics::Blame;
+use crate::names;
 
 /// How deep shapes may be nested: deeper than any real workflow, and far from the end of the stack.
 const DEEPEST: usize = 64;
@@ -115,6 +116,9 @@ impl Parser<'_> {
         if name.to_string().starts_with('$') || syn::parse2::<Ident>(quote::quote!(#name)).is_ok() {
             return true;
         }
+        if self.keywords.contains(&name.to_string()) {
+            return false;
+        }
         let mut help = String::from("a node is named by the path of a `#[node]` function");
         if name == "let" {
             help = String::from("a `let` is a statement of its own; is a `;` missing before it?");
@@ -148,17 +152,11 @@ impl Parser<'_> {
     /// `fetch(timeout = "5s")` within a chain. A group that holds no option is the next statement's, whose `;` is
     /// missing.
     fn options_in_place(&mut self, path: &[TokenTree], tokens: &mut Tokens) {
+        if self.call_in_place(path, tokens) {
+            return;
+        }
         let Some(group) = tokens.peek_group(Delimiter::Parenthesis) else { return };
-        let mut inside = group.stream().into_iter();
-        let looks_like_options = match (inside.next(), inside.next(), inside.next()) {
-            (None, ..) => true,
-            (Some(TokenTree::Ident(_)), Some(TokenTree::Punct(equals)), after) => {
-                let arrow = matches!(after, Some(TokenTree::Punct(angle)) if angle.as_char() == '>');
-                equals.as_char() == '=' && !arrow
-            }
-            _ => false,
-        };
-        if !looks_like_options {
+        if !looks_like_options(&group.stream()) {
             return;
         }
         let blame = Blame { first: group.span(), last: group.span() };
@@ -173,6 +171,44 @@ impl Parser<'_> {
             .error(blame, format!("`{name}` is named without parentheses in a graph"))
             .help(format!("options are given by a `let` before it is used: `let {name} = {path}{options};`"));
         tokens.next();
+    }
+
+    /// `charge(order)` and `Batch { size: 10 }` within a chain: reports it, and reads over it.
+    fn call_in_place(&mut self, path: &[TokenTree], tokens: &mut Tokens) -> bool {
+        let (Some(name), Some(TokenTree::Group(group))) = (path.last(), tokens.peek()) else { return false };
+        let mut inside = group.stream().into_iter();
+        let is_type = name.to_string().starts_with(char::is_uppercase);
+        let is_value = match group.delimiter() {
+            Delimiter::Parenthesis => {
+                is_type && matches!(inside.next(), Some(TokenTree::Literal(_)))
+                    || is_adjacent(name, group) && !looks_like_options(&group.stream())
+            }
+            // An arm leads to no literal.
+            Delimiter::Brace => is_type && inside.nth(2).is_some_and(|token| matches!(token, TokenTree::Literal(_))),
+            _ => false,
+        };
+        if !is_value {
+            return false;
+        }
+        let (first, last) = (path.first().map_or(name.span(), TokenTree::span), group.span());
+        let path: TokenStream = path.iter().cloned().collect();
+        let path = path.to_string().replace(' ', "");
+        let blame = Blame { first, last };
+        if is_type {
+            let variable = names::snake_case(&name.to_string());
+            let space = if group.delimiter() == Delimiter::Brace { " " } else { "" };
+            self.diagnostics
+                .error(blame, "a graph names its nodes, and this is a value")
+                .help(format!("give it a name before it is used: `let {variable} = {path}{space}{group};`"));
+        } else {
+            self.diagnostics
+                .error(blame, format!("`{path}` is called, and a graph only names its nodes"))
+                .help(format!("the edge brings the input: `.. => {path}`"));
+            // Its arguments may have been meant as nodes.
+            self.incomplete = true;
+        }
+        tokens.next();
+        true
     }
 
     /// `(a, b)`; `(a)` is `a`.
@@ -255,6 +291,27 @@ impl Parser<'_> {
         let incomplete = std::mem::replace(&mut self.incomplete, outside);
         Shape::Each(Each { statements, span: group.span(), incomplete })
     }
+}
+
+fn looks_like_options(inside: &TokenStream) -> bool {
+    let mut inside = inside.clone().into_iter();
+    match (inside.next(), inside.next(), inside.next()) {
+        (None, ..) => true,
+        (Some(TokenTree::Ident(_)), Some(TokenTree::Punct(equals)), after) => {
+            let arrow = matches!(after, Some(TokenTree::Punct(angle)) if angle.as_char() == '>');
+            equals.as_char() == '=' && !arrow
+        }
+        _ => false,
+    }
+}
+
+/// Whether no space is between a name and a group, as in a call. Only a compiler knows.
+fn is_adjacent(name: &TokenTree, group: &Group) -> bool {
+    if !proc_macro::is_available() {
+        return false;
+    }
+    let (end, start) = (name.span().unwrap().end(), group.span_open().unwrap().start());
+    (end.line(), end.column()) == (start.line(), start.column())
 }
 
 /// Skips the expression of a keyword: `if is_open { a } else { b }`.

@@ -1,6 +1,6 @@
 //! Statements, one by one: a broken one costs itself and nothing behind its `;`.
 
-use proc_macro2::{Delimiter, Span, TokenTree};
+use proc_macro2::{Delimiter, Ident, Span, TokenTree};
 
 use super::tokens::Tokens;
 use super::{Parser, Place, quoted};
@@ -10,8 +10,11 @@ use crate::diagnostics::Blame;
 impl Parser<'_> {
     /// `a => b; let c = d(); c => e`
     pub(super) fn statements(&mut self, tokens: &mut Tokens, place: Place) -> Vec<Chain> {
-        let mut statements = Vec::new();
+        let mut statements: Vec<Chain> = Vec::new();
         let mut end = End::Sound;
+        if place == Place::Workflow {
+            self.start_in_other_letters(tokens);
+        }
         while !tokens.is_empty() {
             if tokens.eat_punct(';').is_some() {
                 continue;
@@ -38,8 +41,29 @@ impl Parser<'_> {
                 statements.push(chain);
             }
             end = self.end_of_statement(tokens, place);
+            if let (End::Told, Some(last)) = (end, statements.last_mut().filter(|last| last.is_single())) {
+                // The reported error includes that it leads nowhere.
+                last.links.push(Link { arrow: tokens.span().into(), shape: Shape::Missing });
+            }
         }
         statements
+    }
+
+    /// `start => a` in a workflow that has no `START`.
+    fn start_in_other_letters(&mut self, tokens: &mut Tokens) {
+        let has_start = (0..).map_while(|at| tokens.peek_after(at)).any(|token| token.to_string() == "START");
+        let Some(word) = tokens.peek_ident().filter(|word| word.to_string().eq_ignore_ascii_case("START")) else {
+            return;
+        };
+        let is_node = !matches!(tokens.peek_after(1), Some(TokenTree::Punct(equals)) if equals.as_char() == '=');
+        if has_start || is_node {
+            return;
+        }
+        let start = Ident::new("START", word.span());
+        self.diagnostics
+            .error(word, "the start of a workflow is written `START`")
+            .help(format!("write `START` here; a node called `{word}` comes behind it: `START => {word}`"));
+        tokens.replace(start.into());
     }
 
     /// A chain that may begin with `a | b`.

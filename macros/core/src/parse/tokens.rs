@@ -54,6 +54,13 @@ impl Tokens {
         token
     }
 
+    /// Puts another token in the place of the next one.
+    pub(crate) fn replace(&mut self, token: TokenTree) {
+        if let Some(next) = self.tokens.get_mut(self.at) {
+            *next = token;
+        }
+    }
+
     pub(crate) fn peek_punct(&self, punct: char) -> bool {
         self.punct_at(0, punct)
     }
