@@ -18,6 +18,7 @@ mod collecting;
 mod conversions;
 mod damaged_files;
 mod deciding;
+mod dyn_nodes;
 mod each_of;
 mod engine;
 mod errors_as_text;
