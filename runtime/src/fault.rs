@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
+use crate::field::at_field;
+
 /// The error of a node that cannot fail.
 ///
 /// [`Infallible`](std::convert::Infallible) works too, but is neither `Serialize` nor `JsonSchema`, so it is not a
@@ -89,6 +91,16 @@ pub enum Fault {
         key: Box<str>,
         /// The path of the child that writes it.
         child: Option<Box<str>>,
+    },
+    /// A node that was called by name ([`DynNode::call`](crate::DynNode::call)) does not take this input. It has not run.
+    #[error("`{node}` does not take this input: {}{message}", at_field(field))]
+    InvalidInput {
+        /// The name of the node.
+        node: Box<str>,
+        /// Where in the input: `lines[2].price`; `.` for the whole.
+        field: Box<str>,
+        /// The problem there.
+        message: Box<str>,
     },
     /// A request of the node to its context failed: a resource, a state key, a child, a question.
     #[error("{message}")]

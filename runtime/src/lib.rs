@@ -45,7 +45,9 @@ mod workflow;
 
 pub use ask::{Ask, AskHuman, Elapsed, Within};
 pub use block_on::block_on;
-pub use child::{AsPayload, AsText, Child, ChildError, ErrorForm, ErrorText, Sleep, Step, StepContext};
+pub use child::{
+    AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, Step, StepContext,
+};
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{

@@ -178,6 +178,8 @@ pub struct Made<I, E> {
     pub(crate) name: Option<&'static str>,
     /// The doc comment, for pictures and UIs.
     pub(crate) doc: &'static str,
+    /// The names of the function's inputs, in order; empty for one that is taken apart by its pattern.
+    pub(crate) parameters: &'static [&'static str],
     /// How an input is copied for another attempt, if its type is `Clone`; otherwise the copy is made by serde.
     pub(crate) copy: Option<fn(&I) -> I>,
     /// How its error becomes text and source chain, outermost first.
@@ -188,12 +190,14 @@ pub struct Made<I, E> {
 
 impl<I, E> Made<I, E> {
     /// A node that is written by hand.
-    pub(crate) const BY_HAND: Self = Made { name: None, doc: "", copy: None, words: None, write_error: None };
+    pub(crate) const BY_HAND: Self =
+        Made { name: None, doc: "", parameters: &[], copy: None, words: None, write_error: None };
 
     /// A node that a macro made. `words` are the ways in which its error may become text, the best one first.
     pub const fn of<const WAYS: usize>(
         name: &'static str,
         doc: &'static str,
+        parameters: &'static [&'static str],
         copy: Option<fn(&I) -> I>,
         words: [Option<ErrorWords<E>>; WAYS],
         write_error: Option<WriteError<E>>,
@@ -201,11 +205,11 @@ impl<I, E> Made<I, E> {
         let mut way = 0;
         while way < WAYS {
             if words[way].is_some() {
-                return Made { name: Some(name), doc, copy, words: words[way], write_error };
+                return Made { name: Some(name), doc, parameters, copy, words: words[way], write_error };
             }
             way += 1;
         }
-        Made { name: Some(name), doc, copy, words: None, write_error }
+        Made { name: Some(name), doc, parameters, copy, words: None, write_error }
     }
 
     /// What it says of an error, outermost first.
@@ -216,15 +220,22 @@ impl<I, E> Made<I, E> {
 
 impl<I: Clone> Made<I, Never> {
     /// A node that takes what can be cloned, and cannot fail.
-    pub const fn infallible(name: &'static str, doc: &'static str) -> Self {
-        Made { name: Some(name), doc, copy: Some(I::clone), words: None, write_error: None }
+    pub const fn infallible(name: &'static str, doc: &'static str, parameters: &'static [&'static str]) -> Self {
+        Made { name: Some(name), doc, parameters, copy: Some(I::clone), words: None, write_error: None }
     }
 }
 
 impl<I> Made<I, Failure> {
     /// A workflow as a node.
     pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
-        Made { name: Some(name), doc, copy, words: Some(|failure| vec![failure.to_string()]), write_error: None }
+        Made {
+            name: Some(name),
+            doc,
+            parameters: &[],
+            copy,
+            words: Some(|failure| vec![failure.to_string()]),
+            write_error: None,
+        }
     }
 }
 

@@ -68,6 +68,14 @@ impl<E: Error> Error for ChildError<E> {
 }
 
 impl<E> ChildError<E> {
+    /// The same with another type of error.
+    pub(super) fn map<O>(self, change: impl FnOnce(E) -> O) -> ChildError<O> {
+        match self {
+            ChildError::Error(error) => ChildError::Error(change(error)),
+            ChildError::Fault(fault) => ChildError::Fault(fault),
+        }
+    }
+
     /// Its own error; `None` for a fault.
     pub fn into_inner(self) -> Option<E> {
         match self {

@@ -5,7 +5,7 @@ use std::error::Error;
 use serde_json::Value as Json;
 
 use super::error_text::ErrorText;
-use crate::error_text::{chain, is_too_deep};
+use crate::error_text::{chain, is_too_deep, text};
 use crate::fault::{Cause, Fault};
 use crate::node::{Payload, reread};
 use crate::table::Misread;
@@ -167,4 +167,9 @@ impl<E: IntoErrorText> FormOf<E> for AsText {
             None => Ok(ErrorText::of_chain(&cause.chain)),
         }
     }
+}
+
+/// The text of an error that is only known to be serializable.
+pub(super) fn words_of_json(error: &Json) -> Vec<String> {
+    vec![error.as_str().map_or_else(|| text(format_args!("{error}")), |error| text(format_args!("{error}")))]
 }

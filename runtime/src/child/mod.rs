@@ -3,6 +3,8 @@
 //! Each has an identity below its node, a name and a key. When the node restarts, after a crash or in its next attempt,
 //! recorded results are returned instead of executing again.
 
+mod dyn_input;
+mod dyn_node;
 mod error;
 mod error_text;
 mod form;
@@ -20,6 +22,7 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
+pub use dyn_node::{DynCall, DynError, DynNode};
 pub use error::ChildError;
 pub use error_text::ErrorText;
 pub use form::{AsPayload, AsText, ErrorForm};

@@ -4,11 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::error::ChildError;
-use super::form::{ErrorForm, FormOf};
+use super::form::{ErrorForm, FormOf, words_of_json};
 use super::graph::GraphWork;
 use super::kept::Kept;
 use super::retries::Retries;
 use super::tried::{Asked, Attempted, Begun, GivenError, Input, Moves, Start, Work, failed, fails};
+use serde_json::Value as Json;
+
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -41,6 +43,11 @@ pub(super) fn name_of<N: Node>() -> String {
         plain.rsplit("::").next().unwrap_or(plain)
     };
     N::OWN_NAME.or(N::MADE.name).unwrap_or_else(of_type).to_owned()
+}
+
+/// The text of an error. A node that is written by hand says nothing of it.
+pub(super) fn words_of<N: Node>(error: &N::Error, json: &Json) -> Vec<String> {
+    if N::MADE.words.is_some() { N::MADE.explain(error) } else { words_of_json(json) }
 }
 
 /// The result of a child.
@@ -182,7 +189,7 @@ async fn attempted<N: Node, F: FormOf<N::Error>>(
         },
         Ok(Err(error)) => {
             let retryable = retries.retryable(node, &error);
-            failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
+            failed::<_, _, F>(error, words_of::<N>, retryable, max)
         }
         Err(fault) => Attempted::Fault(fault),
     }

@@ -10,14 +10,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use serde_json::Value as Json;
 
+use super::form::words_of_json;
 use super::form::{AsPayload, AsText, ErrorForm, ErrorPayload, FormOf, IntoErrorText, OutputPayload};
 use super::retries::Retries;
 use super::tried::{Asked, Attempted, Begun, GivenError, Moves, Start, Work, failed};
 use super::{ChildError, ErrorText, Lazy};
 use crate::context::Context;
-use crate::error_text::text;
 use crate::node::Payload;
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::requests::Held;
@@ -383,17 +382,12 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
                 Ok(output) => Attempted::output(output, Vec::new(), None, max),
                 Err(error) => {
                     let retryable = retries.of_step(&error);
-                    failed::<T, E, F>(error, |_, json| words(json), retryable, max)
+                    failed::<T, E, F>(error, |_, json| words_of_json(json), retryable, max)
                 }
             }
         };
         Begun { body: AttemptBody::new(body), attempt: None, moves: Moves::Always(start.moving) }
     }
-}
-
-/// The text of an error that is only known to be serializable.
-fn words(error: &Json) -> Vec<String> {
-    vec![error.as_str().map_or_else(|| text(format_args!("{error}")), |error| text(format_args!("{error}")))]
 }
 
 impl<T: OutputPayload, E: ErrorPayload> Future for Step<'_, T, E, AsPayload> {

@@ -19,6 +19,7 @@ mod conversions;
 mod damaged_files;
 mod deciding;
 mod deleting;
+mod dyn_nodes;
 mod each_of;
 mod engine;
 mod errors_as_text;

@@ -332,8 +332,10 @@ fn types(
 fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attribute]) -> TokenStream {
     let name = node.signature.ident.to_string();
     let (name, doc) = (crate::names::plain(&name), doc_text(docs));
+    let parameters = node.input_names();
+    let parameters = quote!(&[#(#parameters),*]);
     let made = match (returns, node.inputs().all(is_known_payload)) {
-        (Returns::Value(_), true) => quote!(infallible(#name, #doc)),
+        (Returns::Value(_), true) => quote!(infallible(#name, #doc, #parameters)),
         (_, is_clone) => {
             let copy = match is_clone {
                 true => quote!(::core::option::Option::Some(::core::clone::Clone::clone)),
@@ -344,7 +346,7 @@ fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attrib
                 Returns::Value(_) => quote!(::core::option::Option::None),
                 Returns::Result(..) | Returns::Unknown(_) => quote!(#krate::__::ErrorProbe::<Self::Error>::WRITE),
             };
-            quote!(of(#name, #doc, #copy, #words, #write))
+            quote!(of(#name, #doc, #parameters, #copy, #words, #write))
         }
     };
     quote!(const MADE: #krate::__::Made<Self::Input, Self::Error> = #krate::__::Made::#made;)

@@ -6,7 +6,7 @@ use syn::parse::Parser;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, FnArg, GenericArgument, Meta, PatType, Path, PathArguments, ReturnType, Signature, Type, Visibility,
+    Attribute, FnArg, GenericArgument, Meta, Pat, PatType, Path, PathArguments, ReturnType, Signature, Type, Visibility,
 };
 
 use crate::diagnostics::{Blame, Diagnostics};
@@ -55,12 +55,33 @@ impl NodeFn {
         })
     }
 
+    /// The names of the inputs, in order; empty for one that is taken apart by its pattern.
+    pub fn input_names(&self) -> Vec<String> {
+        let named = self.signature.inputs.iter().zip(&self.parameters);
+        let inputs = named.filter(|(_, parameter)| matches!(parameter, Parameter::Input(_)));
+        inputs.map(|(argument, _)| plain_name(argument)).collect()
+    }
+
     /// The type behind `->`; `None` is `()`.
     pub fn returns(&self) -> Option<&Type> {
         match &self.signature.output {
             ReturnType::Type(_, ty) => Some(ty),
             ReturnType::Default => None,
         }
+    }
+}
+
+/// `limit` of `mut limit: u32` and of `_limit: u32`.
+fn plain_name(argument: &FnArg) -> String {
+    match argument {
+        FnArg::Typed(PatType { pat, .. }) => match &**pat {
+            Pat::Ident(pattern) => {
+                let name = pattern.ident.to_string();
+                crate::names::plain(&name).trim_start_matches('_').to_owned()
+            }
+            _ => String::new(),
+        },
+        FnArg::Receiver(_) => String::new(),
     }
 }
 
