@@ -59,7 +59,11 @@ struct Wanted {
 pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
     let ids = rows_of(run);
     // Read first: there may be more by now, and never fewer.
-    let known = RunRow::find(connection, to_integer(run.0))?.map_or(0, |row| from_integer(row.records));
+    let Some(row) = RunRow::find(connection, to_integer(run.0))? else {
+        // There may be rows of a run that was deleted.
+        return Ok(Vec::new());
+    };
+    let known = from_integer(row.records);
     // Begins with the row that holds number `from`, which may hold records before it.
     let mut select = connection.prepare_cached(
         "SELECT id, time, records, body, checksum FROM journal

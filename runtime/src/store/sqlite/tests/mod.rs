@@ -2,6 +2,7 @@
 
 mod codec;
 mod damage;
+mod deleting;
 mod format;
 #[cfg(graphweft_loom)]
 mod loom_models;

@@ -1,0 +1,115 @@
+//! What stays in the file of runs that were deleted.
+
+use std::fs;
+
+use super::*;
+use crate::store::conformance_cases::{add, at, create, new_run, read_all, said, set_status};
+use crate::store::{Delete, NewRun, RunKey, RunQuery, RunStatus, Store};
+
+/// A run that is over, with records of half a megabyte.
+async fn large_run(store: &SqliteStore, id: &str) -> RunKey {
+    let run = create(store, NewRun { records: vec![said(&"x".repeat(1000))], ..new_run(id) }).await.key;
+    for number in 0..50 {
+        let text = "x".repeat(1000);
+        let records: Vec<_> = (0..10).map(|_| said(&text)).collect();
+        add(store, run, 1 + 10 * number, &records).await;
+    }
+    set_status(store, run, RunStatus::Failed, None).await;
+    run
+}
+
+fn delete(runs: &[RunKey]) -> Delete {
+    Delete { runs: runs.to_vec(), ids_until: Some(at(1000)), now: at(100) }
+}
+
+#[tokio::test]
+async fn the_space_of_deleted_runs_is_returned_to_the_file_system() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let mut runs = Vec::new();
+    for id in 0..10 {
+        runs.push(large_run(&store, &id.to_string()).await);
+    }
+    closed(store).await;
+    let before = fs::metadata(&path).unwrap().len();
+    let store = open(&path).await;
+
+    assert_eq!(store.delete(delete(&runs[1..])).await.unwrap(), runs[1..]);
+    store.check().await.unwrap();
+    closed(store).await;
+
+    let after = fs::metadata(&path).unwrap().len();
+    assert!(after < before / 5, "{before} bytes, and then {after}");
+    let store = open(&path).await;
+    assert_eq!(read_all(&store, runs[0]).await.len(), 501);
+    store.check().await.unwrap();
+}
+
+/// As after a process that has died between the deletion of a run and that of its records.
+#[tokio::test]
+async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deletion() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let (left, other) = (large_run(&store, "left").await, large_run(&store, "other").await);
+    let wanted = delete(&[left]);
+    assert!(
+        store
+            .0
+            .write_on_thread(move |transaction| super::super::delete::run(transaction, left, &wanted))
+            .await
+            .unwrap()
+    );
+    closed(store).await;
+
+    let store = open(&path).await;
+    store.check().await.unwrap();
+    assert_eq!(read_all(&store, left).await, []);
+    assert_eq!(store.list(RunQuery::default()).await.unwrap().len(), 1);
+    store.delete(delete(&[other])).await.unwrap();
+    store.check().await.unwrap();
+    closed(store).await;
+
+    let connection = behind_the_back(&path);
+    for table in ["journal", "runs", "leftovers", "tags", "questions"] {
+        let count = connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
+        assert_eq!(count.unwrap(), 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn another_process_sees_a_run_that_is_deleted_as_gone() {
+    let (_directory, path) = place();
+    let (one, other) = (open(&path).await, open(&path).await);
+    let run = large_run(&one, "a").await;
+    assert_eq!(read_all(&other, run).await.len(), 501);
+
+    other.delete(delete(&[run])).await.unwrap();
+
+    assert_eq!(one.header("a").await.unwrap(), None);
+    // This process knows where the journal ended.
+    assert_eq!(add(&one, run, 501, &[said("late")]).await, crate::store::Appended::Conflict);
+    one.check().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_deletion_looks_for_its_runs_in_indexes() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    create(&store, new_run("a")).await;
+    let connection = behind_the_back(&path);
+    for (query, index) in [
+        ("SELECT key FROM runs WHERE status IN (3, 4, 5) AND updated < 7 AND status IN (3) ORDER BY key", "runs_over"),
+        (
+            "SELECT * FROM questions INDEXED BY questions_asked CROSS JOIN runs ON key = run ORDER BY asked, run, question LIMIT 3",
+            "questions_asked",
+        ),
+        (
+            "SELECT key FROM tags CROSS JOIN runs ON key = run WHERE tag = 'a' AND value = 'b' ORDER BY run DESC LIMIT 3",
+            "PRIMARY KEY",
+        ),
+    ] {
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let plan: Vec<String> = plan.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+        assert!(plan.iter().any(|step| step.contains(index)), "{plan:?}");
+    }
+}
