@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde_json::Value as Json;
 pub use within::{Elapsed, Within};
 
-use crate::child::Lazy;
 use crate::context::Context;
 use crate::core::after;
 use crate::driver::caught;
 use crate::event::{EventKind, whole};
 use crate::fault::{Fault, Never};
+use crate::lazy::Lazy;
 use crate::node::{Node, Payload};
 use crate::requests::Held;
 use crate::shared::{Fits, Misfit, QuestionHash};

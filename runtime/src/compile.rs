@@ -10,6 +10,7 @@ use crate::core::{Layout, NodeKind, NodeSpec, Program};
 use crate::fingerprint::{
     Fingerprint, GraphPrint, KindPrint, NodePrint, RoutePrint, SourcePrint, WayKind, WayPrint, schema_hash,
 };
+use crate::graph::{Graph, Graphs};
 use crate::resource::{MissingResource, MissingResources};
 use crate::shared::Env;
 use crate::table::{Definition, Entry, Executable, ScopeKind};
@@ -96,7 +97,27 @@ pub(crate) fn fingerprint(root: &Arc<Definition>) -> Arc<Fingerprint> {
 }
 
 fn take_fingerprint(root: &Arc<Definition>) -> Fingerprint {
-    Fingerprint::new(graphs_of(root).1)
+    let (definitions, prints) = graphs_of(root);
+    let shown = serde_json::to_value(shown(&definitions, &prints)).unwrap_or_default();
+    Fingerprint::new(prints, shown)
+}
+
+/// The graph of a workflow, and those of the workflows in it, as people see them.
+pub(crate) fn graphs(root: &Arc<Definition>) -> Graphs {
+    let (definitions, prints) = graphs_of(root);
+    shown(&definitions, &prints)
+}
+
+fn shown(definitions: &[Arc<Definition>], prints: &[GraphPrint]) -> Graphs {
+    // A `[..]` is a part of the graph that it is written in.
+    let nodes = prints.iter().flat_map(|graph| &graph.nodes);
+    let inside_of = |node: &NodePrint| match node.kind {
+        KindPrint::Each(inside) => Some(inside),
+        KindPrint::Node | KindPrint::Workflow(..) => None,
+    };
+    let each: BTreeSet<usize> = nodes.filter_map(inside_of).collect();
+    let nested = definitions.iter().enumerate().skip(1).filter(|(at, _)| !each.contains(at));
+    Graphs { graph: Graph::of(&definitions[0]), nested: nested.map(|(_, nested)| Graph::of(nested)).collect() }
 }
 
 /// The definitions of the graphs in the fingerprint of a workflow, by their numbers there.

@@ -1,5 +1,6 @@
 //! The events of a run.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +9,9 @@ use serde_json::{Map, Value};
 
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
-use crate::store::Tags;
+
+/// Labels of a run, by which it is found: `tenant` is `acme`.
+pub type Tags = BTreeMap<String, String>;
 
 /// One event of a run.
 ///
@@ -180,7 +183,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Value::is_null")]
         payload: Value,
         /// Until when the node waits for an answer, [`within`](crate::Ask::within).
-        #[serde(default, skip_serializing_if = "Option::is_none", with = "millis::option")]
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
         until: Option<SystemTime>,
         /// The JSON Schema of the answer.
         schema: Value,
@@ -410,24 +413,28 @@ pub(crate) mod millis {
             .checked_add(Duration::from_millis(millis))
             .ok_or_else(|| serde::de::Error::custom("a time outside the range of this machine"))
     }
+}
 
-    /// The same for a time that may be missing.
-    pub(crate) mod option {
-        use super::*;
+/// The same for a time that may be missing.
+pub(crate) mod optional_millis {
+    use std::time::SystemTime;
 
-        #[allow(clippy::ref_option, reason = "serde gives a reference to the field")]
-        pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
-            match time {
-                Some(time) => super::serialize(time, to),
-                None => to.serialize_none(),
-            }
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::event::millis;
+
+    #[allow(clippy::ref_option, reason = "serde gives a reference to the field")]
+    pub(crate) fn serialize<S: Serializer>(time: &Option<SystemTime>, to: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => millis::serialize(time, to),
+            None => to.serialize_none(),
         }
+    }
 
-        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SystemTime>, D::Error> {
-            #[derive(Deserialize)]
-            struct Millis(#[serde(with = "super")] SystemTime);
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SystemTime>, D::Error> {
+        #[derive(Deserialize)]
+        struct Millis(#[serde(with = "millis")] SystemTime);
 
-            Ok(Option::<Millis>::deserialize(from)?.map(|Millis(time)| time))
-        }
+        Ok(Option::<Millis>::deserialize(from)?.map(|Millis(time)| time))
     }
 }

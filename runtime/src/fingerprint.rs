@@ -35,10 +35,14 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    pub(crate) fn new(graphs: Vec<GraphPrint>) -> Self {
+    /// `shown`: the graphs as people see them, which are stored beside it. They are not in the hash.
+    pub(crate) fn new(graphs: Vec<GraphPrint>, shown: Json) -> Self {
         let graphs = Body { graphs };
-        let body = serde_json::to_value(&graphs).unwrap_or_default();
+        let mut body = serde_json::to_value(&graphs).unwrap_or_default();
         let hash = fnv1a(canonical(&body).as_bytes());
+        if let Json::Object(body) = &mut body {
+            body.insert(SHOWN.to_owned(), shown);
+        }
         Fingerprint {
             hash,
             #[cfg(test)]
@@ -48,6 +52,9 @@ impl Fingerprint {
         }
     }
 }
+
+/// The name in a stored body under which its graphs are as people see them.
+pub(crate) const SHOWN: &str = "shown";
 
 /// Every graph that a run can enter; the first is that of the workflow that was started.
 #[derive(Clone, Debug, Serialize, Deserialize)]

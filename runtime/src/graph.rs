@@ -50,6 +50,17 @@ pub struct Graph {
     pub is_unit: bool,
 }
 
+/// The graph of a workflow with those of the workflows in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Graphs {
+    /// The graph of the workflow.
+    pub graph: Graph,
+    /// The graphs of the workflows that are nodes in it or in each other, each once, by
+    /// [`GraphNodeKind::Workflow`].
+    pub nested: Vec<Graph>,
+}
+
 /// A node of a [`Graph`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

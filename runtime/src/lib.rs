@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod ask;
+mod asked;
 mod attempt;
 mod block_on;
 mod child;
@@ -20,6 +21,7 @@ mod field;
 mod fingerprint;
 mod graph;
 mod halt;
+mod lazy;
 mod node;
 mod options;
 mod question;
@@ -44,6 +46,7 @@ mod value;
 mod workflow;
 
 pub use ask::{Ask, AskHuman, Elapsed, Within};
+pub use asked::Question;
 pub use block_on::block_on;
 pub use child::{
     AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, Step, StepContext,
@@ -57,7 +60,7 @@ pub use engine::{
 };
 pub use event::{AfterFailure, Begins, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};
-pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay};
+pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};
 pub use graphweft_macros::Route;
 #[doc = include_str!("../docs/node.md")]
 #[doc(inline)]
@@ -67,7 +70,7 @@ pub use graphweft_macros::node;
 pub use graphweft_macros::value;
 pub use node::{Collector, Node, Payload};
 pub use options::{NodeOptions, RetryPolicy};
-pub use question::{AnswerError, Question};
+pub use question::AnswerError;
 pub use resource::{MissingResource, MissingResources};
 pub use route::Route;
 // At the root, so that rustc's messages contain only their names.

@@ -9,12 +9,13 @@ use syn::visit::{self, Visit};
 
 /// The modules of the crate, the lowest floor first.
 const FLOORS: &[&[&str]] = &[
+    &["field"],
     &[
         "block_on",
         "clock",
         "error_text",
         "fault",
-        "field",
+        "lazy",
         "options",
         "resource",
         "route",
@@ -23,6 +24,7 @@ const FLOORS: &[&[&str]] = &[
         "value",
     ],
     &["core", "event", "fingerprint"],
+    &["asked"],
     &["draft", "store"],
     &["halt", "state"],
     &["run_error"],
@@ -32,7 +34,8 @@ const FLOORS: &[&[&str]] = &[
     &["attempt"],
     &["context"],
     &["table"],
-    &["compile", "graph", "node"],
+    &["graph"],
+    &["compile", "node"],
     &["collectors", "driver", "replacement"],
     &["workflow"],
     &["engine", "typed"],

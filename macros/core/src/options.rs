@@ -1,6 +1,7 @@
 //! The options of a node, as `#[node(..)]` and `let name = node(..)` write them.
 
 mod duration;
+mod function;
 mod parse;
 mod value;
 

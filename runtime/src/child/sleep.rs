@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 use futures::FutureExt;
 use tokio::time::Instant;
 
-use super::Lazy;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::event::EventKind;
 use crate::fault::Fault;
+use crate::lazy::Lazy;
 use crate::requests::Held;
 
 /// How long a sleep relies on the monotonic clock before it reads the wall clock: the monotonic one does not count

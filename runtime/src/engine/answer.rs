@@ -12,9 +12,10 @@ use super::live::Undriven;
 use super::runs::Live;
 use super::runtime::{self, Unfit};
 use super::voided::effective;
+use crate::asked::Question;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::{AnswerError, Given, Question, Questions, State, check_schema, verdict};
+use crate::question::{AnswerError, Given, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
 use crate::shared::{Checked, Progress};
 use crate::store::{

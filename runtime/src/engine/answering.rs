@@ -9,7 +9,7 @@ use futures::FutureExt;
 use serde_json::Value as Json;
 
 use super::inner::Engine;
-use crate::child::Lazy;
+use crate::lazy::Lazy;
 use crate::question::{AnswerError, Given};
 
 /// An answer to a question of a run. Awaiting it gives the answer; see [`Engine::answer`]. It is a future, so it works

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::inner::Engine;
+use crate::asked::Question;
 use crate::event::millis;
-use crate::question::Question;
 use crate::store::{AskedQuestion, QuestionPlace, QuestionQuery, StoreError, Tags};
 
 /// Which open questions to list; the default is all, of which a hundred are listed.

@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::event::{EventKind, millis};
-use crate::question::Question;
+use crate::asked::Question;
+use crate::event::{EventKind, millis, optional_millis};
 use crate::store::{RunKey, RunOverview, RunStatus, Stored, Tags};
 
 /// A run, without its events. Times are milliseconds since 1970 in JSON.
@@ -27,12 +27,12 @@ pub struct RunInfo {
     #[serde(with = "millis")]
     pub updated: SystemTime,
     /// When it ended, if it has.
-    #[serde(with = "millis::option")]
+    #[serde(with = "optional_millis")]
     pub ended: Option<SystemTime>,
     /// The number of its recorded events.
     pub records: u64,
     /// When its next timer fires, if it waits for one, or when it begins.
-    #[serde(with = "millis::option")]
+    #[serde(with = "optional_millis")]
     pub wake_at: Option<SystemTime>,
     /// The run that it was forked from, and the number of the first event that was not copied.
     pub forked_from: Option<(String, u64)>,

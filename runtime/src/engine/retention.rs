@@ -1,9 +1,8 @@
-//! Deleting runs, one by one or after a time.
+//! How long runs are kept.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::inner::Engine;
-use crate::store::{Delete, Reserve, RunKey, RunQuery, RunStatus, StoreError};
+use crate::store::RunStatus;
 
 /// How long runs are kept after they have ended, for
 /// [`EngineBuilder::retention`](crate::EngineBuilder::retention). What is not named is kept for ever.
@@ -27,16 +26,6 @@ pub struct Retention {
 
 /// How long the id of a deleted run is kept, if nothing else is said: 30 days.
 const IDS: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// How often an engine looks for runs that are to be deleted.
-pub(super) const LOOK: Duration = Duration::from_secs(60);
-
-/// How long another engine does not look after one has.
-const RESERVED: Duration = Duration::from_secs(90);
-
-/// How many runs are deleted at once, and how often at one look.
-const AT_ONCE: usize = 100;
-const TIMES: usize = 20;
 
 impl Default for Retention {
     /// Keeps everything.
@@ -73,8 +62,13 @@ impl Retention {
         self
     }
 
+    /// How long the id of a deleted run is kept.
+    pub(super) fn keeps_ids(self) -> Duration {
+        self.ids
+    }
+
     /// The statuses of which runs are deleted, and after how long.
-    fn ages(self) -> impl Iterator<Item = (RunStatus, Duration)> {
+    pub(super) fn ages(self) -> impl Iterator<Item = (RunStatus, Duration)> {
         let Retention { completed, failed, cancelled, ids: _ } = self;
         let all = [(RunStatus::Completed, completed), (RunStatus::Failed, failed), (RunStatus::Cancelled, cancelled)];
         all.into_iter().filter_map(|(status, keep)| Some((status, keep?)))
@@ -84,135 +78,3 @@ impl Retention {
         self.ages().next().is_some()
     }
 }
-
-/// A run was not deleted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeleteError {
-    /// There is no such run.
-    #[error("there is no run `{run}`")]
-    UnknownRun {
-        /// The id that was asked for.
-        run: String,
-    },
-    /// The run has not ended.
-    #[error("run `{run}` has not ended; cancel it first, and wait for its end")]
-    NotOver {
-        /// Its id.
-        run: String,
-    },
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl Engine {
-    /// Deletes a run that has ended, with all of its records. Forks of it stay as they are. The space that it took is
-    /// free for others.
-    ///
-    /// Its id is kept for 30 days, or as long as [`Retention::ids`] says: until then starting a run with it is
-    /// [`StartError::Deleted`](crate::StartError::Deleted), so that a late repetition of the same start does nothing
-    /// twice.
-    ///
-    /// ```
-    /// # use graphweft::prelude::*;
-    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
-    /// # workflow! { doubled(u32) -> u32 { START => double; } }
-    /// # graphweft::block_on(async {
-    /// let engine = Engine::builder().build()?;
-    /// engine.start::<doubled>(4).id("order-7").await?.result().await?;
-    /// engine.delete_run("order-7").await?;
-    /// assert!(engine.get_run("order-7").await?.is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
-    /// ```
-    ///
-    /// # Errors
-    /// [`DeleteError`]. Nothing is deleted then, except with [`DeleteError::Store`], where it may be.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, the run may or may not be deleted.
-    pub async fn delete_run(&self, run: &str) -> Result<(), DeleteError> {
-        if let Some(live) = self.0.runs.get(run) {
-            live.journal.catch_up_now();
-        }
-        let Some(header) = self.0.store.header(run).await? else {
-            return Err(DeleteError::UnknownRun { run: run.to_owned() });
-        };
-        if self.delete_all(vec![header.key]).await? == 0 {
-            return Err(DeleteError::NotOver { run: run.to_owned() });
-        }
-        Ok(())
-    }
-
-    /// Deletes the runs whose time is over by [`EngineBuilder::retention`](crate::EngineBuilder::retention), and returns
-    /// how many those were. An engine does that by itself once a minute, from its first run or its
-    /// [`recover`](Self::recover) on; this is for a program that ends before, or has its own hours for it.
-    ///
-    /// # Errors
-    /// If the store cannot be read or written. Some runs may be deleted then.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped, some of the runs are deleted.
-    pub async fn delete_expired(&self) -> Result<u64, StoreError> {
-        let mut deleted = 0;
-        for (status, keep) in self.0.retention.ages() {
-            loop {
-                let found = self.delete_some(status, keep).await?;
-                deleted += found;
-                if found < AT_ONCE as u64 {
-                    break;
-                }
-            }
-        }
-        Ok(deleted)
-    }
-
-    /// The same a little at a time, unless another engine does it. Returns when to look again.
-    pub(super) async fn expire(&self) -> Duration {
-        let expired = async {
-            let now = self.0.env.clock.now();
-            let (task, owner) = ("retention".to_owned(), self.owner().await?);
-            if !self.0.store.reserve(Reserve { task, owner, until: now + RESERVED, now }).await? {
-                return Ok(LOOK);
-            }
-            for (status, keep) in self.0.retention.ages() {
-                for time in 0..=TIMES {
-                    if time == TIMES {
-                        return Ok(Duration::from_secs(1));
-                    }
-                    if self.delete_some(status, keep).await? < AT_ONCE as u64 {
-                        break;
-                    }
-                }
-            }
-            Ok::<_, StoreError>(LOOK)
-        };
-        expired.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "runs whose time is over cannot be deleted");
-            LOOK
-        })
-    }
-
-    async fn delete_some(&self, status: RunStatus, keep: Duration) -> Result<u64, StoreError> {
-        let Some(since) = self.0.env.clock.now().checked_sub(keep) else { return Ok(0) };
-        let query = RunQuery {
-            status: vec![status],
-            unchanged_since: Some(since),
-            oldest_first: true,
-            limit: AT_ONCE,
-            ..RunQuery::default()
-        };
-        let runs: Vec<RunKey> = self.0.store.list(query).await?.iter().map(|header| header.key).collect();
-        if runs.is_empty() { Ok(0) } else { self.delete_all(runs).await }
-    }
-
-    async fn delete_all(&self, runs: Vec<RunKey>) -> Result<u64, StoreError> {
-        let now = self.0.env.clock.now();
-        let ids_until = Some(self.0.retention.ids).filter(|keep| !keep.is_zero());
-        let ids_until = ids_until.map(|keep| now.checked_add(keep).unwrap_or(SystemTime::UNIX_EPOCH + FAR_OFF));
-        Ok(self.0.store.delete(Delete { runs, ids_until, now }).await?.len() as u64)
-    }
-}
-
-/// The year 9999, for a time that no clock can show.
-const FAR_OFF: Duration = Duration::from_secs(253_370_764_800);

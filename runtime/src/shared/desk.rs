@@ -9,11 +9,12 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::request_state::{Item, RequestState};
+use crate::asked::Question;
 use crate::core::Applied;
 #[cfg(test)]
 use crate::core::Process;
 use crate::event::EventKind;
-use crate::question::{AnswerError, Question, check_schema};
+use crate::question::{AnswerError, check_schema};
 use crate::store::{Record, Stored};
 
 #[derive(Default)]

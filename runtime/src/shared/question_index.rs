@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use crate::asked::Question;
 use crate::event::EventKind;
-use crate::question::{Question, States, closes};
+use crate::question::{States, closes};
 use crate::store::{OpenQuestion, QuestionChange, Record};
 
 /// Which questions are open by the records that were appended, or are being appended.

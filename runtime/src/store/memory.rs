@@ -15,8 +15,8 @@ use super::{
     QuestionChange, QuestionPlace, QuestionQuery, Record, Records, Reserve, RunHeader, RunKey, RunOverview, RunQuery,
     RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
 };
+use crate::asked::name_without_key;
 use crate::event::EventKind;
-use crate::question::name_without_key;
 
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///

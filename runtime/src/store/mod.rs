@@ -20,16 +20,12 @@ mod sqlite;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-#[cfg(any(test, feature = "test-util"))]
-#[doc(inline)]
-pub use crate::__store_conformance as conformance;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub(crate) use records::Compact;
@@ -37,8 +33,9 @@ pub use records::Records;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
+use crate::asked::Question;
 use crate::event::EventKind;
-use crate::question::Question;
+pub use crate::event::Tags;
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 pub trait Store: Send + Sync + 'static {
@@ -201,9 +198,6 @@ pub struct NewRun {
     /// Its first records.
     pub records: Vec<Record>,
 }
-
-/// Labels of a run, by which it is found: `tenant` is `acme`.
-pub type Tags = BTreeMap<String, String>;
 
 impl NewRun {
     /// The header of the run, to which a store has given this number. All stores begin with it.

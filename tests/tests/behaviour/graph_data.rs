@@ -320,3 +320,47 @@ fn shared_labels_stand_together() {
     let flow = workflow! { START => draft => <0 | 1: notify, _: other>; let other = notify(); };
     assert!(flow.graph().to_mermaid().contains(r#"-->|"0 | 1"|"#), "{}", flow.graph().to_mermaid());
 }
+
+mod stored {
+    use graphweft::GraphNodeKind;
+    use graphweft::prelude::*;
+    use graphweft::store::SqliteStore;
+
+    /// Doubles a number.
+    #[node]
+    async fn double(n: u32) -> u32 {
+        2 * n
+    }
+
+    workflow! { twice(u32) -> u32 { START => double; } }
+    workflow! { each_twice(Vec<u32>) -> Vec<u32> { START => [twice] => END; } }
+    workflow! { outer(u32) -> u32 { let first = twice(); let second = twice(); START => first => second; } }
+
+    #[test]
+    fn a_registered_workflow_has_its_graph_and_each_one_inside_it_once() {
+        let engine = Engine::builder().register::<outer>().register::<each_twice>().build().unwrap();
+        let graphs = engine.graph("outer").unwrap();
+        assert_eq!(graphs.graph, outer::graph());
+        assert_eq!(graphs.nested, [twice::graph()]);
+        assert_eq!(graphs.graph.nodes[2].kind, GraphNodeKind::Workflow("twice".to_owned()));
+        assert_eq!(engine.graph("each_twice").unwrap().nested, [twice::graph()], "`[..]` is no workflow");
+        assert_eq!(engine.graph("twice"), None);
+    }
+
+    #[tokio::test]
+    async fn a_program_without_the_workflow_draws_a_run_by_its_store() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("runs.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        let engine = Engine::builder().register::<each_twice>().store(store).build().unwrap();
+        engine.start::<each_twice>(vec![1, 2]).id("x").await.unwrap().result().await.unwrap();
+        let expected = engine.graph("each_twice");
+        drop(engine);
+
+        let viewer = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+
+        assert_eq!(viewer.run_graph("x").await.unwrap(), expected);
+        assert_eq!(viewer.run_graph("y").await.unwrap(), None);
+        assert_eq!(viewer.run_graph("x").await.unwrap().unwrap().nested[0].nodes[2].doc, "Doubles a number.");
+    }
+}

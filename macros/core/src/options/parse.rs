@@ -6,7 +6,7 @@ use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, Expr, Meta, Token, token};
 
-use super::value::FunctionOfError;
+use super::function::{AFTER, WHEN};
 use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
@@ -290,15 +290,6 @@ impl Reader {
         Some(retry)
     }
 }
-
-const WHEN: FunctionOfError =
-    FunctionOfError { example: "CardError::is_transient", method: "is_transient", returns: "whether to retry" };
-
-const AFTER: FunctionOfError = FunctionOfError {
-    example: "ApiError::retry_after",
-    method: "retry_after",
-    returns: "the delay before the next attempt, an `Option<Duration>`",
-};
 
 /// What to write for a word that other libraries use, or that is an attribute of a parameter.
 fn is_meant(word: &str) -> Option<&'static str> {

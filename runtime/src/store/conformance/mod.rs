@@ -16,8 +16,8 @@ use super::{
     QuestionChange, QuestionQuery, Record, Reserve, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, Stored,
     Tags,
 };
+use crate::asked::Question;
 use crate::event::EventKind;
-use crate::question::Question;
 
 /// Tests of a store: each makes a new, empty store by the expression, which is a future of the store and of a value that
 /// is kept until the test is over, such as its directory. The names of the tests say what is asserted.
@@ -26,15 +26,14 @@ use crate::question::Question;
 ///
 /// ```
 /// mod in_memory {
-///     graphweft::store::conformance!(async { (graphweft::store::MemoryStore::new(), ()) });
+///     graphweft::store_conformance!(async { (graphweft::store::MemoryStore::new(), ()) });
 /// }
 /// # fn main() {}
 /// ```
 #[macro_export]
-#[doc(hidden)]
-macro_rules! __store_conformance {
+macro_rules! store_conformance {
     ($open:expr) => {
-        $crate::__store_conformance! { @each ($open)
+        $crate::store_conformance! { @each ($open)
             finding {
                 runs_are_found_by_their_tags
                 runs_are_found_by_when_their_status_changed_last
@@ -113,7 +112,7 @@ macro_rules! __store_conformance {
         }
     };
     (@each $open:tt $($module:ident { $($case:ident)* })*) => {
-        $($($crate::__store_conformance! { @one $open $module $case })*)*
+        $($($crate::store_conformance! { @one $open $module $case })*)*
     };
     (@one ($open:expr) $module:ident $case:ident) => {
         #[test]

@@ -14,7 +14,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit, millis, whole};
+use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit, millis, optional_millis, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored, Tags};
@@ -238,7 +238,7 @@ enum Short {
         prompt: String,
         #[serde(rename = "p", default, skip_serializing_if = "Value::is_null")]
         payload: Value,
-        #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", with = "millis::option")]
+        #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
         until: Option<SystemTime>,
         #[serde(rename = "s")]
         schema: Value,

@@ -26,7 +26,7 @@ const KEPT_FREE: i64 = 8;
 pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete) -> Result<bool, Trouble> {
     let key = to_integer(run.0);
     let Some(row) = RunRow::find(transaction, key)? else { return Ok(false) };
-    let over = [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled].map(super::read::status_number);
+    let over = [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled].map(super::row::status_number);
     if !over.contains(&row.status) {
         return Ok(false);
     }

@@ -9,7 +9,7 @@ use super::row::{COLUMNS, COLUMNS_COUNT, RunRow};
 use super::seal::Seal;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::question::{Question, name_without_key};
+use crate::asked::{Question, name_without_key};
 use crate::store::{AskedQuestion, OpenQuestion, QuestionChange, QuestionQuery, RunKey};
 
 /// A change of the open questions of a run, encoded.

@@ -7,11 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
 use serde_json::Value;
 
 use super::conditions::Conditions;
-use super::row::{COLUMNS, COLUMNS_COUNT, RunRow};
+use super::row::{COLUMNS, COLUMNS_COUNT, RunRow, status_number};
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
 use super::{questions, records, seal};
-use crate::store::{RunHeader, RunOverview, RunQuery, RunStatus};
+use crate::store::{RunHeader, RunOverview, RunQuery};
 
 /// A header, in the order in which [`header`] takes its columns.
 static HEADER: LazyLock<String> = LazyLock::new(|| format!("{} FROM runs", columns()));
@@ -242,29 +242,4 @@ pub(super) fn graph(connection: &Connection, hash: u64) -> Result<Option<Value>,
         return Err(damaged("does not match its checksum"));
     }
     serde_json::from_str(&body).map(Some).map_err(|error| damaged(&format!("cannot be read: {error}")))
-}
-
-/// The number of a status in the file; a number never gets another meaning.
-pub(super) fn status_number(status: RunStatus) -> i64 {
-    match status {
-        RunStatus::Running => 0,
-        RunStatus::Waiting => 1,
-        RunStatus::Sleeping => 2,
-        RunStatus::Completed => 3,
-        RunStatus::Failed => 4,
-        RunStatus::Cancelled => 5,
-    }
-}
-
-/// The status of a number; `None` for a number that this version does not know.
-pub(super) fn status_of(number: i64) -> Option<RunStatus> {
-    let all = [
-        RunStatus::Running,
-        RunStatus::Waiting,
-        RunStatus::Sleeping,
-        RunStatus::Completed,
-        RunStatus::Failed,
-        RunStatus::Cancelled,
-    ];
-    all.into_iter().find(|status| status_number(*status) == number)
 }

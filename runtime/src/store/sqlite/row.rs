@@ -5,7 +5,6 @@ use std::time::SystemTime;
 use rusqlite::types::ToSql;
 use rusqlite::{Connection, Row, params};
 
-use super::read::{status_number, status_of};
 use super::seal::Seal;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
@@ -228,4 +227,29 @@ fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
         RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(|at| to_millis(at).max(1)),
         RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
     }
+}
+
+/// The number of a status in the file; a number never gets another meaning.
+pub(super) fn status_number(status: RunStatus) -> i64 {
+    match status {
+        RunStatus::Running => 0,
+        RunStatus::Waiting => 1,
+        RunStatus::Sleeping => 2,
+        RunStatus::Completed => 3,
+        RunStatus::Failed => 4,
+        RunStatus::Cancelled => 5,
+    }
+}
+
+/// The status of a number; `None` for a number that this version does not know.
+pub(super) fn status_of(number: i64) -> Option<RunStatus> {
+    let all = [
+        RunStatus::Running,
+        RunStatus::Waiting,
+        RunStatus::Sleeping,
+        RunStatus::Completed,
+        RunStatus::Failed,
+        RunStatus::Cancelled,
+    ];
+    all.into_iter().find(|status| status_number(*status) == number)
 }

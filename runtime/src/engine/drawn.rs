@@ -1,0 +1,57 @@
+//! Graphs of workflows and runs, for viewers.
+
+use serde::Deserialize;
+
+use super::inner::Engine;
+use crate::compile;
+use crate::fingerprint::SHOWN;
+use crate::graph::Graphs;
+use crate::store::StoreError;
+
+impl Engine {
+    /// The graph of a registered workflow with those of the workflows in it; `None` if none of this name is registered.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # workflow! { outer(u32) -> u32 { START => doubled; } }
+    /// let engine = Engine::builder().register::<outer>().build()?;
+    /// let graphs = engine.graph("outer").expect("it is registered");
+    /// assert_eq!(graphs.nested[0].nodes[2].name, "double");
+    /// # Ok::<(), graphweft::BuildError>(())
+    /// ```
+    pub fn graph(&self, workflow: &str) -> Option<Graphs> {
+        self.0.workflows.get(workflow).map(compile::graphs)
+    }
+
+    /// The graph under which the last records of a run were made, from the store: also in a program that does not have
+    /// its workflow, and after the workflow has changed. The texts and schemas in it are those of the program that first
+    /// recorded a run of this graph. `None` if there is no such run.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<doubled>().build()?;
+    /// engine.start::<doubled>(4).id("order-7").await?.result().await?;
+    /// let graphs = engine.run_graph("order-7").await?.expect("it was started");
+    /// assert!(graphs.graph.to_mermaid().contains("double"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn run_graph(&self, run: &str) -> Result<Option<Graphs>, StoreError> {
+        if let Some(live) = self.0.runs.get(run) {
+            live.journal.catch_up_now();
+        }
+        let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
+        let Some(stored) = self.0.store.graph(header.graph).await? else { return Ok(None) };
+        let unreadable = |error: serde_json::Error| StoreError::Other {
+            message: format!("the graph of run `{run}` cannot be read: {error}"),
+        };
+        stored.get(SHOWN).map(Graphs::deserialize).transpose().map_err(unreadable)
+    }
+}
