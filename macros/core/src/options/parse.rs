@@ -6,7 +6,6 @@ use proc_macro2::{Ident, Span, TokenStream};
 use syn::parse::{Parse, ParseStream, Parser as _};
 use syn::{Attribute, Expr, Meta, Token, token};
 
-use super::value::FunctionOfError;
 use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
@@ -279,6 +278,13 @@ impl Reader {
         }
         Some(retry)
     }
+}
+
+/// An option whose value is a function of the error.
+pub(super) struct FunctionOfError {
+    pub(super) example: &'static str,
+    pub(super) method: &'static str,
+    pub(super) returns: &'static str,
 }
 
 const WHEN: FunctionOfError =

@@ -9,7 +9,7 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, Lit, LitStr, Path, Token, UnOp};
 
 use super::duration::{self, NoDuration};
-use super::parse::{Reader, Value, Written};
+use super::parse::{FunctionOfError, Reader, Value, Written};
 use crate::ast::path_text;
 use crate::diagnostics::Blame;
 
@@ -204,13 +204,6 @@ impl Reader {
             .help(mend);
         None
     }
-}
-
-/// An option whose value is a function of the error.
-pub(super) struct FunctionOfError {
-    pub(super) example: &'static str,
-    pub(super) method: &'static str,
-    pub(super) returns: &'static str,
 }
 
 fn string(value: &Expr) -> Option<&LitStr> {

@@ -77,6 +77,7 @@ fn kinds() -> Vec<EventKind> {
         failed(AfterFailure::Routed { label: text(), error: Value::Null }),
         EventKind::NodeCancelled,
         EventKind::Message { text: text() },
+        EventKind::Note { name: text(), payload: Value::Null },
         EventKind::QuestionAsked { prompt: text(), payload: json!([1]), schema: json!(true), again: false },
         EventKind::QuestionAsked { prompt: text(), payload: Value::Null, schema: Value::Null, again: true },
         EventKind::Answered { answer: Value::Null, unchecked: false },
