@@ -197,6 +197,66 @@ impl Context {
         }
     }
 
+    /// Records data under a name as an event of the run, [`EventKind::Note`](crate::EventKind::Note): what a dashboard shows, or
+    /// what is counted later, such as the tokens of a call. The nodes of the run do not see it. The payload is plain JSON, as
+    /// for [`progress`](Self::progress).
+    ///
+    /// An attempt that starts again after a restart finds the notes that it has recorded before, and records an equal one once.
+    /// A later attempt, or another turn of a loop, records its own.
+    ///
+    /// A payload that is not JSON or is larger than `EngineBuilder::max_value_size`, and a note of a clone that has outlived
+    /// the attempt, are skipped, with a warning in the log.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::json;
+    ///
+    /// #[node]
+    /// async fn summarize(text: String, ctx: &Context) -> String {
+    ///     ctx.note("tokens", json!({ "input": text.len(), "output": 2 }));
+    ///     "A summary.".to_owned()
+    /// }
+    ///
+    /// workflow! { pub summary(String) -> String { START => summarize; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let run = engine.start::<summary>("A text.".into()).await?;
+    /// run.result().await?;
+    /// let mut events = run.events();
+    /// while let Some(event) = events.next().await {
+    ///     if let EventKind::Note { name, payload } = event.kind {
+    ///         assert_eq!((event.path.as_str(), name.as_str()), ("summary/summarize", "tokens"));
+    ///         assert_eq!(payload["input"], 7);
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn note(&self, name: impl Into<String>, payload: impl Serialize) {
+        let (name, run) = (name.into(), &self.0.run);
+        if self.has_ended() {
+            tracing::warn!(path = %self.0.place(), name, "a note of a node that had ended was skipped");
+            return;
+        }
+        if !run.records() {
+            return;
+        }
+        match value::to_plain(&payload, run.env.max_value_size) {
+            Ok(payload) => {
+                let path = self.path();
+                if run.desk().takes_repeated_note(&path, &name, &payload) {
+                    return;
+                }
+                run.record(|| path, || EventKind::Note { name, payload });
+                run.pulse.say();
+            }
+            Err(error) => {
+                drop_refused(payload);
+                tracing::warn!(path = %self.0.place(), name, %error, "a note that cannot be recorded was skipped");
+            }
+        }
+    }
+
     fn show(&self, kind: EventKind) {
         if let Some(journal) = &self.0.run.journal {
             journal.show(|| self.path(), kind);

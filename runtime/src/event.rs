@@ -166,6 +166,13 @@ pub enum EventKind {
         /// Its text.
         text: String,
     },
+    /// A note, `ctx.note(..)`: data that the node has recorded, for those who watch the run.
+    Note {
+        /// Its name.
+        name: String,
+        /// The data, as plain JSON.
+        payload: Value,
+    },
     /// Progress, `ctx.progress(..)`. Sent to current subscribers, not recorded.
     Progress {
         /// The data that the node sent.
@@ -336,6 +343,7 @@ impl EventKind {
             EventKind::NodeCancelled => "node_cancelled",
             EventKind::ResultReused => "result_reused",
             EventKind::Message { .. } => "message",
+            EventKind::Note { .. } => "note",
             EventKind::Progress { .. } => "progress",
             EventKind::QuestionAsked { .. } => "question_asked",
             EventKind::Answered { .. } => "answered",

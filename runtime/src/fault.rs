@@ -6,8 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 
-use crate::field::at_field;
-
 /// The error of a node that cannot fail.
 ///
 /// [`Infallible`](std::convert::Infallible) works too, but is neither `Serialize` nor `JsonSchema`, so it is not a
@@ -93,7 +91,7 @@ pub enum Fault {
         child: Option<Box<str>>,
     },
     /// A node that was called by name ([`DynNode::call`](crate::DynNode::call)) does not take this input. It has not run.
-    #[error("`{node}` does not take this input: {}{message}", at_field(field))]
+    #[error("`{node}` does not take this input: {}{message}", at(field))]
     InvalidInput {
         /// The name of the node.
         node: Box<str>,
@@ -126,6 +124,10 @@ pub struct Cause {
     pub chain: Vec<String>,
     /// The fault, if it was one.
     pub fault: Option<Fault>,
+}
+
+fn at(field: &str) -> String {
+    if field == "." { String::new() } else { format!("at `{field}`: ") }
 }
 
 fn by_child(child: Option<&str>) -> String {

@@ -245,6 +245,7 @@ impl<V> Replay<V> {
             | EventKind::GraphChanged { .. }
             | EventKind::CancelRequested
             | EventKind::Message { .. }
+            | EventKind::Note { .. }
             | EventKind::ResultReused
             | EventKind::Progress { .. }
             | EventKind::NodeSkipped

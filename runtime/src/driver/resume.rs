@@ -11,7 +11,7 @@ use super::run::Driver;
 use crate::core::{Derived, Event, Resumption, Run, TimeLimit};
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::store::Stored;
+use crate::store::{Record, Stored};
 use crate::table::Emitted;
 
 impl Driver {
@@ -33,6 +33,15 @@ impl Driver {
         for stored in history {
             wants_cancel |= matches!(stored.record.kind, EventKind::CancelRequested);
             let driver = values.driver;
+            if let EventKind::Note { .. } = stored.record.kind {
+                let task = replay.task_at(&stored.record.path);
+                // A note of an attempt that is over, or was voided by a retry, is not looked for.
+                match task.filter(|task| replay.run.is_live(*task)) {
+                    Some(task) if !replay.run.is_running(task) => {}
+                    at => driver.restore_note(stored, at.is_some()),
+                }
+                continue;
+            }
             match replay.take(stored, &mut values)? {
                 Taken::Request { node, stored, .. } => driver.restore_request(node, *stored, was_retried)?,
                 Taken::Applied(Some((path, Some(of_requests)))) => driver.settle_requests(&path, of_requests),
@@ -49,6 +58,13 @@ impl Driver {
         self.run.stop_indexing();
         self.wants_cancel = wants_cancel && !self.run.is_ending();
         Ok(values)
+    }
+
+    fn restore_note(&self, stored: Stored, is_node: bool) {
+        let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) else { return };
+        if let Record { path, kind: EventKind::Note { name, payload } } = stored.record {
+            journal.desk.restore_note(&path, (name, payload), is_node);
+        }
     }
 
     fn settle_requests(&self, path: &str, what: OfRequests) {

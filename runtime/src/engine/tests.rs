@@ -310,6 +310,7 @@ fn an_event_is_read_back_as_it_was_written() {
         EventKind::NodeSkipped,
         EventKind::NodeCancelled,
         EventKind::Message { text: "hello".to_owned() },
+        EventKind::Note { name: "cost".to_owned(), payload: json!({ "cents": 3 }) },
         EventKind::Progress { data: json!(0.5) },
         EventKind::RunFailed { failure },
         EventKind::RunCancelled,

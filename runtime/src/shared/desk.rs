@@ -91,6 +91,20 @@ impl Desk {
         self.inner().requests.had_begun_around(record, node)
     }
 
+    /// A note that an attempt under way has recorded in an earlier process. `is_node`: whether it is an attempt at a node of
+    /// the graph, and not at a request.
+    pub(crate) fn restore_note(&self, path: &str, (name, payload): (String, Value), is_node: bool) {
+        let requests = &mut self.used().requests;
+        if is_node || requests.items.get(path).is_some_and(Item::is_under_way) {
+            requests.notes.restore(path, name, payload);
+        }
+    }
+
+    /// Whether the attempt at this path has recorded such a note in an earlier process, and not repeated it since.
+    pub(crate) fn takes_repeated_note(&self, path: &str, name: &str, payload: &Value) -> bool {
+        !self.is_empty() && self.inner().requests.notes.take(path, name, payload)
+    }
+
     /// Folds a record of a request below a node that is not done, from before this process.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod closing;
 mod desk;
 mod journal;
+mod notes;
 mod others;
 mod pending;
 mod pulse;

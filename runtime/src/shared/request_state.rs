@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use foldhash::HashMap;
 use serde_json::Value;
 
+use super::notes::Notes;
 use super::tree::Tree;
 use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict};
 use crate::event::{AfterFailure, EventKind};
@@ -29,6 +30,7 @@ pub(super) struct RequestState {
     pub(super) questions: Questions,
     /// By path: how many withdrawals were noted but are not recorded yet.
     withdrawing: HashMap<String, u32>,
+    pub(super) notes: Notes,
 }
 
 /// Which fold decides whether a record may follow the others of its path.
@@ -431,6 +433,7 @@ impl RequestState {
     }
 
     fn forget_below(&mut self, path: &str) {
+        self.notes.forget(path);
         if !self.items.is_empty() {
             self.items.remove_below(path);
         }
@@ -445,6 +448,7 @@ impl RequestState {
     /// # Errors
     /// As with [`note`](Self::note).
     pub(super) fn caller_retries_below(&mut self, path: &str) -> Applied {
+        self.notes.forget(path);
         let mut applied = Ok(());
         self.items.change_below(path, &mut |item| {
             let outcome = item.caller_retries();

@@ -126,7 +126,7 @@ impl Asked {
                 self.has_fired = true;
                 Ok(())
             }
-            EventKind::Message { .. } | EventKind::RunCancelling => Ok(()),
+            EventKind::Message { .. } | EventKind::Note { .. } | EventKind::RunCancelling => Ok(()),
             _ => Err("was asked for, and has no such records".to_owned()),
         }
     }

@@ -132,7 +132,9 @@ impl Progress {
             },
             EventKind::ItemStarted { .. } => require(self.is_under_way(), "begins an item and is not under way"),
             EventKind::ItemCancelled { .. } => require(self.is_under_way(), "cancels an item and is not under way"),
-            EventKind::Message { .. } => require(self.is_under_way(), "says something and is not under way"),
+            EventKind::Message { .. } | EventKind::Note { .. } => {
+                require(self.is_under_way(), "says something and is not under way")
+            }
             _ => Err("is a node, and has no such records".to_owned()),
         }
     }

@@ -652,10 +652,9 @@ pub fn when<E>(may_retry: impl Fn(&E) -> bool, error: &E) -> bool {
     may_retry(error)
 }
 
-/// Gives the closure of `retry(after = ..)` the type of its argument.
-pub fn delay_after<E>(delay: impl Fn(&E) -> Option<Duration>, error: &E) -> Option<Duration> {
-    delay(error)
-}
+/// `retry(after = ..)`: a type and no function with a bound, so that the error about another one shows no source of the
+/// library.
+pub type DelayAfter<E> = fn(&E) -> Option<Duration>;
 
 /// Moves a blocking body to the pool for blocking work. A panic inside is resumed outside.
 pub async fn blocking<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> T {

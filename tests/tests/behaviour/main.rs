@@ -38,6 +38,7 @@ mod library_collectors;
 mod looking;
 mod loops;
 mod nested;
+mod notes;
 mod planners;
 mod recorded_in_place;
 mod recursion;

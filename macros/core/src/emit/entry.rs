@@ -158,7 +158,7 @@ fn explain(ty: &TokenStream, when: Option<&Expr>, after: Option<&Expr>) -> Token
     };
     let after = match after {
         Some(after) => {
-            quote!(::core::option::Option::Some(|__error: &#error| __gw::delay_after::<#error>(#after, __error)))
+            quote!(::core::option::Option::Some({ let __after: __gw::DelayAfter<#error> = #after; __after }))
         }
         None => quote!(::core::option::Option::None),
     };

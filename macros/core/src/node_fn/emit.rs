@@ -238,7 +238,8 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     let after = options.retry.as_ref().and_then(|retry| retry.after.as_ref()).map(|after| {
         quote! {
             fn retry_after(&self, error: &Self::Error) -> ::core::option::Option<::core::time::Duration> {
-                #krate::__::delay_after::<Self::Error>(#after, error)
+                let after: #krate::__::DelayAfter<Self::Error> = #after;
+                after(error)
             }
         }
     });

@@ -230,6 +230,13 @@ enum Short {
         #[serde(rename = "t")]
         text: String,
     },
+    #[serde(rename = "N")]
+    Note {
+        #[serde(rename = "n")]
+        name: String,
+        #[serde(rename = "p")]
+        payload: Value,
+    },
     #[serde(skip)]
     Progress { data: Value },
     #[serde(rename = "q")]

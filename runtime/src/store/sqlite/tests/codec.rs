@@ -86,6 +86,7 @@ fn kinds() -> Vec<EventKind> {
         failed(AfterFailure::Routed { label: text(), error: Value::Null }),
         EventKind::NodeCancelled,
         EventKind::Message { text: text() },
+        EventKind::Note { name: text(), payload: Value::Null },
         EventKind::QuestionAsked {
             prompt: text(),
             payload: json!([1]),

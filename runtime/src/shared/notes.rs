@@ -1,0 +1,30 @@
+//! Notes of attempts that were under way when their process ended. Such an attempt starts again, and makes them again.
+
+use foldhash::HashMap;
+use serde_json::Value;
+
+/// By path: the notes that an attempt has recorded in an earlier process and not repeated in this one.
+#[derive(Default)]
+pub(super) struct Notes(HashMap<String, Vec<(String, Value)>>);
+
+impl Notes {
+    pub(super) fn restore(&mut self, path: &str, name: String, payload: Value) {
+        self.0.entry(path.to_owned()).or_default().push((name, payload));
+    }
+
+    /// Takes a note with this name and payload, in any order: tasks of a node may make notes at once.
+    pub(super) fn take(&mut self, path: &str, name: &str, payload: &Value) -> bool {
+        let Some(notes) = self.0.get_mut(path) else { return false };
+        let Some(at) = notes.iter().position(|(of, data)| of == name && data == payload) else { return false };
+        notes.remove(at);
+        true
+    }
+
+    /// An attempt is over, and with it those at its requests.
+    pub(super) fn forget(&mut self, path: &str) {
+        if !self.0.is_empty() {
+            let is_at = |of: &str| of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            self.0.retain(|of, _| !is_at(of));
+        }
+    }
+}
