@@ -118,6 +118,10 @@ pub(crate) struct Questions {
 impl Questions {
     /// Applies a record of any kind.
     pub(crate) fn apply(&mut self, path: &str, kind: &EventKind) {
+        let is_asked = matches!(kind, EventKind::QuestionAsked { .. });
+        if !is_asked && self.states.is_empty() {
+            return;
+        }
         self.states.apply(path, kind);
         if let Some(question) = Question::of(path, kind) {
             self.asked.insert(path.to_owned(), question);

@@ -34,8 +34,11 @@ impl Engine {
         let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
         let was_retried = start.history.iter().any(is_retry);
         let mut questions = States::default();
-        for Stored { record, .. } in &start.history {
-            questions.apply(&record.path, &record.kind);
+        let is_question = |stored: &Stored| matches!(stored.record.kind, EventKind::QuestionAsked { .. });
+        if start.history.iter().any(is_question) {
+            for Stored { record, .. } in &start.history {
+                questions.apply(&record.path, &record.kind);
+            }
         }
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {

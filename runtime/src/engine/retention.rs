@@ -55,7 +55,7 @@ impl Retention {
     }
 
     /// How long the id of a deleted run is kept, so that a late repetition of its start does not begin it anew. The
-    /// default is 30 days. This holds for [`Engine::delete_run`] too.
+    /// default is 30 days. This holds for [`Engine::delete_run`](crate::Engine::delete_run) too.
     #[must_use]
     pub fn ids(mut self, keep: Duration) -> Self {
         self.ids = keep;

@@ -241,7 +241,9 @@ impl Runs {
     }
 
     fn change_questions(&mut self, key: RunKey, change: QuestionChange) {
-        let Some(run) = self.runs.get_mut(&key) else { return };
+        let Some(run) = self.runs.get_mut(&key).filter(|run| !run.open.is_empty() || !change.open.is_empty()) else {
+            return;
+        };
         let QuestionChange { is_all, open, mut closed } = change;
         if is_all {
             let stays: HashSet<&str> = open.iter().map(|open| open.question.id.as_str()).collect();

@@ -79,13 +79,16 @@ pub async fn the_number_of_a_deleted_run_is_not_given_again(store: impl Store) {
 pub async fn nothing_can_be_added_to_a_deleted_run(store: impl Store) {
     let a = create(&store, new_run("a")).await.key;
     add(&store, a, 1, &[said("one")]).await;
-    end(&store, a).await;
+    let over = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
+    assert_eq!(store.append(Append { header: over, ..batch(a, 2, &[said("end")]) }).await.unwrap(), Appended::Done);
     delete(&store, &[a], None).await;
 
     for number in [0, 1, 2] {
         assert_eq!(add(&store, a, number, &[said("late")]).await, Appended::Conflict, "at {number}");
+    }
+    for number in [0, 1, 2, 3] {
         let header = HeaderChange { status: Some((RunStatus::Running, None)), ..HeaderChange::default() };
-        let change = Append { header, ..batch(a, number, &[said("late")]) };
+        let change = Append { header, ..batch(a, number, &[]) };
         assert_eq!(store.append(change).await.unwrap(), Appended::Conflict, "at {number}");
     }
     assert_eq!(read_all(&store, a).await, []);

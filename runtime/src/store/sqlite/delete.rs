@@ -1,9 +1,11 @@
 //! Deleting runs that are over.
 //!
 //! The row of a run goes at once, and with it everything by which the run is found. Its records go after that, a few
-//! rows at a time, so that no other write waits for long.
+//! rows at a time, so that no other write waits for long. They stay for one lease after the end of the run: an engine that
+//! was believed dead meanwhile, and so has lost the run, may not have noticed yet. What it adds is refused since there are
+//! records of these numbers.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -23,14 +25,14 @@ const PAGES: u32 = 1000;
 const KEPT_FREE: i64 = 8;
 
 /// Deletes one run, but for its records. Returns whether it was there, and over.
-pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete) -> Result<bool, Trouble> {
+pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
     let key = to_integer(run.0);
     let Some(row) = RunRow::find(transaction, key)? else { return Ok(false) };
     let over = [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled].map(super::row::status_number);
     if !over.contains(&row.status) {
         return Ok(false);
     }
-    let id = row.id.clone();
+    let (id, after) = (row.id.clone(), row.updated.saturating_add(to_integer(lease.as_millis() as u64)));
     let tags: Tags = row.header()?.tags;
     for (tag, value) in &tags {
         let mut remove = transaction.prepare_cached("DELETE FROM tags WHERE tag = ?1 AND value = ?2 AND run = ?3")?;
@@ -38,8 +40,8 @@ pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete) -> Res
     }
     let mut remove = transaction.prepare_cached("DELETE FROM runs WHERE key = ?1")?;
     is_written(remove.execute([key])?, "runs")?;
-    let mut left = transaction.prepare_cached("INSERT INTO leftovers (run) VALUES (?1)")?;
-    is_written(left.execute([key])?, "leftovers")?;
+    let mut left = transaction.prepare_cached("INSERT INTO leftovers (run, after) VALUES (?1, ?2)")?;
+    is_written(left.execute([key, after])?, "leftovers")?;
     let mut number = transaction.prepare_cached(
         "INSERT INTO numbers (name, number) VALUES ('run', ?1)
          ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
@@ -70,9 +72,10 @@ pub(super) fn deleted_until(
 }
 
 /// Removes some rows of records of deleted runs. Returns whether there may be more.
-pub(super) fn sweep(transaction: &Connection) -> Result<bool, Trouble> {
-    let mut next = transaction.prepare_cached("SELECT run FROM leftovers LIMIT 1")?;
-    let Some(run) = next.query_row([], |row| row.get::<_, i64>(0)).optional()? else { return Ok(false) };
+pub(super) fn sweep(transaction: &Connection, now: SystemTime) -> Result<bool, Trouble> {
+    let mut next = transaction.prepare_cached("SELECT run FROM leftovers WHERE after <= ?1 LIMIT 1")?;
+    let found = next.query_row([to_millis(now)], |row| row.get::<_, i64>(0)).optional()?;
+    let Some(run) = found else { return Ok(false) };
     let ids = rows_of(RunKey(from_integer(run)));
     let mut remove = transaction.prepare_cached(
         "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3)",

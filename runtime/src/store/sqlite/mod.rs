@@ -312,12 +312,14 @@ impl Handle {
         let mut deleted = Vec::new();
         for run in delete.runs.clone() {
             let wanted = Arc::clone(&delete);
-            if self.write_on_thread(move |transaction| delete::run(transaction, run, &wanted)).await? {
+            let lease = self.shared.settings.lease;
+            if self.write_on_thread(move |transaction| delete::run(transaction, run, &wanted, lease)).await? {
                 deleted.push(run);
             }
         }
-        self.write_on_thread(move |transaction| delete::free_ids(transaction, delete.now)).await?;
-        while self.write_on_thread(delete::sweep).await? {}
+        let now = delete.now;
+        self.write_on_thread(move |transaction| delete::free_ids(transaction, now)).await?;
+        while self.write_on_thread(move |transaction| delete::sweep(transaction, now)).await? {}
         while self.write_on_thread(delete::return_pages).await? {}
         Ok(deleted)
     }

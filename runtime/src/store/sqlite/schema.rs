@@ -33,7 +33,7 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 /// `questions` has the open questions of all runs, with the time when each was asked.
 ///
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
-/// gone, a few at a time. `deleted` has the ids that are not free yet. A number of `numbers` never gets smaller: `run`
+/// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never gets smaller: `run`
 /// is the greatest number of a run that was deleted. `tasks` says which owner has a periodic task.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
@@ -94,7 +94,7 @@ const STEPS: &[&str] = &["
         workflows TEXT NOT NULL
     ) STRICT;
     CREATE TABLE owner_checksums (owner INTEGER PRIMARY KEY, checksum INTEGER NOT NULL) STRICT;
-    CREATE TABLE leftovers (run INTEGER PRIMARY KEY) STRICT;
+    CREATE TABLE leftovers (run INTEGER PRIMARY KEY, after INTEGER NOT NULL) STRICT;
     CREATE TABLE deleted (id TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
     CREATE INDEX deleted_until ON deleted (until);
     CREATE TABLE numbers (name TEXT PRIMARY KEY, number INTEGER NOT NULL) STRICT, WITHOUT ROWID;

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::*;
 use crate::store::conformance_cases::{add, at, create, new_run, read_all, said, set_status};
-use crate::store::{Delete, NewRun, RunKey, RunQuery, RunStatus, Store};
+use crate::store::{Appended, Delete, NewRun, RunKey, RunQuery, RunStatus, Store};
 
 /// A run that is over, with records of half a megabyte.
 async fn large_run(store: &SqliteStore, id: &str) -> RunKey {
@@ -19,7 +19,8 @@ async fn large_run(store: &SqliteStore, id: &str) -> RunKey {
 }
 
 fn delete(runs: &[RunKey]) -> Delete {
-    Delete { runs: runs.to_vec(), ids_until: Some(at(1000)), now: at(100) }
+    // The runs have ended more than a lease ago.
+    Delete { runs: runs.to_vec(), ids_until: Some(at(100_000)), now: at(60_000) }
 }
 
 #[tokio::test]
@@ -55,7 +56,12 @@ async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deleti
     assert!(
         store
             .0
-            .write_on_thread(move |transaction| super::super::delete::run(transaction, left, &wanted))
+            .write_on_thread(move |transaction| super::super::delete::run(
+                transaction,
+                left,
+                &wanted,
+                std::time::Duration::ZERO
+            ))
             .await
             .unwrap()
     );
@@ -76,19 +82,28 @@ async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deleti
     }
 }
 
+/// An engine of another machine, whose lease has run out, may believe to own a run that has ended and was deleted.
 #[tokio::test]
-async fn another_process_sees_a_run_that_is_deleted_as_gone() {
+async fn what_an_engine_adds_that_has_lost_a_deleted_run_is_refused() {
     let (_directory, path) = place();
-    let (one, other) = (open(&path).await, open(&path).await);
-    let run = large_run(&one, "a").await;
-    assert_eq!(read_all(&other, run).await.len(), 501);
+    let (lost, other) = (open(&path).await, open(&path).await);
+    let run = create(&lost, new_run("a")).await.key;
+    add(&lost, run, 1, &[said("one")]).await;
+    // The other one has taken it over and ended it.
+    add(&other, run, 2, &[said("taken over"), said("ended")]).await;
+    set_status(&other, run, RunStatus::Completed, None).await;
+    other.delete(Delete { now: at(1000), ..delete(&[run]) }).await.unwrap();
+    assert_eq!(lost.header("a").await.unwrap(), None);
 
-    other.delete(delete(&[run])).await.unwrap();
+    let late = add(&lost, run, 2, &[said("late")]).await;
 
-    assert_eq!(one.header("a").await.unwrap(), None);
-    // This process knows where the journal ended.
-    assert_eq!(add(&one, run, 501, &[said("late")]).await, crate::store::Appended::Conflict);
-    one.check().await.unwrap();
+    assert_eq!((late, read_all(&lost, run).await), (Appended::Conflict, Vec::new()));
+    lost.check().await.unwrap();
+    // Its records are removed with the next deletion after the lease.
+    other.delete(delete(&[])).await.unwrap();
+    other.check().await.unwrap();
+    let rows = behind_the_back(&path).query_row("SELECT count(*) FROM journal", [], |row| row.get::<_, i64>(0));
+    assert_eq!(rows.unwrap(), 0);
 }
 
 #[tokio::test]
