@@ -75,7 +75,7 @@ pub(super) fn encode<V>(
                     }
                 }
                 Then::Fails(error) => {
-                    own = error.as_ref().map(|error| Value::clone(error));
+                    own = error.as_deref().cloned();
                     AfterFailure::Fails
                 }
             };
