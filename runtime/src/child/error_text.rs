@@ -20,7 +20,7 @@ use crate::error_text::{MAX_SOURCES, chain};
 ///
 /// #[node]
 /// async fn read(path: String) -> std::io::Result<String> {
-///     tokio::fs::read_to_string(path).await
+///     std::fs::read_to_string(path)
 /// }
 ///
 /// #[node]

@@ -237,7 +237,7 @@ impl<'c, T, E: Send> Step<'c, T, E> {
     ///
     /// #[node]
     /// async fn length(path: String, ctx: &Context) -> Result<usize, ChildError<ErrorText>> {
-    ///     let text = ctx.step("read", || tokio::fs::read_to_string(&path)).error_as_text().await?;
+    ///     let text = ctx.step("read", || async { std::fs::read_to_string(&path) }).error_as_text().await?;
     ///     Ok(text.len())
     /// }
     ///
