@@ -13,6 +13,14 @@ pub(crate) enum Lazy<'c, B, T> {
 }
 
 impl<'c, B, T> Lazy<'c, B, T> {
+    /// The same description, of a future with another output. From the first poll on it never ends.
+    pub(crate) fn with_output<O>(self) -> Lazy<'c, B, O> {
+        match self {
+            Lazy::Described(description) => Lazy::Described(description),
+            Lazy::Running(_) | Lazy::Over => Lazy::Over,
+        }
+    }
+
     /// The description; `None` from the first poll on.
     pub(crate) fn description(&self) -> Option<&B> {
         match self {

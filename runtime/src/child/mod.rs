@@ -181,10 +181,7 @@ impl<'c, N: Node> Child<'c, N> {
     /// assert_eq!(graphweft::block_on(flow.run(6_000)).unwrap(), "not paid: card declined");
     /// ```
     pub fn error_as_text(self) -> Child<'c, N, AsText> {
-        Child(match self.0 {
-            Lazy::Described(request) => Lazy::Described(request),
-            Lazy::Running(_) | Lazy::Over => Lazy::Over,
-        })
+        Child(self.0.with_output())
     }
 }
 

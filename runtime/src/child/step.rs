@@ -30,6 +30,12 @@ enum Body<'c, T, E> {
     With(Box<dyn FnMut(StepContext<'c>) -> BoxFuture<'c, Result<T, E>> + Send + 'c>),
 }
 
+/// The closure of a step, with what its next attempt gets.
+enum Next<'w, 'c, T, E> {
+    Plain(&'w mut (dyn FnMut() -> BoxFuture<'c, Result<T, E>> + Send + 'c)),
+    With(&'w mut (dyn FnMut(StepContext<'c>) -> BoxFuture<'c, Result<T, E>> + Send + 'c), StepContext<'c>),
+}
+
 /// A step of a node. Awaiting it runs the step. It is a future, so it works with `join!`.
 ///
 /// `F` is the form in which its error is recorded: [`AsPayload`], or [`AsText`] after
@@ -246,10 +252,7 @@ impl<'c, T, E: Send> Step<'c, T, E> {
     /// assert!(failure.cause.to_string().contains("No such file"));
     /// ```
     pub fn error_as_text(self) -> Step<'c, T, E, AsText> {
-        Step(match self.0 {
-            Lazy::Described(request) => Lazy::Described(request),
-            Lazy::Running(_) | Lazy::Over => Lazy::Over,
-        })
+        Step(self.0.with_output())
     }
 }
 
@@ -365,19 +368,22 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, T, GivenError<Self>> {
         let max = start.parent.run.env.max_value_size;
-        let (context, retries) = (self.context, self.retries);
-        let step = matches!(self.body, Body::With(_)).then(|| {
-            // What an earlier attempt has asked for below it is asked for again.
-            start.parent.requests().forget_held_below(start.path);
-            self.is_last = Arc::default();
-            let is_last = Arc::clone(&self.is_last);
-            StepContext { context, path: start.path.into(), attempt: start.number, is_last }
-        });
+        let StepWork { context, body, retries, is_last, .. } = self;
+        let (context, retries) = (*context, *retries);
+        let next = match body {
+            Body::Plain(body) => Next::Plain(body),
+            Body::With(body) => {
+                // What an earlier attempt has asked for below it is asked for again.
+                start.parent.requests().forget_held_below(start.path);
+                *is_last = Arc::default();
+                let (path, is_last) = (start.path.into(), Arc::clone(is_last));
+                Next::With(body, StepContext { context, path, attempt: start.number, is_last })
+            }
+        };
         let body = async move {
-            let attempt = match (&mut self.body, step) {
-                (Body::With(body), Some(step)) => body(step),
-                (Body::Plain(body), _) => body(),
-                (Body::With(_), None) => std::future::pending().boxed(),
+            let attempt = match next {
+                Next::Plain(body) => body(),
+                Next::With(body, step) => body(step),
             };
             match attempt.await {
                 Ok(output) => Attempted::output(output, Vec::new(), None, max),

@@ -1,9 +1,12 @@
 //! Deleting runs, one by one or after a time.
 
-use std::time::{Duration, SystemTime};
+use std::sync::Weak;
+use std::time::Duration;
 
-use super::inner::Engine;
-use crate::store::{Delete, Reserve, RunKey, RunQuery, RunStatus, StoreError};
+use super::inner::{Engine, Inner};
+use super::runtime;
+use crate::core::after;
+use crate::store::{Delete, ReserveTask, RunKey, RunQuery, RunStatus, StoreError};
 
 /// How often an engine looks for runs that are to be deleted.
 const LOOK: Duration = Duration::from_secs(60);
@@ -11,9 +14,11 @@ const LOOK: Duration = Duration::from_secs(60);
 /// How long another engine does not look after one has.
 const RESERVED: Duration = Duration::from_secs(90);
 
-/// How many runs are deleted at once, and how often at one look.
+/// The pause where there may be more of them.
+const LOOK_FOR_MORE: Duration = Duration::from_secs(1);
+
+/// How many runs are deleted at once.
 const AT_ONCE: usize = 100;
-const TIMES: usize = 20;
 
 /// A run was not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,30 +102,34 @@ impl Engine {
         Ok(deleted)
     }
 
-    /// The same a little at a time, unless another engine does it. Returns when to look again.
-    pub(super) async fn expire(&self) -> Duration {
-        let expired = async {
-            let now = self.0.env.clock.now();
-            let (task, owner) = ("retention".to_owned(), self.owner().await?);
-            if !self.0.store.reserve(Reserve { task, owner, until: now + RESERVED, now }).await? {
-                return Ok(LOOK);
+    /// Deletes the runs whose time is over, as long as the engine is there and the runtime has timers. A task of its own:
+    /// runs that are due do not wait for it.
+    pub(super) async fn delete_regularly(inner: Weak<Inner>) {
+        loop {
+            let Some(inner) = inner.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
+            let pause = Engine::behind(inner).delete_a_batch().await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "runs whose time is over cannot be deleted");
+                LOOK
+            });
+            let Ok(sleep) = runtime::sleep(pause) else { return };
+            sleep.await;
+        }
+    }
+
+    /// The same once, and not all of them, unless another engine does it. Returns when to look again.
+    async fn delete_a_batch(&self) -> Result<Duration, StoreError> {
+        let now = self.0.env.clock.now();
+        let (task, owner) = ("retention".to_owned(), self.owner().await?);
+        if !self.0.store.reserve_task(ReserveTask { task, owner, until: now + RESERVED, now }).await? {
+            return Ok(LOOK);
+        }
+        let mut pause = LOOK;
+        for (status, keep) in self.0.retention.ages() {
+            if self.delete_some(status, keep).await? == AT_ONCE as u64 {
+                pause = LOOK_FOR_MORE;
             }
-            for (status, keep) in self.0.retention.ages() {
-                for time in 0..=TIMES {
-                    if time == TIMES {
-                        return Ok(Duration::from_secs(1));
-                    }
-                    if self.delete_some(status, keep).await? < AT_ONCE as u64 {
-                        break;
-                    }
-                }
-            }
-            Ok::<_, StoreError>(LOOK)
-        };
-        expired.await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "runs whose time is over cannot be deleted");
-            LOOK
-        })
+        }
+        Ok(pause)
     }
 
     async fn delete_some(&self, status: RunStatus, keep: Duration) -> Result<u64, StoreError> {
@@ -139,10 +148,7 @@ impl Engine {
     async fn delete_all(&self, runs: Vec<RunKey>) -> Result<u64, StoreError> {
         let now = self.0.env.clock.now();
         let ids_until = Some(self.0.retention.keeps_ids()).filter(|keep| !keep.is_zero());
-        let ids_until = ids_until.map(|keep| now.checked_add(keep).unwrap_or(SystemTime::UNIX_EPOCH + FAR_OFF));
+        let ids_until = ids_until.map(|keep| after(now, keep));
         Ok(self.0.store.delete(Delete { runs, ids_until, now }).await?.len() as u64)
     }
 }
-
-/// The year 9999, for a time that no clock can show.
-const FAR_OFF: Duration = Duration::from_secs(253_370_764_800);

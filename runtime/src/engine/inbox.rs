@@ -142,6 +142,6 @@ impl Engine {
             return Ok(Vec::new());
         }
         let query = QuestionQuery { id_prefix, workflows: workflow, tags, name, after, limit };
-        Ok(self.0.store.questions(query).await?.into_iter().map(PendingQuestion::from).collect())
+        Ok(self.0.store.open_questions(query).await?.into_iter().map(PendingQuestion::from).collect())
     }
 }

@@ -46,6 +46,8 @@ pub struct RunInfo {
     pub question: Option<Question>,
     /// Why it failed, if it has: the first line of its failure.
     pub failure: Option<String>,
+    /// Why its last records cannot be read, if they are damaged: then its position and its failure are not known.
+    pub unreadable: Option<String>,
 }
 
 /// Where a run is: the last node, child, step, question or timer of which something was recorded. Others may be under
@@ -78,6 +80,10 @@ impl From<RunOverview> for RunInfo {
     fn from(overview: RunOverview) -> Self {
         let RunOverview { header, last, open, question } = overview;
         let is_over = header.status.is_over();
+        let (last, unreadable) = match last {
+            Ok(last) => (last, None),
+            Err(error) => (Vec::new(), Some(error.to_string())),
+        };
         let position = if is_over { None } else { Position::of(&header.workflow, &last) };
         let failure = last.last().and_then(|stored| match &stored.record.kind {
             EventKind::RunFailed { failure } => failure.to_string().lines().next().map(str::to_owned),
@@ -99,6 +105,7 @@ impl From<RunOverview> for RunInfo {
             open_questions: open,
             question: question.map(|open| open.question),
             failure,
+            unreadable,
         }
     }
 }

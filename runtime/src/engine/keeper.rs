@@ -4,8 +4,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::inner::Engine;
 use super::inner::Inner;
 use crate::driver::caught;
@@ -28,10 +26,12 @@ impl Engine {
             return;
         }
         let inner = Arc::downgrade(&self.0);
+        if self.0.retention.deletes_something() {
+            runtime.spawn(Engine::delete_regularly(Weak::clone(&inner)));
+        }
         runtime.spawn(async move {
             let kept = Kept(inner);
             let (mut pause, mut most) = (LOOK, LOOK);
-            let mut expires = Instant::now();
             loop {
                 let Ok(sleep) = caught(|| tokio::time::sleep(pause.min(most))) else {
                     tracing::warn!("the tokio runtime has no timers, so runs that wait are not resumed");
@@ -39,11 +39,7 @@ impl Engine {
                 };
                 sleep.await;
                 let Some(inner) = kept.0.upgrade().filter(|inner| !inner.runs.is_closed()) else { return };
-                let engine = Engine::behind(inner);
-                if engine.0.retention.deletes_something() && Instant::now() >= expires {
-                    expires = Instant::now() + engine.expire().await;
-                }
-                let looked = engine.look().await;
+                let looked = Engine::behind(inner).look().await;
                 most = if looked.was_nudged { LOOK_AGAIN } else { (most * 2).min(LOOK) };
                 pause = looked.pause;
             }

@@ -36,8 +36,8 @@ pub struct Start<T> {
     state: Map<String, Json>,
     tags: Tags,
     begins: Option<Later>,
-    /// Why it cannot begin later: nothing would find its workflow then.
-    unknown: Option<StartError>,
+    /// Why it cannot begin later, if it cannot: its workflow is not registered, and so would not be found then.
+    not_later: Option<StartError>,
     what: Result<(Arc<Definition>, BoxValue), StartError>,
     gives: PhantomData<fn() -> T>,
 }
@@ -67,7 +67,7 @@ impl Engine {
         let definition = W::definition();
         let unknown = StartError::NotRegistered { workflow: W::NAME.to_owned() };
         if self.could_be_resumed(definition) {
-            Start::new(self, definition, Ok(Box::new(input))).unless_known(definition, unknown)
+            Start::new(self, definition, Ok(Box::new(input))).later_if_registered(definition, unknown)
         } else {
             Start::refused(self, unknown)
         }
@@ -80,7 +80,7 @@ impl Engine {
     pub fn start_flow<I: Payload, O: Payload>(&self, flow: &Flow<I, O>, input: I) -> Start<O> {
         if self.could_be_resumed(flow.definition()) {
             let start = Start::new(self, flow.definition(), Ok(Box::new(input)));
-            start.unless_known(flow.definition(), StartError::FlowInStore)
+            start.later_if_registered(flow.definition(), StartError::FlowInStore)
         } else {
             Start::refused(self, StartError::FlowInStore)
         }
@@ -88,11 +88,10 @@ impl Engine {
 
     /// Whether this program could resume a run after a restart, if its store has it by then.
     fn could_be_resumed(&self, definition: &Arc<Definition>) -> bool {
-        self.0.store.is_volatile() || self.knows(definition)
+        self.0.store.is_volatile() || self.has_registered(definition)
     }
 
-    /// Whether it is registered.
-    fn knows(&self, definition: &Arc<Definition>) -> bool {
+    fn has_registered(&self, definition: &Arc<Definition>) -> bool {
         self.0.workflows.get(&definition.name).is_some_and(|known| Arc::ptr_eq(known, definition))
     }
 
@@ -190,17 +189,18 @@ impl<T> Start<T> {
     pub(super) fn new(engine: &Engine, definition: &Arc<Definition>, input: Result<BoxValue, StartError>) -> Self {
         let what = input.map(|input| (Arc::clone(definition), input));
         let (state, tags) = (Map::new(), Tags::new());
-        Start { engine: engine.clone(), id: None, state, tags, begins: None, unknown: None, what, gives: PhantomData }
+        Start { engine: engine.clone(), id: None, state, tags, begins: None, not_later: None, what, gives: PhantomData }
     }
 
-    fn unless_known(mut self, definition: &Arc<Definition>, error: StartError) -> Self {
-        self.unknown = Some(error).filter(|_| !self.engine.knows(definition));
+    /// It can begin later only if its workflow is registered.
+    fn later_if_registered(mut self, definition: &Arc<Definition>, otherwise: StartError) -> Self {
+        self.not_later = Some(otherwise).filter(|_| !self.engine.has_registered(definition));
         self
     }
 
     pub(super) fn refused(engine: &Engine, error: StartError) -> Self {
         let (state, tags, what) = (Map::new(), Tags::new(), Err(error));
-        Start { engine: engine.clone(), id: None, state, tags, begins: None, unknown: None, what, gives: PhantomData }
+        Start { engine: engine.clone(), id: None, state, tags, begins: None, not_later: None, what, gives: PhantomData }
     }
 
     /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same
@@ -301,13 +301,13 @@ impl<T> Start<T> {
 
     /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, tags, begins, unknown, what, .. } = self;
+        let Start { engine, id, state, tags, begins, not_later, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
         check_tags(&tags)?;
         let begins = begins.map(|later| later.begins(engine.0.env.clock.now()));
-        if let (Some(_), Some(unknown)) = (begins, unknown) {
-            return Err(unknown);
+        if let (Some(_), Some(error)) = (begins, not_later) {
+            return Err(error);
         }
         if engine.0.runs.is_closed() {
             return Err(Halt::ShutDown.into());

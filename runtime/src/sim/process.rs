@@ -13,8 +13,8 @@ use super::disk::{Disk, Lapse};
 use super::originals;
 use super::scenario::{How, StoreFault};
 use crate::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
-    RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
+    RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -287,16 +287,16 @@ impl Store for Process {
         self.look(|store| store.overview(query))
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.look(|store| store.questions(query))
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.look(|store| store.open_questions(query))
     }
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
         self.look(|store| store.delete(delete))
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.look(|store| store.reserve(task))
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| store.reserve_task(task))
     }
 
     /// A commit if it is meant to take runs over. The periodic looks do not count, or the run would never rest.

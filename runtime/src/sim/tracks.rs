@@ -54,7 +54,7 @@ impl Track {
     /// If the open questions of the run in the store are not those by its records.
     fn knows_open_questions(&self, store: &dyn Store, run: RunKey) -> Result<(), String> {
         let Some(mut expected) = self.follower.open_questions() else { return Ok(()) };
-        let all = at_once(store.questions(QuestionQuery::default())).expect("the store itself is sound");
+        let all = at_once(store.open_questions(QuestionQuery::default())).expect("the store itself is sound");
         let mut found: Vec<String> =
             all.into_iter().filter(|asked| asked.run == run).map(|asked| asked.question.question.id).collect();
         expected.sort_unstable();

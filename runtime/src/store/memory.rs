@@ -12,11 +12,10 @@ use serde_json::Value;
 
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, NewRun, OpenQuestion, Owner,
-    QuestionChange, QuestionPlace, QuestionQuery, Record, Records, Reserve, RunHeader, RunKey, RunOverview, RunQuery,
+    QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
     RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
 };
 use crate::asked::name_without_key;
-use crate::event::EventKind;
 
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
@@ -291,8 +290,8 @@ impl Runs {
         runs
     }
 
-    fn reserve(&mut self, task: Reserve) -> bool {
-        let Reserve { task, owner, until, now } = task;
+    fn reserve(&mut self, task: ReserveTask) -> bool {
+        let ReserveTask { task, owner, until, now } = task;
         let is_taken = |(by, until): &(Owner, SystemTime)| *by != owner && *until > now && self.owners.contains_key(by);
         if self.tasks.get(&task).is_some_and(is_taken) {
             return false;
@@ -307,7 +306,7 @@ impl Runs {
             let first = run.open.iter().min_by_key(|(id, asked)| (**asked, *id));
             let first = first.map(|(id, asked)| QuestionPlace { asked: *asked, run: header.key, question: id.clone() });
             let question = first.and_then(|place| self.questions.get(&place)).cloned();
-            RunOverview { last: run.last(), open: run.open.len() as u64, question, header }
+            RunOverview { last: Ok(run.last()), open: run.open.len() as u64, question, header }
         };
         self.list(query).into_iter().map(of).collect()
     }
@@ -378,15 +377,9 @@ impl Runs {
     fn take_over(&mut self, key: RunKey, claim: &Claim) -> Option<RunHeader> {
         self.nudged.remove(&key);
         let run = self.runs.get_mut(&key)?;
-        let resumed = EventKind::RunResumed { owner: claim.owner.0 };
-        let resumed = Record { path: run.header.workflow.clone(), kind: resumed };
+        let resumed = claim.record(&run.header.workflow);
         run.add(run.header.records, claim.now, vec![resumed].into());
-        let taken = HeaderChange {
-            status: Some((RunStatus::Running, None)),
-            owner: Some(Some(claim.owner)),
-            ..HeaderChange::default()
-        };
-        self.change(key, &taken, 1, claim.now);
+        self.change(key, &claim.change(), 1, claim.now);
         Some(self.runs.get(&key)?.header.clone())
     }
 
@@ -487,7 +480,7 @@ impl Store for MemoryStore {
         done(self.lock().overview(&query))
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
         done(self.lock().questions(&query))
     }
 
@@ -495,7 +488,7 @@ impl Store for MemoryStore {
         done(self.lock().delete(delete))
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
         done(self.lock().reserve(task))
     }
 

@@ -73,9 +73,10 @@ pub trait Store: Send + Sync + 'static {
     /// Open questions of all runs, as the last appends have [reported](HeaderChange::questions) them: the one that has
     /// been open for the longest time first, and of those that were asked at the same time, in the order of their runs
     /// and of their ids.
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>>;
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>>;
 
-    /// Deletes runs that are over, each with its records in one transaction, and returns those that it has deleted. Runs
+    /// Deletes runs that are over, in one transaction, and returns those that it has deleted. Their records may be removed
+    /// later, and are not read any more. Runs
     /// that are not over, and runs that do not exist, are left out. Numbers of deleted runs are not given again.
     ///
     /// Until [`Delete::ids_until`] a new run cannot have the id of a deleted one.
@@ -83,7 +84,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Reserves a periodic task for an owner. Returns whether the task is its own now: no other owner has it, or
     /// the one that has it has not renewed it in time, has left or is dead.
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>>;
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Takes over runs that are ready and have no live owner, and ready runs of the caller, and adds
     /// [`EventKind::RunResumed`] to each, in one transaction.
@@ -294,8 +295,9 @@ impl RunHeader {
 pub struct RunOverview {
     /// Its header.
     pub header: RunHeader,
-    /// Its last records, in order: [`RunOverview::RECORDS`] of them, or all if it has fewer.
-    pub last: Vec<Stored>,
+    /// Its last records, in order: [`RunOverview::RECORDS`] of them, or all if it has fewer. An error if they are damaged:
+    /// that of one run does not hide the others.
+    pub last: Result<Vec<Stored>, StoreError>,
     /// How many of its questions are open.
     pub open: u64,
     /// The one that has been open for the longest time.
@@ -381,7 +383,7 @@ pub struct Delete {
 
 /// A periodic task to be reserved.
 #[derive(Clone, Debug)]
-pub struct Reserve {
+pub struct ReserveTask {
     /// Its name.
     pub task: String,
     /// Who wants it.
@@ -472,6 +474,22 @@ pub struct Claim {
     pub now: SystemTime,
     /// At most this many runs.
     pub limit: usize,
+}
+
+impl Claim {
+    /// The record that is added to a run which is taken over.
+    pub fn record(&self, workflow: &str) -> Record {
+        Record { path: workflow.to_owned(), kind: EventKind::RunResumed { owner: self.owner.0 } }
+    }
+
+    /// What changes in the header of a run which is taken over. All stores do this, with [`RunHeader::apply`].
+    pub fn change(&self) -> HeaderChange {
+        HeaderChange {
+            status: Some((RunStatus::Running, None)),
+            owner: Some(Some(self.owner)),
+            ..HeaderChange::default()
+        }
+    }
 }
 
 /// The result of [`Store::claim`].

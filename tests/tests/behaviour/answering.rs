@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use graphweft::prelude::*;
 use graphweft::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
-    RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
+    RunHeader, RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
 };
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::sync::Notify;
@@ -152,16 +152,16 @@ impl Store for Counting {
         self.inner.overview(query)
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.inner.questions(query)
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.inner.open_questions(query)
     }
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
         self.inner.delete(delete)
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.reserve(task)
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.reserve_task(task)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

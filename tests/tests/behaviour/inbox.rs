@@ -13,7 +13,7 @@ async fn approve(order: u32, ctx: &Context) -> Result<u32, String> {
     if ask.await { Ok(order) } else { Err("refused".to_owned()) }
 }
 
-/// Asks, and goes on working.
+/// Asks, and continues to work.
 #[node]
 async fn works_beside(order: u32, ctx: &Context) -> u32 {
     let work = std::future::pending::<u32>();

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use graphweft::prelude::*;
 use graphweft::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, MemoryStore, NewRun, Owner, QuestionQuery,
-    Reserve, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 use graphweft::{
     ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
@@ -112,16 +112,16 @@ impl Store for Failing {
         self.inner.overview(query)
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.inner.questions(query)
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.inner.open_questions(query)
     }
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
         self.inner.delete(delete)
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.reserve(task)
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.reserve_task(task)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

@@ -121,9 +121,9 @@ impl Parser<'_> {
                     .error(blame, "a workflow with attributes or a visibility needs a name")
                     .help("`pub checkout(Order) -> Receipt { .. }`");
             }
-            let nobody = Ident::new("workflow", tokens.span());
-            let (signature, body) = self.signature(tokens, &nobody, names_inputs);
-            let item = surely.then(|| Item { attributes, visibility, name: unnamed(nobody.span()) });
+            let unnamed_workflow = Ident::new("workflow", tokens.span());
+            let (signature, body) = self.signature(tokens, &unnamed_workflow, names_inputs);
+            let item = surely.then(|| Item { attributes, visibility, name: unnamed(unnamed_workflow.span()) });
             return Head { item, signature, body, is_item: true, ..Head::default() };
         }
         Head::default()

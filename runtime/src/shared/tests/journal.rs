@@ -14,7 +14,7 @@ use crate::halt::Halt;
 use crate::shared::Journal;
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, MemoryStore, NewRun, Owner,
-    QuestionQuery, Record, Reserve, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, StoreError, Stored,
+    QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, StoreError, Stored,
 };
 
 /// A store that tells later that it has appended.
@@ -66,16 +66,16 @@ impl Store for Slow {
         self.store.overview(query)
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.store.questions(query)
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.store.open_questions(query)
     }
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
         self.store.delete(delete)
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.store.reserve(task)
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.store.reserve_task(task)
     }
 
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {

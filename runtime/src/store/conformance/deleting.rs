@@ -110,23 +110,23 @@ pub async fn a_long_run_is_deleted_whole(store: impl Store) {
 
 pub async fn a_task_belongs_to_one_owner_at_a_time(store: impl Store) {
     let (one, other) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
-    let reserve = |owner, now| Reserve { task: "sweep".to_owned(), owner, until: at(now + 100), now: at(now) };
+    let reserve = |owner, now| ReserveTask { task: "sweep".to_owned(), owner, until: at(now + 100), now: at(now) };
 
-    assert!(store.reserve(reserve(one, 0)).await.unwrap());
-    assert!(!store.reserve(reserve(other, 50)).await.unwrap());
-    assert!(store.reserve(Reserve { task: "other".to_owned(), ..reserve(other, 50) }).await.unwrap());
-    assert!(store.reserve(reserve(one, 60)).await.unwrap());
-    assert!(!store.reserve(reserve(other, 159)).await.unwrap());
-    assert!(store.reserve(reserve(other, 160)).await.unwrap());
-    assert!(!store.reserve(reserve(one, 170)).await.unwrap());
+    assert!(store.reserve_task(reserve(one, 0)).await.unwrap());
+    assert!(!store.reserve_task(reserve(other, 50)).await.unwrap());
+    assert!(store.reserve_task(ReserveTask { task: "other".to_owned(), ..reserve(other, 50) }).await.unwrap());
+    assert!(store.reserve_task(reserve(one, 60)).await.unwrap());
+    assert!(!store.reserve_task(reserve(other, 159)).await.unwrap());
+    assert!(store.reserve_task(reserve(other, 160)).await.unwrap());
+    assert!(!store.reserve_task(reserve(one, 170)).await.unwrap());
 }
 
 pub async fn a_task_of_an_owner_that_left_is_free(store: impl Store) {
     let (one, other) = (store.join(Vec::new()).await.unwrap(), store.join(Vec::new()).await.unwrap());
-    let reserve = |owner| Reserve { task: "sweep".to_owned(), owner, until: at(1000), now: at(0) };
-    assert!(store.reserve(reserve(one)).await.unwrap());
+    let reserve = |owner| ReserveTask { task: "sweep".to_owned(), owner, until: at(1000), now: at(0) };
+    assert!(store.reserve_task(reserve(one)).await.unwrap());
 
     store.leave(one).await;
 
-    assert!(store.reserve(reserve(other)).await.unwrap());
+    assert!(store.reserve_task(reserve(other)).await.unwrap());
 }

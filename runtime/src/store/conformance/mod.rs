@@ -13,8 +13,8 @@ use serde_json::json;
 
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, NewRun, OpenQuestion, Owner,
-    QuestionChange, QuestionQuery, Record, Reserve, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, Stored,
-    Tags,
+    QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store,
+    Stored, Tags,
 };
 use crate::asked::Question;
 use crate::event::EventKind;

@@ -5,16 +5,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, Params, params};
 
-use super::codec::EncodedRow;
 use super::owners::{self, Census};
 use super::read::header_by_key;
-use super::row::{RunRow, status_number};
+use super::row::RunRow;
 use super::runs::insert_rows;
 use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
-use crate::event::EventKind;
-use crate::store::{Claim, Claimed, Damaged, Record, RunHeader, RunKey, RunStatus};
+use crate::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
 
 /// What a claim would do, as of now.
 pub(super) struct Plan {
@@ -87,7 +85,7 @@ impl Plan {
         let (mut runs, mut damaged) = (Vec::new(), Vec::new());
         for ready in self.take {
             match as_it_is(transaction, &ready, claim) {
-                Ok((row, header)) => runs.push(take_over(transaction, row, header, claim)?),
+                Ok(header) => runs.push(take_over(transaction, header, claim)?),
                 // Damage of one run does not affect the others.
                 Err(trouble @ Trouble::Damaged(_)) => {
                     damaged.push(Damaged {
@@ -209,45 +207,22 @@ fn owners_of_runs(connection: &Connection) -> Result<Vec<i64>, Trouble> {
     Ok(owners)
 }
 
-/// The row and the header of a run that is to be taken over.
-fn as_it_is(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<(RunRow, RunHeader), Trouble> {
+/// The header of a run that is to be taken over.
+fn as_it_is(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<RunHeader, Trouble> {
     let row = RunRow::expect(transaction, ready.key)?;
     if (row.ready, row.owner) != (Some(ready.ready), ready.owner) || !claim.workflows.contains(&row.workflow) {
         return Err(disagrees(&row));
     }
-    let header = header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok((row, header))
+    Ok(header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
-fn take_over(
-    transaction: &Connection,
-    row: RunRow,
-    mut header: RunHeader,
-    claim: &Claim,
-) -> Result<RunHeader, Trouble> {
-    let resumed = Record { path: header.workflow.clone(), kind: EventKind::RunResumed { owner: claim.owner.0 } };
-    let rows: Vec<EncodedRow> = super::codec::encode(&[resumed]).map_err(std::io::Error::from)?;
+fn take_over(transaction: &Connection, mut header: RunHeader, claim: &Claim) -> Result<RunHeader, Trouble> {
+    let rows = super::codec::encode(&[claim.record(&header.workflow)]).map_err(std::io::Error::from)?;
     insert_rows(transaction, rows_of(header.key).start + to_integer(header.records), claim.now, &rows)?;
-    header.records += 1;
-    let running = status_number(RunStatus::Running);
-    let updated = if row.status == running { row.updated } else { to_millis(claim.now) };
-    let taken = RunRow {
-        owner: Some(to_integer(claim.owner.0)),
-        nudged: 0,
-        ready: Some(0),
-        status: running,
-        updated,
-        records: to_integer(header.records),
-        ..row
-    };
-    taken.update(transaction)?;
-    Ok(RunHeader {
-        owner: Some(claim.owner),
-        status: RunStatus::Running,
-        wake_at: None,
-        updated: from_millis(updated),
-        ..header
-    })
+    header.apply(&claim.change(), 1, claim.now);
+    RunRow::of(&header, false)?.update(transaction)?;
+    // As it is in the file.
+    Ok(RunHeader { updated: from_millis(to_millis(header.updated)), ..header })
 }
 
 /// The id of a run whose row is not to be trusted.

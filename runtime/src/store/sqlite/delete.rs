@@ -13,7 +13,8 @@ use super::row::RunRow;
 use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::store::{Delete, RunKey, RunStatus, Tags};
+use crate::core;
+use crate::store::{Delete, RunKey};
 
 /// How many rows of records are removed in one transaction.
 const ROWS: u32 = 1000;
@@ -24,24 +25,31 @@ const PAGES: u32 = 1000;
 /// A file keeps one page in this many free, for what comes next.
 const KEPT_FREE: i64 = 8;
 
-/// Deletes one run, but for its records. Returns whether it was there, and over.
-pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
-    let key = to_integer(run.0);
-    let Some(row) = RunRow::find(transaction, key)? else { return Ok(false) };
-    let over = [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled].map(super::row::status_number);
-    if !over.contains(&row.status) {
-        return Ok(false);
+/// Deletes runs, but for their records, and frees the ids that were kept until now. Returns those that were there, and
+/// over.
+pub(super) fn runs(transaction: &Connection, delete: &Delete, lease: Duration) -> Result<Vec<RunKey>, Trouble> {
+    let mut deleted = Vec::new();
+    for key in &delete.runs {
+        if run(transaction, *key, delete, lease)? {
+            deleted.push(*key);
+        }
     }
-    let (id, after) = (row.id.clone(), row.updated.saturating_add(to_integer(lease.as_millis() as u64)));
-    let tags: Tags = row.header()?.tags;
-    for (tag, value) in &tags {
+    free_ids(transaction, delete.now)?;
+    Ok(deleted)
+}
+
+fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
+    let key = to_integer(run.0);
+    let header = RunRow::find(transaction, key)?.map(RunRow::header).transpose()?;
+    let Some(header) = header.filter(|header| header.status.is_over()) else { return Ok(false) };
+    for (tag, value) in &header.tags {
         let mut remove = transaction.prepare_cached("DELETE FROM tags WHERE tag = ?1 AND value = ?2 AND run = ?3")?;
         remove.execute(params![tag, value, key])?;
     }
     let mut remove = transaction.prepare_cached("DELETE FROM runs WHERE key = ?1")?;
     is_written(remove.execute([key])?, "runs")?;
     let mut left = transaction.prepare_cached("INSERT INTO leftovers (run, after) VALUES (?1, ?2)")?;
-    is_written(left.execute([key, after])?, "leftovers")?;
+    is_written(left.execute([key, to_millis(core::after(header.updated, lease))])?, "leftovers")?;
     let mut number = transaction.prepare_cached(
         "INSERT INTO numbers (name, number) VALUES ('run', ?1)
          ON CONFLICT (name) DO UPDATE SET number = max(number, excluded.number)",
@@ -49,13 +57,12 @@ pub(super) fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease:
     is_written(number.execute([key])?, "numbers")?;
     if let Some(until) = delete.ids_until {
         let mut keep = transaction.prepare_cached("INSERT OR REPLACE INTO deleted (id, until) VALUES (?1, ?2)")?;
-        is_written(keep.execute(params![id, to_millis(until)])?, "deleted")?;
+        is_written(keep.execute(params![header.id, to_millis(until)])?, "deleted")?;
     }
     Ok(true)
 }
 
-/// Frees the ids that were kept until now.
-pub(super) fn free_ids(transaction: &Connection, now: SystemTime) -> Result<(), Trouble> {
+fn free_ids(transaction: &Connection, now: SystemTime) -> Result<(), Trouble> {
     let mut free = transaction.prepare_cached("DELETE FROM deleted WHERE until <= ?1")?;
     free.execute([to_millis(now)])?;
     Ok(())

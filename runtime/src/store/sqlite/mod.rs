@@ -49,8 +49,8 @@ use self::settings::Settings;
 use self::trouble::Trouble;
 use self::writer::Shared;
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, Reserve, RunHeader,
-    RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
+    RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -308,17 +308,8 @@ impl Handle {
     }
 
     async fn delete(&self, delete: Delete) -> Result<Vec<RunKey>, StoreError> {
-        let delete = Arc::new(delete);
-        let mut deleted = Vec::new();
-        for run in delete.runs.clone() {
-            let wanted = Arc::clone(&delete);
-            let lease = self.shared.settings.lease;
-            if self.write_on_thread(move |transaction| delete::run(transaction, run, &wanted, lease)).await? {
-                deleted.push(run);
-            }
-        }
-        let now = delete.now;
-        self.write_on_thread(move |transaction| delete::free_ids(transaction, now)).await?;
+        let (now, lease) = (delete.now, self.shared.settings.lease);
+        let deleted = self.write_on_thread(move |transaction| delete::runs(transaction, &delete, lease)).await?;
         while self.write_on_thread(move |transaction| delete::sweep(transaction, now)).await? {}
         while self.write_on_thread(delete::return_pages).await? {}
         Ok(deleted)
@@ -428,10 +419,11 @@ impl Store for SqliteStore {
     }
 
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
-        self.0.reader.read(move |connection| read::overview(connection, &query)).boxed()
+        let path = self.0.shared.file.path.clone();
+        self.0.reader.read(move |connection| read::overview(connection, &path, &query)).boxed()
     }
 
-    fn questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
         self.0.reader.read(move |connection| questions::list(connection, &query)).boxed()
     }
 
@@ -439,7 +431,7 @@ impl Store for SqliteStore {
         self.0.delete(delete).boxed()
     }
 
-    fn reserve(&self, task: Reserve) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
         let path = self.0.shared.file.path.clone();
         self.0.write_on_thread(move |transaction| tasks::reserve(transaction, &path, &task)).boxed()
     }

@@ -126,7 +126,8 @@ pub(super) fn check(connection: &Connection) -> Result<(), Trouble> {
     while let Some(row) = rows.next()? {
         let id = read(row, 0)?.question.id;
         let key: i64 = row.get(0)?;
-        if RunRow::find(connection, key)?.is_none_or(|run| run.ready.is_none() && run.status > 2) {
+        let run = RunRow::find(connection, key)?.map(RunRow::header).transpose()?;
+        if run.is_none_or(|run| run.status.is_over()) {
             return Err(Trouble::Damaged(format!("question `{id}` is open, and its run number {key} is not")));
         }
     }

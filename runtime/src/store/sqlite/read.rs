@@ -1,6 +1,7 @@
 //! Reading runs.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
@@ -11,7 +12,7 @@ use super::row::{COLUMNS, COLUMNS_COUNT, RunRow, status_number};
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
 use super::{questions, records, seal};
-use crate::store::{RunHeader, RunOverview, RunQuery};
+use crate::store::{RunHeader, RunOverview, RunQuery, StoreError};
 
 /// A header, in the order in which [`header`] takes its columns.
 static HEADER: LazyLock<String> = LazyLock::new(|| format!("{} FROM runs", columns()));
@@ -107,18 +108,22 @@ fn unfinished_graphs(connection: &Connection, workflow: &str) -> Result<Vec<i64>
 }
 
 pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
+    // One transaction: a run could get another graph meanwhile.
+    list_at(&*connection.unchecked_transaction()?, query)
+}
+
+/// The same as of the moment of a transaction.
+fn list_at(moment: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
     if query.workflows.is_empty() || !is_of_unfinished(query) || !query.tags.is_empty() {
-        return list_of(connection, query, None);
+        return list_of(moment, query, None);
     }
-    // A run could get another graph meanwhile.
-    let at_once = connection.unchecked_transaction()?;
     // The runs of one graph are in the index in the order of their keys. All runs of the workflow would have to be
     // sorted.
     let mut headers = Vec::new();
     for workflow in BTreeSet::from_iter(&query.workflows) {
-        for graph in unfinished_graphs(&at_once, workflow)? {
+        for graph in unfinished_graphs(moment, workflow)? {
             if query.not_graph != Some(graph.cast_unsigned()) {
-                headers.extend(list_of(&at_once, query, Some((workflow, graph)))?);
+                headers.extend(list_of(moment, query, Some((workflow, graph)))?);
             }
         }
     }
@@ -137,17 +142,25 @@ fn is_of_unfinished(query: &RunQuery) -> bool {
 }
 
 /// The same runs, each with its last records and its open questions, all as of one moment.
-pub(super) fn overview(connection: &Connection, query: &RunQuery) -> Result<Vec<RunOverview>, Trouble> {
-    // A transaction in which only this reads; `list` may be in none.
-    let headers = list(connection, query)?;
+pub(super) fn overview(
+    connection: &Connection,
+    database: &Path,
+    query: &RunQuery,
+) -> Result<Vec<RunOverview>, Trouble> {
     let moment = connection.unchecked_transaction()?;
     let of = |header: RunHeader| {
         let from = header.records.saturating_sub(RunOverview::RECORDS);
-        let last = records::read(&moment, header.key, from, usize::MAX)?;
+        let last = match records::read(&moment, header.key, from, usize::MAX) {
+            // Damage of one run does not hide the others.
+            Err(trouble @ (Trouble::Damaged(_) | Trouble::Store(StoreError::BadRecord { .. }))) => {
+                Err(trouble.at(database))
+            }
+            last => Ok(last?),
+        };
         let (open, question) = questions::of_run(&moment, header.key)?;
         Ok(RunOverview { header, last, open, question })
     };
-    headers.into_iter().map(of).collect()
+    list_at(&moment, query)?.into_iter().map(of).collect()
 }
 
 /// The runs of one workflow that were recorded last under one graph, or of all.

@@ -7,10 +7,10 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::owners;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::store::{Owner, Reserve};
+use crate::store::{Owner, ReserveTask};
 
-pub(super) fn reserve(transaction: &Connection, database: &Path, wanted: &Reserve) -> Result<bool, Trouble> {
-    let Reserve { task, owner, until, now } = wanted;
+pub(super) fn reserve(transaction: &Connection, database: &Path, wanted: &ReserveTask) -> Result<bool, Trouble> {
+    let ReserveTask { task, owner, until, now } = wanted;
     let mut select = transaction.prepare_cached("SELECT owner, until FROM tasks WHERE task = ?1")?;
     let found = select.query_row([task], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))).optional()?;
     if let Some((by, until)) = found

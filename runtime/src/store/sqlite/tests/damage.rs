@@ -12,7 +12,7 @@ use super::super::schema::rows_of;
 use super::super::seal;
 use super::*;
 use crate::store::conformance_cases::{add, at, batch, create, header, new_run, read_all, said};
-use crate::store::{Append, HeaderChange, NewRun, RunKey, RunStatus, Store};
+use crate::store::{Append, HeaderChange, NewRun, RunKey, RunQuery, RunStatus, Store};
 
 /// A file whose run `a` has three records, the body of the second row replaced, as another version could have written it.
 async fn with_body(body: &str) -> (TempDir, SqliteStore, RunKey) {
@@ -403,4 +403,20 @@ async fn an_owner_that_a_foreign_trigger_swallows_is_no_damage() {
     let store = open(&path).await;
     pass_over(&path, "INSERT ON owners");
     assert_not_written(&store.join(Vec::new()).await.unwrap_err(), "owners");
+}
+
+#[tokio::test]
+async fn a_damaged_journal_does_not_hide_other_runs_from_a_list() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let damaged = create(&store, new_run("damaged")).await.key;
+    create(&store, new_run("whole")).await;
+    let change = "UPDATE journal SET time = time + 1 WHERE id >> 31 = ?1";
+    behind_the_back(&path).execute(change, [i64::try_from(damaged.0).unwrap()]).unwrap();
+
+    let overview = store.overview(RunQuery::default()).await.unwrap();
+
+    let [whole, damaged] = &overview[..] else { panic!("{overview:?}") };
+    assert_eq!(whole.last, Ok(read_all(&store, whole.header.key).await));
+    assert!(matches!(&damaged.last, Err(StoreError::Corrupt { message, .. }) if message.contains("`damaged`")));
 }

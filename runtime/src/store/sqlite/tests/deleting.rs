@@ -53,17 +53,14 @@ async fn records_that_a_process_has_left_behind_are_removed_with_the_next_deleti
     let store = open(&path).await;
     let (left, other) = (large_run(&store, "left").await, large_run(&store, "other").await);
     let wanted = delete(&[left]);
-    assert!(
+    let lease = std::time::Duration::ZERO;
+    assert_eq!(
         store
             .0
-            .write_on_thread(move |transaction| super::super::delete::run(
-                transaction,
-                left,
-                &wanted,
-                std::time::Duration::ZERO
-            ))
+            .write_on_thread(move |transaction| super::super::delete::runs(transaction, &wanted, lease))
             .await
-            .unwrap()
+            .unwrap(),
+        [left]
     );
     closed(store).await;
 

@@ -35,7 +35,7 @@ async fn is_read_and_goes_on(file: &str) {
     assert_eq!((a.status, a.wake_at, a.updated), (RunStatus::Sleeping, Some(at(500)), at(1)));
     assert_eq!((b.status, b.forked_from, b.graph), (RunStatus::Running, Some(("a".to_owned(), 1)), 7));
     assert_eq!(a.tags, Tags::from([("tenant".to_owned(), "acme".to_owned())]));
-    let open = store.questions(QuestionQuery::default()).await.unwrap();
+    let open = store.open_questions(QuestionQuery::default()).await.unwrap();
     assert_eq!(open.into_iter().map(|open| (open.run, open.question)).collect::<Vec<_>>(), [(a.key, asked("one", 5))]);
     let c = NewRun { time: at(9), ..new_run("c") };
     assert!(matches!(store.create(c).await.unwrap(), Created::Deleted { until } if until == at(1000)));
