@@ -120,11 +120,9 @@ async fn events(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     let run = engine.get_run(&run).await?.ok_or_else(|| Problem::not_found(&run))?;
     let seen = headers.get("Last-Event-ID").and_then(|id| id.to_str().ok()?.parse().ok());
-    // From that one on, and not from the one behind it: several events may have one number, and the connection may have
-    // been lost between them. A page that must not show an event twice compares it with those that it has.
-    let events = run.events_from(seen.unwrap_or(0));
+    let events = seen.map_or_else(|| run.events(), |seen| run.events_after(seen));
     let sent = events.map(|event| {
-        let message = Event::default().id(event.seq.to_string()).json_data(&event);
+        let message = Event::default().id(event.position().to_string()).json_data(&event);
         Ok(message.unwrap_or_else(|error| Event::default().comment(error.to_string())))
     });
     Ok(Sse::new(sent).keep_alive(KeepAlive::default()))

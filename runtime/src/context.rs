@@ -168,14 +168,14 @@ impl Context {
         self.1.as_ref().is_some_and(ClonedContext::has_ended)
     }
 
-    /// Sends progress to the current subscribers of the run's events. It is not recorded, and costs next to nothing
-    /// without subscribers. Data that cannot be written as JSON is skipped, with a warning in the log.
+    /// Sends progress to the subscribers of the run's events in this process. It is not recorded. While the node is under way the
+    /// last 1,024 of it are kept, for subscribers that come later or come back
+    /// ([`Run::events_after`](crate::Run::events_after)). Data that cannot be written as JSON is skipped, with a warning
+    /// in the log. In a run without an engine it does nothing.
     pub fn progress(&self, data: impl Serialize) {
-        if !self.0.run.is_watched() || self.has_ended() {
-            return;
-        }
+        let Some(journal) = self.0.run.journal.as_ref().filter(|_| !self.has_ended()) else { return };
         match value::to_plain(&data, self.0.run.env.max_value_size) {
-            Ok(data) => self.show(EventKind::Progress { data }),
+            Ok(data) => journal.show_progress(self.path(), data),
             Err(error) => {
                 drop_refused(data);
                 tracing::warn!(path = %self.0.place(), %error, "progress that is not JSON was skipped");
@@ -254,12 +254,6 @@ impl Context {
                 drop_refused(payload);
                 tracing::warn!(path = %self.0.place(), name, %error, "a note that cannot be recorded was skipped");
             }
-        }
-    }
-
-    fn show(&self, kind: EventKind) {
-        if let Some(journal) = &self.0.run.journal {
-            journal.show(|| self.path(), kind);
         }
     }
 

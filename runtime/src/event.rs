@@ -1,9 +1,12 @@
 //! The events of a run.
 
+mod position;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
 
+pub use position::{EventPosition, ParsePositionError};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -177,6 +180,8 @@ pub enum EventKind {
     Progress {
         /// The data that the node sent.
         data: Value,
+        /// Its number among the progress that was sent since the run began or continued in its process, from 1.
+        number: u64,
     },
     /// A node asked a question, `ctx.ask(..)`. The path is the question's.
     ///
@@ -378,6 +383,19 @@ impl EventKind {
         )
     }
 
+    /// Whether an attempt at a node, child or step is over, or the whole run.
+    pub(crate) fn ends_attempt(&self) -> bool {
+        self.is_terminal()
+            || matches!(
+                self,
+                EventKind::NodeCompleted { .. }
+                    | EventKind::NodeCollecting { .. }
+                    | EventKind::NodeFailed { .. }
+                    | EventKind::NodeCancelled
+                    | EventKind::RequestWithdrawn
+            )
+    }
+
     /// Whether this is recorded, and not only sent to current subscribers.
     pub fn is_recorded(&self) -> bool {
         !matches!(self, EventKind::Progress { .. } | EventKind::ResultReused | EventKind::NodeSkipped)
@@ -401,6 +419,15 @@ impl Event {
     /// Whether the run ends with this event.
     pub fn is_terminal(&self) -> bool {
         self.kind.is_terminal()
+    }
+
+    /// Its position among the events of the run, to continue behind it.
+    pub fn position(&self) -> EventPosition {
+        let progress = match self.kind {
+            EventKind::Progress { number, .. } => number,
+            _ => 0,
+        };
+        EventPosition::new(self.seq, progress)
     }
 }
 

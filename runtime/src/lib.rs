@@ -58,7 +58,7 @@ pub use engine::{
     Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Start,
     StartError,
 };
-pub use event::{AfterFailure, Begins, Entered, Event, EventKind, Limit};
+pub use event::{AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, ParsePositionError};
 pub use fault::{Cause, Failure, Fault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};
 pub use graphweft_macros::Route;

@@ -16,7 +16,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::derived::Deriver;
 use super::inner::Engine;
 use super::runtime;
-use crate::event::Event;
+use crate::event::{Event, EventPosition};
 use crate::run_error::RunError;
 use crate::store::{RunKey, StoreError};
 
@@ -38,6 +38,10 @@ pub struct Events {
     /// The number of the next record.
     next: u64,
     ready: VecDeque<Event>,
+    /// Progress that was sent before this began to watch and is still kept, which belongs between the records.
+    recent: VecDeque<Arc<Event>>,
+    /// What was seen before.
+    seen: Option<EventPosition>,
     /// Derives events from records; `None` while it is in use by a look.
     deriver: Option<Deriver>,
     from: From,
@@ -78,13 +82,15 @@ enum Then {
 }
 
 impl Events {
-    pub(super) fn new(engine: &Engine, run_id: &str, key: RunKey, from: u64) -> Self {
+    pub(super) fn new(engine: &Engine, run_id: &str, key: RunKey, from: u64, seen: Option<EventPosition>) -> Self {
         let mut events = Events {
             engine: engine.not_held(),
             run_id: run_id.to_owned(),
             key,
             next: from,
             ready: VecDeque::new(),
+            recent: VecDeque::new(),
+            seen,
             deriver: None,
             from: From::Unknown,
             saw_end: false,
@@ -104,6 +110,8 @@ impl Events {
         let then = match self.engine.0.runs.get(&self.run_id) {
             Some(live) => {
                 let watch = live.journal.watch();
+                let is_news = |event: &Arc<Event>| event.seq >= self.next;
+                self.recent = watch.recent.into_iter().filter(is_news).collect();
                 Then::Live(watch.from, watch.live)
             }
             None => Then::Look,
@@ -144,9 +152,32 @@ impl Events {
     }
 
     fn pop(&mut self) -> Option<Event> {
-        let event = self.ready.pop_front()?;
-        self.saw_end = event.is_terminal() || (self.saw_end && (event.derived || !event.kind.is_recorded()));
-        Some(event)
+        loop {
+            let event = self.ready.pop_front()?;
+            self.saw_end = event.is_terminal() || (self.saw_end && (event.derived || !event.kind.is_recorded()));
+            if !self.was_seen(&event) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn was_seen(&self, event: &Event) -> bool {
+        let of_last = |seen: EventPosition| event.derived && !seen.is_progress() && seen.seq() == event.seq;
+        self.seen.is_some_and(|seen| event.position() <= seen && !of_last(seen))
+    }
+
+    /// Adds records that were read, and between them the progress that was sent there.
+    fn add(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.add_recent_before(event.seq);
+            self.ready.push_back(event);
+        }
+    }
+
+    fn add_recent_before(&mut self, seq: u64) {
+        while let Some(event) = self.recent.pop_front_if(|event| event.seq < seq) {
+            self.ready.push_back(Arc::unwrap_or_clone(event));
+        }
     }
 }
 
@@ -181,12 +212,15 @@ impl Stream for Events {
                     }
                     Poll::Ready(Ok(Page { events, next, is_over, deriver })) => {
                         let is_end = events.is_empty();
-                        self.ready.extend(events);
+                        self.add(events);
                         (self.next, self.ended, self.deriver) = (next, is_over, deriver);
                         let closing = &self.engine.0.closing;
                         self.from = match then {
                             // Records made since it began to watch may have been read already.
-                            Then::Live(until, Some(live)) if self.next >= until => From::Live(self.next, live),
+                            Then::Live(until, Some(live)) if self.next >= until => {
+                                self.add_recent_before(u64::MAX);
+                                From::Live(self.next, live)
+                            }
                             Then::Look | Then::Live(_, None) if is_end && closing.is_cancelled() => {
                                 self.ended = true;
                                 From::Unknown

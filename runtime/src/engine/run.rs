@@ -16,7 +16,7 @@ use super::inner::Engine;
 use super::runs::{End, Live};
 use super::runtime;
 use crate::asked::Question;
-use crate::event::EventKind;
+use crate::event::{EventKind, EventPosition};
 use crate::fault::Failure;
 use crate::node::{Payload, reread};
 use crate::run_error::RunError;
@@ -107,10 +107,36 @@ impl<T> Run<T> {
 
     /// The events of the run from number `seq` on, past and future.
     ///
-    /// After a lost connection, continue from the number of the last event that was seen, not from the one behind it:
-    /// several events can have one number ([`Event::seq`](crate::Event::seq)). Those that were seen come again.
+    /// Several events can have one number ([`Event::seq`](crate::Event::seq)). After a lost connection, continue with
+    /// [`events_after`](Self::events_after).
     pub fn events_from(&self, seq: u64) -> Events {
-        Events::new(&self.engine, &self.id, self.key, seq)
+        Events::new(&self.engine, &self.id, self.key, seq, None)
+    }
+
+    /// The events of the run behind one that was seen, past and future: for a client that has lost its connection. It
+    /// misses no record, and of the progress of nodes that are still under way in this process the last 1,024 of each
+    /// node. Events [derived](crate::Event::derived) from the record at this position come again.
+    ///
+    /// ```
+    /// use graphweft::EventPosition;
+    /// # use graphweft::prelude::*;
+    /// # #[node]
+    /// # async fn double(n: u32) -> u32 { n * 2 }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// # let engine = Engine::builder().build()?;
+    /// # let run = engine.start::<doubled>(4).await?;
+    /// let first = run.events().next().await.ok_or("a run has events")?;
+    /// let last_event_id = first.position().to_string();
+    ///
+    /// // Later, with the `Last-Event-ID` of the request:
+    /// let mut events = run.events_after(last_event_id.parse::<EventPosition>()?);
+    /// # let second = events.next().await.ok_or("it has more")?;
+    /// # assert_eq!(second.seq, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn events_after(&self, position: EventPosition) -> Events {
+        Events::new(&self.engine, &self.id, self.key, position.seq(), Some(position))
     }
 
     /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which

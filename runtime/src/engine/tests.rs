@@ -217,7 +217,7 @@ async fn events_come_live_and_end_with_the_run() {
     }
     go.notify_one();
     let rest: Vec<Event> = events.collect().await;
-    assert!(rest.iter().any(|event| event.kind == EventKind::Progress { data: json!(50) }));
+    assert!(rest.iter().any(|event| event.kind == EventKind::Progress { data: json!(50), number: 1 }));
     assert!(rest.last().is_some_and(Event::is_terminal));
 }
 
@@ -311,7 +311,7 @@ fn an_event_is_read_back_as_it_was_written() {
         EventKind::NodeCancelled,
         EventKind::Message { text: "hello".to_owned() },
         EventKind::Note { name: "cost".to_owned(), payload: json!({ "cents": 3 }) },
-        EventKind::Progress { data: json!(0.5) },
+        EventKind::Progress { data: json!(0.5), number: 1 },
         EventKind::RunFailed { failure },
         EventKind::RunCancelled,
     ];

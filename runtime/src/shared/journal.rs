@@ -19,6 +19,7 @@ use super::closing::is_closing;
 use super::desk::{Checked, Desk};
 use super::pending::{Derived, Inner, Pending};
 use super::question_index::QuestionIndex;
+use super::recent_progress::RecentProgress;
 use super::steps::Step;
 use crate::clock::Clock;
 use crate::core::Place;
@@ -81,6 +82,8 @@ impl Drop for LeftToDriver<'_> {
 /// The channel of a watcher, and the number of the first event in it. There is no channel after the last record.
 pub(crate) struct Watch {
     pub(crate) from: u64,
+    /// The progress that nodes under way have sent before.
+    pub(crate) recent: Vec<Arc<Event>>,
     pub(crate) live: Option<mpsc::UnboundedReceiver<Arc<Event>>>,
 }
 
@@ -97,6 +100,7 @@ impl Journal {
             in_flight: None,
             halted: None,
             watchers: Vec::new(),
+            recent: RecentProgress::default(),
             ended: header.status.is_over(),
             rests: None,
             cancelled: false,
@@ -279,9 +283,26 @@ impl Journal {
         if inner.watchers.is_empty() {
             return;
         }
-        let seq = (inner.length + inner.pending.len() as u64).saturating_sub(1);
-        let event = self.event(seq, self.clock.now(), path(), kind, false);
-        inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
+        let event = self.event(inner.last_seq(), self.clock.now(), path(), kind, false);
+        self.send(&mut inner, &event);
+    }
+
+    /// Sends progress to the present watchers, and keeps it for those that come while its node is under way.
+    pub(crate) fn show_progress(self: &Arc<Self>, path: String, data: serde_json::Value) {
+        self.catch_up_now();
+        let mut inner = self.inner();
+        if inner.ended || inner.halted.is_some() {
+            return;
+        }
+        let number = inner.recent.next();
+        let kind = EventKind::Progress { data, number };
+        let event = self.event(inner.last_seq(), self.clock.now(), path, kind, false);
+        inner.recent.keep(&event);
+        self.send(&mut inner, &event);
+    }
+
+    fn send(&self, inner: &mut Inner, event: &Arc<Event>) {
+        inner.watchers.retain(|watcher| watcher.send(Arc::clone(event)).is_ok());
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
 
@@ -397,11 +418,11 @@ impl Journal {
             return;
         }
         let event = self.event(seq, time, record.path.clone(), record.kind.clone(), derived);
-        inner.watchers.retain(|watcher| watcher.send(Arc::clone(&event)).is_ok());
+        self.send(inner, &event);
         if event.is_terminal() {
             inner.watchers.clear();
+            self.watchers.store(0, Ordering::Relaxed);
         }
-        self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
 
     fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {
@@ -490,12 +511,12 @@ impl Journal {
     pub(crate) fn watch(&self) -> Watch {
         let mut inner = self.inner();
         if inner.halted.is_some() || (inner.ended && inner.durable == inner.pushed) {
-            return Watch { from: inner.length, live: None };
+            return Watch { from: inner.length, recent: Vec::new(), live: None };
         }
         let (sender, receiver) = mpsc::unbounded_channel();
         inner.watchers.push(sender);
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
-        Watch { from: inner.length, live: Some(receiver) }
+        Watch { from: inner.length, recent: inner.recent.all(), live: Some(receiver) }
     }
 
     pub(crate) fn is_watched(&self) -> bool {

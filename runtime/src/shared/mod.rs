@@ -8,6 +8,7 @@ mod others;
 mod pending;
 mod pulse;
 mod question_index;
+mod recent_progress;
 mod request_state;
 mod steps;
 mod tree;

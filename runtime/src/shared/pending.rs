@@ -8,6 +8,7 @@ use futures::future::{BoxFuture, Shared};
 use tokio::sync::mpsc;
 
 use super::question_index::QuestionIndex;
+use super::recent_progress::RecentProgress;
 use super::steps::{Step, Steps};
 use crate::core::Place;
 use crate::event::{Event, EventKind};
@@ -34,6 +35,8 @@ pub(super) struct Inner {
     pub(super) in_flight: Option<Shared<BoxFuture<'static, ()>>>,
     pub(super) halted: Option<Halt>,
     pub(super) watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
+    /// For watchers to come.
+    pub(super) recent: RecentProgress,
     pub(super) ended: bool,
     /// Whether the header shows the run at rest, and the time at which it is to be resumed.
     pub(super) rests: Option<Option<SystemTime>>,
@@ -92,6 +95,11 @@ impl From<Pending> for Records {
 }
 
 impl Inner {
+    /// The number of the last record that watchers have got.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.length.saturating_sub(1)
+    }
+
     /// Adds a record. Returns whether the run was at rest before it.
     pub(super) fn push(&mut self, record: Record) -> bool {
         if self.ended {
@@ -105,6 +113,9 @@ impl Inner {
             _ => None,
         };
         self.cancelled |= matches!(kind, EventKind::CancelRequested);
+        if !self.recent.is_empty() && kind.ends_attempt() {
+            self.recent.forget(&record.path);
+        }
         let rested = self.leave_rest();
         if let Some(status) = status {
             self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
@@ -122,6 +133,8 @@ impl Inner {
         }
         let rested = self.leave_rest();
         self.pushed += 2;
+        // Nothing else is under way then.
+        self.recent.clear();
         self.pending.steps.push(self.pending.plain.len(), step, begins, origin);
         rested
     }

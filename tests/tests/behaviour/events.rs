@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use futures::StreamExt;
 use graphweft::prelude::*;
-use graphweft::{AfterFailure, Event, EventKind};
+use graphweft::{AfterFailure, Event, EventKind, EventPosition};
 use graphweft_tests::{paths, records, records_of};
 use tokio::sync::Notify;
 
@@ -283,11 +283,127 @@ async fn progress_reaches_who_watches() {
         .await
         .into_iter()
         .filter_map(|event| match event.kind {
-            EventKind::Progress { data } => Some(data),
+            EventKind::Progress { data, .. } => Some(data),
             _ => None,
         })
         .collect();
     assert_eq!(seen, [serde_json::json!({ "done": 1, "of": 7 })]);
+}
+
+/// Sends its input as progress whenever it is let, and ends at 0.
+#[node]
+async fn counts(n: u32, ctx: &Context, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+    for left in (1..=n).rev() {
+        go.notified().await;
+        ctx.progress(left);
+    }
+    go.notified().await;
+    n
+}
+
+workflow! { counting(u32) -> u32 { START => counts; } }
+
+async fn next_progress(events: &mut graphweft::Events) -> Option<(serde_json::Value, EventPosition)> {
+    while let Some(event) = events.next().await {
+        let position = event.position();
+        if let EventKind::Progress { data, .. } = event.kind {
+            return Some((data, position));
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn who_comes_back_has_missed_no_progress_of_a_node_that_is_under_way() {
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<counting>(5).await.unwrap();
+    let mut events = run.events();
+    let mut other = run.events();
+    go.notify_one();
+    assert_eq!(next_progress(&mut events).await.unwrap().0, 5);
+    go.notify_one();
+    let (data, last) = next_progress(&mut events).await.unwrap();
+    assert_eq!((data, last.to_string()), (4.into(), "1.2".to_owned()));
+    drop(events);
+    // Nobody of this client listens now; another one shows that it was sent.
+    go.notify_one();
+    while next_progress(&mut other).await.unwrap().0 != 3 {}
+    drop(other);
+    let mut again = run.events_after(last.to_string().parse().unwrap());
+    assert_eq!(next_progress(&mut again).await.unwrap().0, 3);
+    go.notify_one();
+    assert_eq!(next_progress(&mut again).await.unwrap().0, 2);
+    go.notify_one();
+    assert_eq!(next_progress(&mut again).await.unwrap().0, 1);
+    go.notify_one();
+    assert_eq!(next_progress(&mut again).await, None);
+    assert_eq!(run.result().await.unwrap(), 5);
+    let mut late = run.events();
+    assert_eq!(next_progress(&mut late).await, None, "the node is over, and its progress with it");
+}
+
+#[tokio::test]
+async fn progress_that_was_sent_before_comes_between_the_records_where_it_was_sent() {
+    #[node]
+    async fn says(n: u32, ctx: &Context, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+        ctx.progress("before");
+        ctx.message("one");
+        let Ok(_) = ctx.step("two", async || Ok::<_, String>(2)).await else { return 0 };
+        ctx.progress("between");
+        ctx.message("three");
+        let Ok(_) = ctx.step("four", async || Ok::<_, String>(4)).await else { return 0 };
+        ctx.progress("behind");
+        go.notify_one();
+        std::future::pending::<()>().await;
+        n
+    }
+    workflow! { saying(u32) -> u32 { START => says; } }
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<saying>(1).await.unwrap();
+    go.notified().await;
+    let seen: Vec<Event> = run.events().take(9).collect().await;
+    let shown = |event: &Event| match &event.kind {
+        EventKind::Progress { data, .. } => data.as_str().unwrap_or_default().to_owned(),
+        kind => kind.name().to_owned(),
+    };
+    let shown: Vec<String> = seen.iter().map(shown).collect();
+    let records = ["message", "node_started", "node_completed"];
+    assert_eq!(shown[..3], ["run_started", "node_started", "before"]);
+    assert_eq!(shown[3..6], records);
+    assert_eq!(shown[6], "between");
+    assert!(seen.is_sorted_by_key(Event::position), "{shown:?}");
+    let last = seen.last().unwrap().position();
+    let rest: Vec<Event> = run.events_after(last).take(2).collect().await;
+    let all: Vec<Event> = run.events().take(11).collect().await;
+    assert_eq!(seen.into_iter().chain(rest).collect::<Vec<_>>(), all);
+    run.cancel().await.unwrap();
+}
+
+#[tokio::test]
+async fn of_much_progress_the_last_is_kept() {
+    #[node]
+    async fn floods(n: u32, ctx: &Context, #[resource] go: &std::sync::Arc<Notify>) -> u32 {
+        (0..n).for_each(|at| ctx.progress(at));
+        go.notify_one();
+        std::future::pending::<()>().await;
+        n
+    }
+    workflow! { flooding(u32) -> u32 { START => floods; } }
+    let go = std::sync::Arc::new(Notify::new());
+    let engine = Engine::builder().resource(std::sync::Arc::clone(&go)).build().unwrap();
+    let run = engine.start::<flooding>(5000).await.unwrap();
+    go.notified().await;
+    let mut events = run.events();
+    let kept: Vec<_> =
+        futures::stream::unfold(&mut events, async |events| Some((next_progress(events).await?.0, events)))
+            .take(1024)
+            .collect()
+            .await;
+    let wanted: Vec<serde_json::Value> = (5000 - 1024..5000).map(Into::into).collect();
+    assert_eq!(kept, wanted);
+    run.cancel().await.unwrap();
 }
 
 #[tokio::test]

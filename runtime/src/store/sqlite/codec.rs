@@ -238,7 +238,7 @@ enum Short {
         payload: Value,
     },
     #[serde(skip)]
-    Progress { data: Value },
+    Progress { data: Value, number: u64 },
     #[serde(rename = "q")]
     QuestionAsked {
         #[serde(rename = "t")]

@@ -131,7 +131,7 @@ fn every_kind_of_record_comes_back_as_it_was() {
 
 #[test]
 fn the_name_of_a_kind_is_the_type_in_its_json() {
-    let shown = [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1) }];
+    let shown = [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1), number: 1 }];
     let requests = [EventKind::RequestWithdrawn, EventKind::RequestReopened];
     for kind in kinds().into_iter().chain(shown).chain(requests) {
         assert_eq!(serde_json::to_value(&kind).unwrap()["type"], kind.name());
@@ -150,7 +150,7 @@ fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
 
 #[test]
 fn what_is_only_shown_is_not_recorded() {
-    for kind in [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1) }] {
+    for kind in [EventKind::ResultReused, EventKind::NodeSkipped, EventKind::Progress { data: json!(1), number: 1 }] {
         assert!(encode(&[Record { path: "a".to_owned(), kind }]).is_err());
     }
 }
