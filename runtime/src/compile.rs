@@ -66,7 +66,8 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
                 let wants = format!("{}/{}", definition.name, entry.name);
                 needs.extend(entry.resources.iter().map(|need| (*need, wants.clone())));
             }
-            specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone() });
+            let keeps_input = kind == NodeKind::Leaf && entry.node.as_ref().is_some_and(|node| node.keeps_input());
+            specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone(), keeps_input });
         }
         let name = definition.name.clone();
         let layout = Layout::new(layouts.len(), name, &definition.graph, &definition.plan, specs);

@@ -23,7 +23,8 @@ impl std::error::Error for Never {}
 
 /// The end of an attempt by something other than the node's own error.
 ///
-/// A fault takes a routed `err` only if the node's error type is `From<Fault>`; otherwise it fails the run.
+/// A fault takes a routed `err` only if the node's error type is `From<Fault>`, or [`FromFault`], which gets the input
+/// of the node as well; otherwise it fails the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -106,6 +107,50 @@ pub enum Fault {
         /// What failed, where, and what to do.
         message: String,
     },
+}
+
+/// An error of a node that is made of a fault and the input of the node, so that the arm `err` knows what has failed.
+/// The input is cloned before each attempt, and the clone is dropped when the attempt ends otherwise.
+///
+/// If the type is `From<Fault>` too, that makes the error where there is no input: a collecting node has had its last arrival
+/// ([`Fault::NothingCollected`]), or the conversion of the input has panicked. If it is not, such a fault fails the run.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{Fault, FromFault};
+///
+/// #[value]
+/// struct NotCharged {
+///     order: u32,
+///     why: String,
+/// }
+///
+/// impl FromFault<u32> for NotCharged {
+///     fn from_fault(fault: Fault, order: u32) -> Self {
+///         NotCharged { order, why: fault.to_string() }
+///     }
+/// }
+///
+/// #[node(timeout = "20ms")]
+/// async fn charge(order: u32) -> Result<String, NotCharged> {
+///     std::future::pending::<()>().await;
+///     Ok(format!("charged {order}"))
+/// }
+///
+/// #[node]
+/// async fn refuse(not: NotCharged) -> String {
+///     format!("order {} {}", not.order, not.why)
+/// }
+///
+/// workflow! { pub checkout(u32) -> String { START => charge => <ok: END, err: refuse>; refuse => END; } }
+///
+/// # graphweft::block_on(async {
+/// assert_eq!(checkout(7).await?, "order 7 timed out after 20ms");
+/// # Ok::<(), RunError>(()) }).unwrap();
+/// ```
+pub trait FromFault<Input: Clone>: Sized {
+    /// The error for this fault, in the place of an attempt that had this input.
+    fn from_fault(fault: Fault, input: Input) -> Self;
 }
 
 impl Fault {

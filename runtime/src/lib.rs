@@ -59,7 +59,7 @@ pub use engine::{
     StartError,
 };
 pub use event::{AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, ParsePositionError};
-pub use fault::{Cause, Failure, Fault, Never};
+pub use fault::{Cause, Failure, Fault, FromFault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};
 pub use graphweft_macros::Route;
 #[doc = include_str!("../docs/node.md")]

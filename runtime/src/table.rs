@@ -135,9 +135,21 @@ pub trait AnyNode: Any + Send + Sync {
         spare: Option<AttemptBody<'static>>,
     ) -> AttemptBody<'static>;
 
-    /// The tokens for the arm `err` after a fault, if `err` is routed and its type is `From<Fault>`. With `records`,
-    /// also the JSON form of the error; an error without one is not routed.
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed>;
+    /// The tokens for the arm `err` after a fault, if `err` is routed and its type can be made of a fault. `input`: that
+    /// of the attempt, if the node [keeps](Self::keeps_input) it. With `records`, also the JSON form of the error; an
+    /// error without one is not routed.
+    fn route_fault(
+        &self,
+        fault: &Fault,
+        input: Option<BoxValue>,
+        records: Option<MaxSize>,
+        moment: Moment<'_>,
+    ) -> Option<Routed>;
+
+    /// Whether `err` is routed, and its type is made of a fault and the input of the attempt.
+    fn keeps_input(&self) -> bool {
+        false
+    }
 
     /// The tokens for a recorded output, with the choice that was taken then. Runs no user code except serde,
     /// `Route::split` and, for a fan-out, `Clone`: the conversions of edges wait in their tokens.

@@ -44,6 +44,8 @@ pub(crate) struct NodeSpec {
     pub(crate) name: String,
     pub(crate) kind: NodeKind,
     pub(crate) options: NodeOptions,
+    /// Whether its input is wanted when its last attempt has ended in a fault.
+    pub(crate) keeps_input: bool,
 }
 
 /// How often a graph inside a node runs.
@@ -77,6 +79,8 @@ pub(crate) struct NodeLayout {
     pub(super) has_places: bool,
     /// Whether an attempt at it is one call, and nothing besides.
     pub(super) is_simple: bool,
+    /// Whether its input is wanted when its last attempt has ended in a fault.
+    pub(super) keeps_input: bool,
     /// For a collecting node, its slot among those of its frame, and the nodes that only feed it.
     pub(super) collector: Option<CollectorLayout>,
 }
@@ -238,7 +242,12 @@ impl Layout {
         let mut frames = frame_kinds(plan);
         let mut nodes = Vec::with_capacity(graph.nodes.len());
         let edge_specs = [("START", NodeKind::Leaf), ("END", NodeKind::Leaf)];
-        let ends = edge_specs.map(|(name, kind)| NodeSpec { name: name.into(), kind, options: NodeOptions::default() });
+        let ends = edge_specs.map(|(name, kind)| NodeSpec {
+            name: name.into(),
+            kind,
+            options: NodeOptions::default(),
+            keeps_input: false,
+        });
         for (at, spec) in ends.into_iter().chain(specs).enumerate().take(graph.nodes.len()) {
             let frame = plan.node_loop[at].map_or(0, |around| around + 1);
             let slot = frames[frame].nodes.len();
@@ -250,17 +259,30 @@ impl Layout {
             });
             let out: Vec<EdgeIx> = (0..graph.edges.len()).filter(|edge| graph.edges[*edge].from == at).collect();
             let choices = graph.nodes[at].choices.iter().map(|choice| choice_of(&choice.edges, &out)).collect();
-            let NodeSpec { name, kind, options } = spec;
+            let NodeSpec { name, kind, options, keeps_input } = spec;
             let is_simple = kind == NodeKind::Leaf
                 && at != END
                 && collector.is_none()
+                && !keeps_input
                 && options.retry.max_attempts <= 1
                 && options.timeout.is_none()
                 && options.max_parallel.is_none();
             // On `[..]` itself the option limits the items inside it, not itself.
             let is_each = matches!(kind, NodeKind::Scope(ScopeKind::Each, _));
             let has_places = options.max_parallel.is_some() && !is_each;
-            nodes.push(NodeLayout { name, kind, options, frame, slot, choices, out, has_places, is_simple, collector });
+            nodes.push(NodeLayout {
+                name,
+                kind,
+                options,
+                frame,
+                slot,
+                choices,
+                out,
+                has_places,
+                is_simple,
+                keeps_input,
+                collector,
+            });
         }
         let edges = lay_edges(graph, plan, &nodes, &mut frames);
         for (at, node) in nodes.iter().enumerate() {
@@ -308,7 +330,8 @@ impl Layout {
         let (to, frame) = (&self.nodes[edge.to], &self.frames[from.frame]);
         // The edges that it does not take lead out of a loop, and are only noted until it ends.
         let are_noted = choice.dead.iter().all(|edge| self.edges[*edge].home < frame.depth);
-        let is_alone = !self.collects && from.options.retry.max_attempts <= 1 && edge.reach == Reach::Plain;
+        let is_alone =
+            !self.collects && from.options.retry.max_attempts <= 1 && !from.keeps_input && edge.reach == Reach::Plain;
         let to_next_turn = match edge.role {
             Role::Node(_) => false,
             Role::Back if frame.back_edges == 1 && frame.heads.len() == 1 && frame.groups.is_empty() => true,

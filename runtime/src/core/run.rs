@@ -148,6 +148,12 @@ impl<V> Run<V> {
         at.is_some_and(|(at, policy)| at.attempts.may_be_followed(policy))
     }
 
+    /// Whether the input of the present attempt, or of the next one if none is under way, is needed behind it: by
+    /// another attempt, or by the error that is made of a fault.
+    pub(crate) fn keeps_input(&self, task: TaskId) -> bool {
+        self.may_be_followed(task) || self.state.node(&self.program, task).is_ok_and(|node| node.keeps_input)
+    }
+
     /// When the attempts at a node are repeated.
     pub(super) fn policy(&self, task: TaskId) -> Option<&RetryPolicy> {
         self.state.node(&self.program, task).ok().map(|spec| &spec.options.retry)

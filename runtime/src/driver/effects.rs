@@ -233,7 +233,10 @@ impl Driver {
     fn fails_with(&mut self, task: TaskId, place: &Place, cause: Cause, retryable: bool, error: &Routable<'_>) {
         let retryable = Retryable::from(retryable);
         let has_attempts = retryable != Retryable::No && self.run.may_be_followed(task);
-        let routed = if has_attempts { None } else { self.route(place, error) };
+        let routed = if has_attempts { None } else { self.route(task, place, error) };
+        if self.halt.is_some() {
+            return;
+        }
         let (routed, given) = routed.map(|routed| (routed.emitted, Given::Error(routed.error))).unzip();
         self.report(Report::Failed { task, cause: Box::new(cause), retryable, routed, error: None }, given);
     }
@@ -246,7 +249,7 @@ impl Driver {
             return self.fails(task, &place, Fault::Context { message }, false);
         }
         let number = self.run.attempts(task);
-        let may_repeat = self.run.may_be_followed(task);
+        let may_repeat = self.run.keeps_input(task);
         let arrived = match self.run.take_input(task).map(|arrived| self.read(arrived)).transpose() {
             Ok(arrived) => arrived,
             Err(halt) => return self.halt = Some(halt),
@@ -392,16 +395,41 @@ impl Driver {
 
     /// Routes a fault or failure by the arm `err`, if the node has one that takes it. If the conversion panics, no arm
     /// is taken, since the original error is more informative than the panic.
-    fn route(&self, place: &Place, error: &Routable<'_>) -> Option<Routed> {
+    fn route(&mut self, task: TaskId, place: &Place, error: &Routable<'_>) -> Option<Routed> {
+        let input = match error {
+            Routable::Fault(_) => self.input_for_fault(task, place),
+            Routable::Failure(_) => None,
+        };
         let entry = self.executable.entry(&self.definition, place)?;
         let records = self.shared.max_size();
         let moment = Moment::at(place);
         let routed = match (error, &entry.node, &entry.scope) {
             (Routable::Failure(failure), _, Some(scope)) => caught(|| scope.route_failure(failure, records, moment)),
-            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, records, moment)),
+            (Routable::Fault(fault), Some(node), _) => caught(|| node.route_fault(fault, input, records, moment)),
             _ => Ok(None),
         };
         routed.unwrap_or_default()
+    }
+
+    /// The input of the last attempt at a node that makes its error of a fault and its input.
+    fn input_for_fault(&mut self, task: TaskId, place: &Place) -> Option<BoxValue> {
+        let definition = Arc::clone(self.executable.definition(&self.definition, place.scope.layout.index));
+        let (node, _) = body(&definition, place).filter(|(node, _)| node.keeps_input())?;
+        if let Some(retained) = self.retained.remove(&task) {
+            return match retained {
+                RetainedInput::Values(mut values) => values.pop(),
+                RetainedInput::Recorded(_) => None,
+            };
+        }
+        // The attempt was one of an earlier process.
+        let arrived = self.run.take_input(task)?;
+        match self.read(arrived) {
+            Ok(arrived) => caught(|| node.prepare(arrived)).ok()?.ok(),
+            Err(halt) => {
+                self.halt = Some(halt);
+                None
+            }
+        }
     }
 
     /// Cancels an attempt. If its node listens for that, it has the grace period to end by itself.

@@ -152,7 +152,13 @@ impl AnyNode for MadeNode {
         self.run_once(Arrived::One(Token { value, hand }), context)
     }
 
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
+    fn route_fault(
+        &self,
+        fault: &Fault,
+        _: Option<BoxValue>,
+        records: Option<MaxSize>,
+        moment: Moment<'_>,
+    ) -> Option<Routed> {
         panic_if(self.panics, Panics::RouteFault);
         self.faults_by.map(|label| self.exits.route(label, json!(fault.to_string()), records, moment))
     }

@@ -7,7 +7,7 @@ use super::mention::{Mention, Source};
 use super::probe::ErrorJson;
 use crate::fault::Fault;
 use crate::field::Unreadable;
-use crate::table::{Emitted, Hand, Moment, Routed, Token, Tokens};
+use crate::table::{BoxValue, Emitted, Hand, Moment, Routed, Token, Tokens};
 use crate::value::{Against, MaxSize, Unrecordable};
 
 /// How the output `T` and the error `E` of a node are routed.
@@ -32,9 +32,37 @@ type Route<T> = dyn Fn(T, Moment<'_>) -> Emitted + Send + Sync;
 /// The conversions of an error that is routed.
 pub struct ErrorForms<E> {
     /// How a fault becomes an error, if that is possible.
-    pub from_fault: Option<fn(Fault) -> E>,
+    pub from_fault: FaultForms<E>,
     /// How it is recorded and read back. An error that is no payload has none, and its workflow does not compile.
     pub json: Option<ErrorJson<E>>,
+}
+
+/// How a fault becomes an error.
+pub struct FaultForms<E> {
+    /// By itself.
+    pub alone: Option<fn(Fault) -> E>,
+    /// With the input of the attempt. It is preferred.
+    pub with_input: Option<FromFaultAndInput<E>>,
+}
+
+/// Makes an error of a fault and a boxed input; `None` if the box holds something else.
+pub type FromFaultAndInput<E> = fn(Fault, BoxValue) -> Option<E>;
+
+impl<E> Clone for FaultForms<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for FaultForms<E> {}
+
+impl<E> FaultForms<E> {
+    fn make(self, fault: Fault, input: Option<BoxValue>) -> Option<E> {
+        match (self.with_input, input) {
+            (Some(make), Some(input)) => make(fault, input),
+            _ => self.alone.map(|make| make(fault)),
+        }
+    }
 }
 
 impl<E> Clone for ErrorForms<E> {
@@ -108,13 +136,22 @@ impl<T: Send + 'static, E> Exit<T, E> {
         }
     }
 
-    pub(crate) fn fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
-        match self {
-            Exit::Whole(_, ErrorForms { from_fault: Some(from), .. }) => {
-                self.error(from(fault.clone()), records, moment).ok()
-            }
-            _ => None,
-        }
+    /// The tokens for the error's arm after a fault, with the input of the attempt if that is known.
+    pub(crate) fn fault(
+        &self,
+        fault: &Fault,
+        input: Option<BoxValue>,
+        records: Option<MaxSize>,
+        moment: Moment<'_>,
+    ) -> Option<Routed> {
+        let Exit::Whole(_, forms) = self else { return None };
+        let error = forms.from_fault.make(fault.clone(), input)?;
+        self.error(error, records, moment).ok()
+    }
+
+    /// Whether an error is made of a fault and the input of the attempt.
+    pub(crate) fn wants_input(&self) -> bool {
+        matches!(self, Exit::Whole(_, forms) if forms.from_fault.with_input.is_some())
     }
 
     /// The tokens for a recorded error, by the choice that was taken.
@@ -168,7 +205,7 @@ pub fn exit_value<T, E>(route: impl Fn(T, Moment<'_>) -> Emitted + Send + Sync +
 /// Routed by the output and the error.
 pub fn exit_whole<T, E>(
     route: impl Fn(Result<T, E>, Moment<'_>) -> Emitted + Send + Sync + 'static,
-    from_fault: Option<fn(Fault) -> E>,
+    from_fault: FaultForms<E>,
     json: Option<ErrorJson<E>>,
 ) -> Exit<T, E> {
     Exit::Whole(Arc::new(route), ErrorForms { from_fault, json })

@@ -224,8 +224,18 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         body
     }
 
-    fn route_fault(&self, fault: &Fault, records: Option<MaxSize>, moment: Moment<'_>) -> Option<Routed> {
-        self.exit.fault(fault, records, moment)
+    fn route_fault(
+        &self,
+        fault: &Fault,
+        input: Option<BoxValue>,
+        records: Option<MaxSize>,
+        moment: Moment<'_>,
+    ) -> Option<Routed> {
+        self.exit.fault(fault, input, records, moment)
+    }
+
+    fn keeps_input(&self) -> bool {
+        self.exit.wants_input()
     }
 
     fn restore(&self, output: &serde_json::Value, choice: usize) -> Result<Emitted, Unreadable> {

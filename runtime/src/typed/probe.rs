@@ -10,10 +10,11 @@ use std::time::Duration;
 use futures::future::{FutureExt, Map};
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::exit::FromFaultAndInput;
 use super::mention::Source;
 use crate::context::StateWriter;
 use crate::error_text::{chain, text};
-use crate::fault::{Fault, Never};
+use crate::fault::{Fault, FromFault, Never};
 use crate::node::{Collector, ErrorWords, Payload, WriteError, reread};
 use crate::route::{Literal, ResultLabel, Route};
 use crate::table::Reread;
@@ -86,6 +87,8 @@ pub trait NoWay<T> {
     /// There is none.
     const FROM_FAULT: Option<fn(Fault) -> T> = None;
     /// There is none.
+    const WITH_INPUT: Option<FromFaultAndInput<T>> = None;
+    /// There is none.
     const CLONE: Option<fn(&T) -> T> = None;
     /// There is none.
     const ERROR_JSON: Option<ErrorJson<T>> = None;
@@ -103,14 +106,20 @@ pub trait NoWay<T> {
 
 impl<T> NoWay<T> for Probe<T> {}
 
-/// Probes whether an error can be made from a fault.
-pub struct FaultProbe<T>(PhantomData<T>);
+/// Probes whether the error of a node with the input `In` can be made from a fault.
+pub struct FaultProbe<T, In>(PhantomData<(T, In)>);
 
-impl<T> NoWay<T> for FaultProbe<T> {}
+impl<T, In> NoWay<T> for FaultProbe<T, In> {}
 
-impl<T: From<Fault>> FaultProbe<T> {
+impl<T: From<Fault>, In> FaultProbe<T, In> {
     /// A fault may take the arm of the error.
     pub const FROM_FAULT: Option<fn(Fault) -> T> = Some(T::from);
+}
+
+impl<T: FromFault<In>, In: Clone + 'static> FaultProbe<T, In> {
+    /// A fault may take the arm of the error, with the input.
+    pub const WITH_INPUT: Option<FromFaultAndInput<T>> =
+        Some(|fault, input| Some(T::from_fault(fault, *input.downcast::<In>().ok()?)));
 }
 
 /// How an error that is routed is recorded and read back.

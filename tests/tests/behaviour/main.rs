@@ -27,6 +27,7 @@ mod events;
 mod failed_errors;
 mod failures;
 mod faults;
+mod faults_with_input;
 mod following_runs;
 mod graph_data;
 mod hand_over;

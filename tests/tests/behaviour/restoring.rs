@@ -297,7 +297,7 @@ fn a_fault_comes_with_the_error_that_it_became() {
                 .node
                 .as_ref()
                 .expect("a body")
-                .route_fault(&Fault::Interrupted, records, Moment::START)
+                .route_fault(&Fault::Interrupted, None, records, Moment::START)
                 .expect("`From<Fault>`")
         })
     };

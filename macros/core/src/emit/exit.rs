@@ -129,6 +129,8 @@ impl Emission<'_> {
         }
         let travels = travels_alias(node, span);
         let carried = quote!(<#error as __gw::Checked<#travels>>::Type);
+        let ty = self.node_type(node);
+        let input = quote!(<#ty as __gw::Target>::Input);
         let by_result = if routing == Routing::Result {
             let by = by_alias(node, span);
             quote_spanned!(span=> let #value = <#by as __gw::ByName<#source>>::split(#whole); #by_value)
@@ -154,7 +156,10 @@ impl Emission<'_> {
                     #(#copies)*
                     #by_result
                 },
-                __gw::FaultProbe::<#error>::FROM_FAULT,
+                __gw::FaultForms {
+                    alone: __gw::FaultProbe::<#error, #input>::FROM_FAULT,
+                    with_input: __gw::FaultProbe::<#error, #input>::WITH_INPUT,
+                },
                 __gw::ErrorProbe::<#carried>::ERROR_JSON,
             )
         }

@@ -257,6 +257,7 @@ fn laid_out(index: usize, net: &Net, kind: impl FnMut() -> NodeKind) -> Layout {
         name: node.id.clone(),
         kind,
         options: NodeOptions::default(),
+        keeps_input: false,
     });
     Layout::new(index, "w", &net.graph, &net.plan, specs.collect())
 }

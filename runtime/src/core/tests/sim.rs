@@ -102,7 +102,7 @@ impl Setup {
                     None => NodeKind::Leaf,
                 };
                 let options = self.options.get(&node.id).cloned().unwrap_or_default();
-                NodeSpec { name: node.id.clone(), kind, options }
+                NodeSpec { name: node.id.clone(), kind, options, keeps_input: false }
             });
             let layout = Layout::new(at, name.clone(), &net.graph, &net.plan, specs.collect());
             layouts.push(Arc::new(layout.limited_to(self.max_parallel.get(name).copied())));
