@@ -117,6 +117,9 @@ pub trait AnyNode: Any + Send + Sync {
     /// A copy of an input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
 
+    /// An input as JSON, in the form of a record.
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault>;
+
     /// Runs one attempt on a prepared input. The body finds its node by its context. The driver catches panics and
     /// enforces time limits.
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static>;
@@ -220,6 +223,9 @@ pub trait AnyScope: Send + Sync {
 
     /// A copy of one such input, for another attempt.
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault>;
+
+    /// One such input as JSON, in the form of a record.
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault>;
 
     /// The emission of the node, from the boxed outputs of the graph inside, in the order of the inputs. With
     /// `records`, also the JSON form of the output.

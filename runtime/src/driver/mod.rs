@@ -13,6 +13,7 @@ mod job;
 mod lanes;
 mod lazy_value;
 mod lent_nodes;
+mod node_input;
 #[cfg(test)]
 mod observed;
 mod occurrences;

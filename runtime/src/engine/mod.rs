@@ -17,6 +17,7 @@ mod keeper;
 mod list;
 mod live;
 mod look;
+mod node_input;
 mod recover;
 mod replay;
 mod requests;

@@ -137,6 +137,11 @@ impl Past {
         &self.input
     }
 
+    /// Takes the last record.
+    pub(super) fn pop(&mut self) -> Option<Stored> {
+        self.history.pop()
+    }
+
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
         let Past { input: recorded, state, limit, history, new_graph } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {

@@ -93,6 +93,10 @@ impl AnyNode for MadeNode {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
     }
 
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<Value, Fault> {
+        Ok(recorded(input.downcast_ref::<Value>().expect("JSON"), max))
+    }
+
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         let (body, exits) = (Arc::clone(&self.body), Arc::clone(&self.exits));
         AttemptBody::new(async move {
@@ -195,6 +199,10 @@ impl AnyScope for MadeScope {
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
         Ok(Box::new(input.downcast_ref::<Value>().expect("JSON").clone()))
+    }
+
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<Value, Fault> {
+        Ok(recorded(input.downcast_ref::<Value>().expect("JSON"), max))
     }
 
     fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {

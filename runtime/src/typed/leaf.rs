@@ -197,6 +197,10 @@ impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
         copy_input::<N>(input)
     }
 
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
+        show::<N>(input, max)
+    }
+
     fn run(&self, input: BoxValue, context: Context) -> AttemptBody<'static> {
         match input.downcast::<N::Input>() {
             Ok(input) => AttemptBody::new(Self::attempt(taken(*input), context)),
@@ -267,6 +271,15 @@ fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
 
 fn wrong_input<N: Node>() -> Fault {
     Fault::Context { message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()) }
+}
+
+/// An input as JSON, in the form of a record.
+pub(super) fn show<T: Target>(input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
+    let wanted = || Fault::Context {
+        message: format!("an input does not have the type `{}`", std::any::type_name::<T::Input>()),
+    };
+    let input = input.downcast_ref::<T::Input>().ok_or_else(wanted)?;
+    T::show(input, max).map_err(|error| Fault::Context { message: format!("the input is not JSON: {error}") })
 }
 
 fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {

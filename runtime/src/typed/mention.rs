@@ -94,6 +94,8 @@ pub trait Target {
     type Input: Send + 'static;
     /// A copy of that, for another attempt.
     fn copy(input: &Self::Input) -> Result<Self::Input, Fault>;
+    /// An input as JSON, in the form of a record.
+    fn show(input: &Self::Input, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
     /// The JSON Schema of its input.
     fn schema() -> Schema;
 }
@@ -108,6 +110,10 @@ impl<N: Node> Target for N {
         }
         let json = input.__to_json(MaxSize::NONE).map_err(|error| not_kept::<N::Input>(&error))?;
         N::Input::__from_json(&json).map_err(|error| not_kept::<N::Input>(&error))
+    }
+
+    fn show(input: &N::Input, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        input.__to_json(max)
     }
 
     fn schema() -> Schema {
@@ -225,6 +231,11 @@ impl<First: Target, Last> Target for Each<First, Last> {
 
     fn copy(input: &Vec<First::Input>) -> Result<Vec<First::Input>, Fault> {
         input.iter().map(First::copy).collect()
+    }
+
+    fn show(input: &Vec<First::Input>, max: MaxSize) -> Result<serde_json::Value, Unrecordable> {
+        let item = |(at, item)| First::show(item, max).map_err(|error| error.of_item(at));
+        check_json(input.iter().enumerate().map(item).collect::<Result<_, _>>()?, max)
     }
 
     fn schema() -> Schema {

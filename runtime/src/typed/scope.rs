@@ -9,6 +9,7 @@ use super::arrival::{JoinTable, cast, take};
 use super::edge::Gives;
 use super::exit::Exit;
 use super::group::JoinFn;
+use super::leaf::show;
 
 use super::mention::{Each, Source, Target};
 use super::shape::Shape;
@@ -85,6 +86,10 @@ impl<N: Node> AnyScope for NestedScope<N> {
         copy::<N>(input)
     }
 
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
+        show::<N>(input, max)
+    }
+
     fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {
         let output = outputs.into_iter().next().ok_or_else(mismatch::<N::Output>)?;
         finish::<N, _>(&self.exit, open::<N::Output>(output)?, records, moment)
@@ -126,6 +131,10 @@ impl<First: Target + 'static, Last: Source + 'static> AnyScope for EachScope<Fir
 
     fn copy(&self, input: &BoxValue) -> Result<BoxValue, Fault> {
         copy::<First>(input)
+    }
+
+    fn show(&self, input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
+        show::<First>(input, max)
     }
 
     fn leave(&self, outputs: Vec<BoxValue>, records: Option<MaxSize>, moment: Moment<'_>) -> Result<Finished, Fault> {

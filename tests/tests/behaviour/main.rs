@@ -39,6 +39,7 @@ mod library_collectors;
 mod looking;
 mod loops;
 mod nested;
+mod node_inputs;
 mod notes;
 mod planners;
 mod recorded_in_place;
