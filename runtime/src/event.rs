@@ -108,6 +108,10 @@ pub enum EventKind {
         /// For a child: its input.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         input: Option<Value>,
+        /// For a child or a step: when it began, if this was recorded later. Unless an attempt may run only once, its
+        /// start is recorded with what comes next, and after 200 ms if nothing comes.
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
+        began: Option<SystemTime>,
     },
     /// The next item of a `[..]` with `max_parallel` has started.
     ItemStarted {

@@ -1,7 +1,10 @@
 //! Executes a child or a step until it succeeds or has failed for good, and returns its recorded result if there is
 //! one.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use serde_json::Value as Json;
@@ -22,6 +25,9 @@ use crate::state_write::StateWrite;
 use crate::store::Stored;
 use crate::table::{AttemptBody, Misread, Reread};
 use crate::value::{Against, MaxSize, drop_refused, shortened};
+
+/// After this time the start of an attempt is recorded, if nothing else has been recorded behind it.
+const SLOW: Duration = Duration::from_millis(200);
 
 /// The work of a child or a step.
 pub(super) trait Work: Send {
@@ -362,7 +368,7 @@ impl Asked {
                 let span = tracing::debug_span!("node", path = %self.path, attempt = number);
                 let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
                 let running = Running::new(body, self.options.timeout, permits, span);
-                let attempted = running.until_over(attempt).await;
+                let attempted = self.shown_if_slow(running.until_over(attempt)).await;
                 moving = moves.over(&self.parent);
                 attempted
             };
@@ -407,12 +413,35 @@ impl Asked {
     async fn record_start(&self, attempt: u32, is_graph: bool) {
         let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
         let input = self.input.as_ref().map(|input| input.json.clone());
-        self.push(EventKind::NodeStarted { attempt, inside, input });
+        let began = self.parent.run.journal.as_ref().map(|journal| journal.clock.now());
+        self.push(EventKind::NodeStarted { attempt, inside, input, began });
         if self.options.at_most_once {
             self.parent.requests().recorded().await;
         } else if self.parent.run.is_watched() {
             self.parent.run.pulse.say();
         }
+    }
+
+    /// Has the start of an attempt recorded that is still under way after [`SLOW`], so that other processes see it.
+    async fn shown_if_slow<T>(&self, attempted: impl Future<Output = T>) -> T {
+        if self.options.at_most_once || self.parent.run.journal.is_none() || self.parent.run.is_watched() {
+            return attempted.await;
+        }
+        let mut attempted = pin!(attempted);
+        let mut slow = None;
+        let mut is_shown = false;
+        poll_fn(move |waker| {
+            let ended = attempted.as_mut().poll(waker);
+            if ended.is_pending() && !is_shown {
+                let slow = slow.get_or_insert_with(|| Box::pin(tokio::time::sleep(SLOW)));
+                if slow.as_mut().poll(waker).is_ready() {
+                    is_shown = true;
+                    self.parent.run.pulse.say();
+                }
+            }
+            ended
+        })
+        .await
     }
 
     /// Checks the writes of an attempt against those that its parent has made since.

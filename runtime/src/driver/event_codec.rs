@@ -42,7 +42,7 @@ pub(super) fn encode<V>(
                 let labels = place.as_ref().map(|place| executable.labels_inside(definition, place));
                 entered_of(entered, labels.unwrap_or_default())
             });
-            EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None }
+            EventKind::NodeStarted { attempt: run.attempts(*task) + 1, inside, input: None, began: None }
         }
         Event::ItemStarted { item, .. } => EventKind::ItemStarted { item: *item as u64 },
         Event::ItemCancelled { item, .. } => EventKind::ItemCancelled { item: *item as u64 },

@@ -33,6 +33,7 @@ mod shutdown;
 mod start;
 mod voided;
 mod voids;
+mod wait;
 
 #[cfg(test)]
 mod tests;

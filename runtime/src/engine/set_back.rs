@@ -116,7 +116,7 @@ mod tests {
         let enters = |until| {
             let limit = Some(Limit { after: Duration::from_secs(2), until: at(until) });
             let inside = Some(Entered { items: 1, labels: Vec::new(), bounded: false, limit });
-            EventKind::NodeStarted { attempt: 1, inside, input: None }
+            EventKind::NodeStarted { attempt: 1, inside, input: None, began: None }
         };
         let begins = |until| EventKind::RunStarted {
             workflow: "w".to_owned(),

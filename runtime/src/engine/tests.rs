@@ -292,7 +292,7 @@ fn an_event_is_read_back_as_it_was_written() {
             begins: None,
             limit: None,
         },
-        EventKind::NodeStarted { attempt: 1, inside: None, input: None },
+        EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None },
         EventKind::NodeCompleted { label: None, output: Some(json!(null)), state: Vec::new() },
         EventKind::NodeFailed {
             attempt: 1,
@@ -487,7 +487,7 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
         begins: None,
         limit: None,
     };
-    let enters = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+    let enters = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let new = NewRun {
         id: "x".to_owned(),

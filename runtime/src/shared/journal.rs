@@ -385,6 +385,7 @@ impl Journal {
     /// Begins to append what is pending.
     fn begin(self: &Arc<Self>, inner: &mut Inner) -> Shared<BoxFuture<'static, ()>> {
         let time = self.clock.now();
+        inner.pending.begin_at(time);
         let mut header = std::mem::take(&mut inner.header);
         let is_all = header.questions.is_all;
         header.questions = inner.questions.report(inner.pending.plain(), time, is_all, |id| self.desk.question(id));

@@ -13,7 +13,7 @@ use super::steps::{Step, Steps};
 use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
-use crate::store::{Compact, HeaderChange, Record, Records, RunStatus};
+use crate::store::{Compact, HeaderChange, Record, Records, RunStatus, to_the_millisecond};
 
 /// Records, some of them compact.
 #[derive(Default)]
@@ -71,6 +71,17 @@ impl Pending {
             self.plain.reserve(MANY);
         }
         self.plain.push(record);
+    }
+
+    /// Leaves out when children and steps began, where that is the time of their records.
+    pub(super) fn begin_at(&mut self, time: SystemTime) {
+        for record in &mut self.plain {
+            if let EventKind::NodeStarted { began, .. } = &mut record.kind
+                && began.is_some_and(|began| to_the_millisecond(began) >= to_the_millisecond(time))
+            {
+                *began = None;
+            }
+        }
     }
 
     /// All but those that are compact, which only say that nodes are completed and have started.

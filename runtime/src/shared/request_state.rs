@@ -197,7 +197,7 @@ impl RequestState {
         self.questions.apply(&path, &kind);
         let is_result = kind.is_result() || kind == EventKind::RequestReopened;
         match kind {
-            EventKind::NodeStarted { attempt, inside, input } => {
+            EventKind::NodeStarted { attempt, inside, input, .. } => {
                 self.started(&path, (attempt, inside.is_some(), input), folded_by)?.process = Process::Earlier;
             }
             EventKind::NodeCompleted { output, state, .. } => self.completed(&path, output, state, folded_by)?,
@@ -341,7 +341,7 @@ impl RequestState {
 
     fn apply(&mut self, path: &str, kind: &EventKind, folded_by: FoldedBy, now: Option<SystemTime>) -> Applied {
         match kind {
-            EventKind::NodeStarted { attempt, inside, input } => {
+            EventKind::NodeStarted { attempt, inside, input, .. } => {
                 self.started(path, (*attempt, inside.is_some(), input.clone()), folded_by)?;
             }
             EventKind::NodeCompleted { output, state, .. } => {

@@ -88,7 +88,7 @@ impl Step {
         let path_at = |stand: Stand| origin.clone().moved_to(stand).path();
         let (label, output) = (self.label.map(str::to_owned), self.output.as_deref().cloned());
         let completed = EventKind::NodeCompleted { label, output, state: Vec::new() };
-        let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+        let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
         [Record { path: path_at(self.from), kind: completed }, Record { path: path_at(self.to), kind: started }]
     }
 }

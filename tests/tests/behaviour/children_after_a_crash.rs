@@ -651,7 +651,7 @@ fn with_a_record_that_does_not_fit() -> Remains {
     remains.dies_at::<main_flow>((), "s1q");
     life(async {
         let header = remains.store.header("run").await.unwrap().unwrap();
-        let kind = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+        let kind = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
         let append = Append {
             run: header.key,
             at: header.records,

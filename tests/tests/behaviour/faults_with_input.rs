@@ -25,7 +25,7 @@ impl FromFault<u32> for Failed {
 async fn work(n: u32) -> Result<u32, Failed> {
     match n {
         _ if n % 2 == 1 => panic!("odd"),
-        _ if n % 4 == 0 => std::future::pending().await,
+        _ if n.is_multiple_of(4) => std::future::pending().await,
         _ if n > 100 => Err(Failed { order: 0, why: "its own".to_owned() }),
         _ => Ok(n),
     }

@@ -170,6 +170,9 @@ async fn result_of<W: Workflow<Input = u32, Output = u32>>(engine: Engine) -> (R
             // Its next attempt is at a time that is drawn.
             kind["then"] = serde_json::Value::Null;
         }
+        if let (EventKind::NodeStarted { .. }, Some(fields)) = (&event.kind, kind.as_object_mut()) {
+            fields.remove("began");
+        }
         format!("{} {} {} {kind}", event.seq, event.path, event.derived)
     });
     (result, lines.collect())

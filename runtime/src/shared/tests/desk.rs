@@ -133,7 +133,7 @@ fn once() -> NodeOptions {
 }
 
 fn started(attempt: u32) -> EventKind {
-    EventKind::NodeStarted { attempt, inside: None, input: None }
+    EventKind::NodeStarted { attempt, inside: None, input: None, began: None }
 }
 
 /// What becomes of an interrupted step that may run at most once.

@@ -181,6 +181,8 @@ enum Short {
         inside: Option<Entered>,
         #[serde(rename = "i", default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
         input: Option<Value>,
+        #[serde(rename = "w", default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
+        began: Option<SystemTime>,
     },
     #[serde(rename = "c")]
     NodeCompleted {

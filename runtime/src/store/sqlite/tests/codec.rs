@@ -67,8 +67,9 @@ fn kinds() -> Vec<EventKind> {
                 limit: Some(Limit { after: Duration::from_nanos(7), until }),
             }),
             input: Some(Value::Null),
+            began: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123)),
         },
-        EventKind::NodeStarted { attempt: 1, inside: None, input: None },
+        EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None },
         EventKind::NodeCompleted { label: Some(text()), output: Some(json!(1)), state: writes() },
         completed(Some(Value::Null)),
         completed(None),
@@ -143,7 +144,7 @@ fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let output = Some(json!(42));
     let completed = EventKind::NodeCompleted { label: None, output, state: Vec::new() };
-    let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None };
+    let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
     let rows = encode(&[record("checkout/charge", completed), record("checkout/ship", started)]).unwrap();
     assert_eq!(rows[0].body, r#"["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]"#);
 }
