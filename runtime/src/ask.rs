@@ -1,5 +1,6 @@
-//! Questions to people: `ctx.ask(..)`, and the node `AskHuman`.
+//! What nodes wait for from outside: `ctx.ask(..)`, the node `AskHuman`, and `ctx.wait(..)`.
 
+mod wait;
 mod within;
 
 use std::future::Future;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value as Json;
+pub use wait::Wait;
 pub use within::{Elapsed, Within};
 
 use crate::context::Context;
@@ -196,12 +198,17 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Misfit {
 
 fn fits<T: Payload>() -> Fits {
     Fits {
-        // This runs in the task that answers: a panic of the type must not end that.
-        read: |answer| match caught(|| T::__from_plain(answer).map(drop)) {
-            Ok(read) => read.map_err(|error| misfit(&error)),
-            Err(panic) => Err((whole(), panic.to_string())),
-        },
+        read: |answer| is_read(|| T::__from_plain(answer).map(drop)),
+        read_recorded: |payload| is_read(|| T::__from_json(payload).map(drop)),
         schema: || T::__schema().to_value(),
+    }
+}
+
+/// This runs in the task that answers or sends: a panic of the type must not end that.
+fn is_read(read: impl FnOnce() -> Result<(), serde_path_to_error::Error<serde_json::Error>>) -> Result<(), Misfit> {
+    match caught(read) {
+        Ok(read) => read.map_err(|error| misfit(&error)),
+        Err(panic) => Err((whole(), panic.to_string())),
     }
 }
 

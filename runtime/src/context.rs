@@ -24,7 +24,7 @@ use crate::value::{self, MaxSize, drop_refused};
 /// Cheap to clone; a clone may be moved into tasks that the node spawns.
 ///
 /// # Requests
-/// [`ask`](Self::ask), [`sleep`](Self::sleep), [`call`](Self::call) and [`step`](Self::step) return futures. A node
+/// [`ask`](Self::ask), [`wait`](Self::wait), [`sleep`](Self::sleep), [`call`](Self::call) and [`step`](Self::step) return futures. A node
 /// that starts again, after a restart or since its run was unloaded, gets the recorded results in the order in which
 /// they were recorded, one at a time. A `select!` between requests therefore takes the branch that it took before,
 /// `biased` or not:

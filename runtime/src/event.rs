@@ -47,7 +47,7 @@ pub struct Event {
 /// What happened.
 ///
 /// The state of a run is the fold of its recorded events. A path below that of a node without a graph inside is a
-/// child, a step, a question or a timer of that node (`checkout/plan/search:rust`).
+/// child, a step, a question, a signal or a timer of that node (`checkout/plan/search:rust`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -165,7 +165,7 @@ pub enum EventKind {
     /// The node was cancelled: the run was cancelled, a sibling failed, or nothing needs its output any more.
     /// [Derived](Event::derived) unless an attempt of its own was running.
     NodeCancelled,
-    /// The recorded result of a child, a step or a question was returned instead of executing it again. Sent to current
+    /// The recorded result of a child, a step, a question or a wait was returned instead of executing it again. Sent to current
     /// subscribers, not recorded.
     ResultReused,
     /// A message, `ctx.message(..)`.
@@ -244,9 +244,54 @@ pub enum EventKind {
     /// A timer has fired: one that a node had set, the delay before another attempt, or the time limit of a node with a
     /// graph inside.
     TimerFired,
-    /// A node does not wait any more for a question, a child, a step or a timer: it has dropped the future. The path is
-    /// that of the request. A question that was withdrawn cannot be answered, and an answer to it that was
-    /// recorded unchecked, and not accepted before, does not count.
+    /// The run has got a signal, [`Engine::signal`](crate::Engine::signal). The path is that of the workflow.
+    SignalReceived {
+        /// The name of the signal.
+        name: String,
+        /// Its payload.
+        payload: Value,
+        /// Its id, [`Signalling::id`](crate::Signalling::id): another one with this name and id is not counted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Who sent it, [`Signalling::by`](crate::Signalling::by).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// Whether the payload is plain JSON from outside, [`Engine::signal_json`](crate::Engine::signal_json).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        plain: bool,
+    },
+    /// A node waits for a signal, `ctx.wait(..)`. The path is that of the wait.
+    SignalAwaited {
+        /// The name of the signal.
+        name: String,
+        /// Until when the node waits for it, [`within`](crate::Wait::within).
+        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
+        until: Option<SystemTime>,
+        /// The nodes of `[..]` around the node. If one of them starts anew, the signal counts as not taken.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        inside: Vec<String>,
+    },
+    /// A wait has got a signal. The path is that of the wait. If the node drops the wait, or ends, without having taken
+    /// the signal, the next wait gets it.
+    SignalDelivered {
+        /// The number of the [`SignalReceived`](Self::SignalReceived).
+        signal: u64,
+    },
+    /// The node has taken the signal that was delivered. The path is that of the wait.
+    SignalTaken,
+    /// The payload of a delivered signal does not have the type that the node waits for: the signal is dropped, and the
+    /// node waits for the next one. The path is that of the wait.
+    SignalRejected {
+        /// Where in the payload: `lines[2].price`; `.` for the whole.
+        #[serde(default = "whole")]
+        field: String,
+        /// The mismatch.
+        message: String,
+    },
+    /// A node does not wait any more for a question, a signal, a child, a step or a timer: it has dropped the future. The
+    /// path is that of the request. A question that was withdrawn cannot be answered, and an answer to it that was
+    /// recorded unchecked, and not accepted before, does not count. A signal that was delivered and not taken goes to the
+    /// next wait.
     RequestWithdrawn,
     /// A node waits again for a request that was withdrawn. A child or a step that was not done starts anew.
     RequestReopened,
@@ -360,6 +405,11 @@ impl EventKind {
             EventKind::AnswerRejected { .. } => "answer_rejected",
             EventKind::TimerSet { .. } => "timer_set",
             EventKind::TimerFired => "timer_fired",
+            EventKind::SignalReceived { .. } => "signal_received",
+            EventKind::SignalAwaited { .. } => "signal_awaited",
+            EventKind::SignalDelivered { .. } => "signal_delivered",
+            EventKind::SignalTaken => "signal_taken",
+            EventKind::SignalRejected { .. } => "signal_rejected",
             EventKind::RequestWithdrawn => "request_withdrawn",
             EventKind::RequestReopened => "request_reopened",
             EventKind::CancelRequested => "cancel_requested",
@@ -382,6 +432,7 @@ impl EventKind {
             self,
             EventKind::Answered { .. }
                 | EventKind::TimerFired
+                | EventKind::SignalDelivered { .. }
                 | EventKind::NodeCompleted { .. }
                 | EventKind::NodeFailed { then: AfterFailure::Fails, .. }
         )

@@ -31,6 +31,7 @@ mod resource;
 mod route;
 mod run_error;
 mod shared;
+mod signal;
 #[cfg(test)]
 mod sim;
 pub mod state;
@@ -45,7 +46,7 @@ mod typed;
 mod value;
 mod workflow;
 
-pub use ask::{Ask, AskHuman, Elapsed, Within};
+pub use ask::{Ask, AskHuman, Elapsed, Wait, Within};
 pub use asked::Question;
 pub use block_on::block_on;
 pub use child::{
@@ -55,8 +56,8 @@ pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
     Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, PendingQuestion,
-    Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Start,
-    StartError,
+    Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError,
+    Signalling, Start, StartError,
 };
 pub use event::{AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, ParsePositionError};
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
@@ -78,6 +79,7 @@ pub use route::Route;
 pub use route::{OptionLabel, ResultLabel};
 pub use run_error::RunError;
 pub use serde_json::json;
+pub use signal::{AwaitedSignal, Signal, SignalError, Signalled};
 pub use state::StateKey;
 pub use store::RunStatus;
 pub use typed::{END, START};

@@ -43,6 +43,12 @@ pub enum RunError {
         /// The ids of the open questions.
         questions: Vec<String>,
     },
+    /// The run waits for signals.
+    #[error("the run waits for a signal: {}", quoted(signals))]
+    AwaitingSignals {
+        /// Their names.
+        signals: Vec<String>,
+    },
     /// The store failed, so the run stopped in this process. The run is not lost: `engine.recover()` resumes it when
     /// the store works again.
     #[error("the run stopped because the store failed: {0}")]

@@ -28,7 +28,7 @@ const FLOORS: &[&[&str]] = &[
     &["draft", "store"],
     &["halt", "state"],
     &["run_error"],
-    &["question"],
+    &["question", "signal"],
     &["shared"],
     &["requests"],
     &["attempt"],

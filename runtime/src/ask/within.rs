@@ -1,4 +1,4 @@
-//! `ctx.ask(..).within(..)`: a question with a deadline.
+//! `ctx.ask(..).within(..)` and `ctx.wait(..).within(..)`: a question, or a wait for a signal, with a deadline.
 
 use std::fmt;
 use std::future::Future;
@@ -6,25 +6,42 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
-use super::Ask;
+use super::{Ask, Wait};
 use crate::child::Sleep;
 
-/// A question that is withdrawn when its time is over. Awaiting it returns the answer, or [`Elapsed`].
+/// A question, or a wait for a signal, that is withdrawn when its time is over. Awaiting it returns the answer or the
+/// payload, or [`Elapsed`].
 #[must_use = "nothing is asked before it is awaited"]
 pub struct Within<'c, T> {
-    /// The question. It and the timer are dropped, which withdraws them, when one of them has its result.
-    ask: Option<Ask<'c, T>>,
-    /// `None` if the question was asked before.
+    /// It and the timer are dropped, which withdraws them, when one of them has its result.
+    request: Option<Request<'c, T>>,
+    /// `None` if the request was made before.
     sleep: Option<Sleep<'c>>,
     after: Duration,
 }
 
-/// No answer came in time.
+enum Request<'c, T> {
+    Ask(Ask<'c, T>),
+    Wait(Wait<'c, T>),
+}
+
+impl<T> Future for Request<'_, T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<T> {
+        match self.get_mut() {
+            Request::Ask(ask) => Pin::new(ask).poll(waker),
+            Request::Wait(wait) => Pin::new(wait).poll(waker),
+        }
+    }
+}
+
+/// No answer, or no signal, came in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no answer came within {after:?}")]
+#[error("nothing came within {after:?}")]
 #[non_exhaustive]
 pub struct Elapsed {
-    /// How long the question was open.
+    /// How long the question or the wait was open.
     pub after: Duration,
 }
 
@@ -46,7 +63,7 @@ impl<'c, T> Ask<'c, T> {
     ///     match ctx.ask::<bool>("approve", "Ship it?").within(Duration::from_millis(20)).await {
     ///         Ok(true) => text,
     ///         Ok(false) => "nothing".to_owned(),
-    ///         Err(elapsed) => format!("nothing: {elapsed}"),
+    ///         Err(elapsed) => format!("no text: {elapsed}"),
     ///     }
     /// }
     ///
@@ -59,7 +76,7 @@ impl<'c, T> Ask<'c, T> {
     /// let run = engine.start::<publish>("a poem".into()).await?;
     /// assert!(matches!(run.outcome().await?, Outcome::Waiting(_)));
     /// # tokio::time::sleep(Duration::from_millis(60)).await;
-    /// assert_eq!(run.result().await?, "nothing: no answer came within 20ms");
+    /// assert_eq!(run.result().await?, "no text: nothing came within 20ms");
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
     ///
@@ -73,7 +90,54 @@ impl<'c, T> Ask<'c, T> {
             };
             request.context.timer("within", key, duration)
         });
-        Within { ask: Some(self), sleep, after: duration }
+        Within { request: Some(Request::Ask(self)), sleep, after: duration }
+    }
+}
+
+impl<'c, T> Wait<'c, T> {
+    /// Waits for the signal for this long at most. The time counts from when the wait begins, by a recorded timer, as that
+    /// of [`Context::sleep`](crate::Context::sleep): a restart does not lengthen it. Which of the two came first is
+    /// recorded, so after a restart the result is the same. A signal that comes later is kept for the next wait.
+    ///
+    /// Call it last, behind [`key`](Self::key), and before the first poll: later it has no effect.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use graphweft::prelude::*;
+    /// use graphweft::Signal;
+    ///
+    /// const PAID: Signal<u64> = Signal::new("paid");
+    ///
+    /// #[node]
+    /// async fn collect(ctx: &Context) -> String {
+    ///     match ctx.wait(PAID).within(Duration::from_millis(20)).await {
+    ///         Ok(cents) => format!("{cents} were paid"),
+    ///         Err(elapsed) => elapsed.to_string(),
+    ///     }
+    /// }
+    ///
+    /// workflow! {
+    ///     pub payment(()) -> String { START => collect; }
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let early = engine.start::<payment>(()).await?;
+    /// early.signal(PAID, 60).await?;
+    /// assert_eq!(early.result().await?, "60 were paid");
+    /// let late = engine.start::<payment>(()).await?;
+    /// # tokio::time::sleep(Duration::from_millis(60)).await;
+    /// assert_eq!(late.result().await?, "nothing came within 20ms");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// Cancel safe: if the future is dropped, the wait and its timer are withdrawn.
+    pub fn within(mut self, duration: Duration) -> Within<'c, T> {
+        self.0.describe(|request| request.within = Some(duration));
+        let timer =
+            |request: &super::wait::Request<'c, T>| request.context.timer("wait_within", request.key.clone(), duration);
+        let sleep = self.0.description().map(timer);
+        Within { request: Some(Request::Wait(self)), sleep, after: duration }
     }
 }
 
@@ -81,22 +145,28 @@ impl<T> Future for Within<'_, T> {
     type Output = Result<T, Elapsed>;
 
     fn poll(mut self: Pin<&mut Self>, waker: &mut Waker<'_>) -> Poll<Self::Output> {
-        let Within { ask: asked, sleep, after } = &mut *self;
-        let Some(ask) = asked else { return Poll::Pending };
-        let result = if let Poll::Ready(answer) = Pin::new(ask).poll(waker) {
-            Ok(answer)
+        let Within { request, sleep, after } = &mut *self;
+        let Some(made) = request else { return Poll::Pending };
+        let result = if let Poll::Ready(result) = Pin::new(made).poll(waker) {
+            Ok(result)
         } else if sleep.as_mut().is_some_and(|sleep| Pin::new(sleep).poll(waker).is_ready()) {
             Err(Elapsed { after: *after })
         } else {
             return Poll::Pending;
         };
-        (*asked, *sleep) = (None, None);
+        (*request, *sleep) = (None, None);
         Poll::Ready(result)
     }
 }
 
 impl<T> fmt::Debug for Within<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Within").field("ask", &self.ask).field("after", &self.after).finish()
+        let mut shown = f.debug_struct("Within");
+        match &self.request {
+            Some(Request::Ask(ask)) => shown.field("ask", ask),
+            Some(Request::Wait(wait)) => shown.field("wait", wait),
+            None => &mut shown,
+        };
+        shown.field("after", &self.after).finish()
     }
 }

@@ -29,6 +29,9 @@ use crate::shared::{Shared, WaitingAttempts};
 /// records.
 pub(crate) const MAX_NAME: usize = 1024;
 
+/// The same for the name of a signal with the key of a wait for it.
+const MAX_WAIT: usize = 2 * MAX_NAME + 1;
+
 pub(crate) struct Attempt {
     pub(crate) run: Arc<Shared>,
     /// The place where it began.
@@ -54,6 +57,8 @@ pub(crate) struct Attempt {
     pub(crate) waiting: Option<Arc<WaitingAttempts>>,
     /// How many timers it has requested.
     timers: AtomicU32,
+    /// The nodes of `[..]` around the child workflow that its node is in.
+    pub(crate) items_around_graph: Option<Arc<[String]>>,
     /// For a child: the attempt that called it.
     parent: Option<Arc<Attempt>>,
     /// For a child: the state keys that it declares.
@@ -117,6 +122,7 @@ impl Attempt {
             own_task: OwnTask::default(),
             waiting: None,
             timers: AtomicU32::new(0),
+            items_around_graph: None,
             parent: None,
             child_facts: None,
         }
@@ -202,16 +208,21 @@ impl Attempt {
             );
             return Err(Fault::Context { message });
         }
-        let (name, key) = (escaped(name), key.map(escaped));
-        let mut path = String::with_capacity(around.len() + 2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
-        path.push_str(around);
-        path.push('/');
-        path.push_str(&name);
-        if let Some(key) = key {
-            path.push(':');
-            path.push_str(&key);
+        Ok(joined(around, name, key))
+    }
+
+    /// The path of a wait for a signal, or of the timer of a question or a wait, whose key is made of a name and a key of
+    /// the node.
+    ///
+    /// # Errors
+    /// If they are too long.
+    pub(crate) fn path_of_wait(&self, name: &'static str, key: &str) -> Result<String, Fault> {
+        if key.len() > MAX_WAIT {
+            let (node, length) = (self.path(), key.len());
+            let message = format!("`{node}` gives a wait a key of {length} bytes, and about {MAX_NAME} are allowed");
+            return Err(Fault::Context { message });
         }
-        Ok(path)
+        Ok(joined(&self.path(), name, Some(key)))
     }
 
     /// Reuses a finished attempt without other references as the next one of the same run.
@@ -346,6 +357,17 @@ impl Attempt {
         self.draft.lock()
     }
 
+    /// The paths of the nodes of `[..]` around it. Paths of what is in their items do not show them.
+    pub(crate) fn items_around(&self) -> Vec<String> {
+        let mut around = match (&self.at, &self.parent) {
+            (At::Node(place), _) => place.items_around(),
+            (At::Child(_), Some(parent)) => return parent.items_around(),
+            (At::Child(_), None) => Vec::new(),
+        };
+        around.extend(self.items_around_graph.iter().flat_map(|of_graph| of_graph.iter().cloned()));
+        around
+    }
+
     /// Takes its writes, or the fault of an impossible one.
     pub(crate) fn take_writes(&self) -> Result<Writes, Fault> {
         let mut draft = self.draft();
@@ -436,4 +458,17 @@ impl Asker for Attempt {
     fn forget_finished(&self, child: &str) {
         self.forget_finished(child);
     }
+}
+
+fn joined(around: &str, name: &str, key: Option<&str>) -> String {
+    let (name, key) = (escaped(name), key.map(escaped));
+    let mut path = String::with_capacity(around.len() + 2 + name.len() + key.as_ref().map_or(0, |key| key.len()));
+    path.push_str(around);
+    path.push('/');
+    path.push_str(&name);
+    if let Some(key) = key {
+        path.push(':');
+        path.push_str(&key);
+    }
+    path
 }

@@ -43,7 +43,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
             Ok(view) => view,
             Err(fault) => return Begun { body: fails(fault), attempt: None, moves: Moves::Always(moving) },
         };
-        let within = Arc::new(Within::new(moving));
+        let within = Arc::new(Within::new(moving, parent.items_around()));
         let job = Job {
             definition: Arc::clone(self.inside),
             shared: Arc::clone(&parent.run),

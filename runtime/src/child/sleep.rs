@@ -23,6 +23,9 @@ const LOOK: Duration = Duration::from_secs(60);
 /// A time so far off that it is like never, and which every clock can still represent.
 const FAR_OFF: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
+/// The name of a timer that a node has set by itself.
+const SLEEP: &str = "sleep";
+
 /// A timer, which is set when this is awaited. It is a future, so it works with `join!` and `select!`.
 #[must_use = "nothing sleeps before it is awaited"]
 pub struct Sleep<'c>(Lazy<'c, Request<'c>, ()>);
@@ -66,7 +69,7 @@ impl Context {
     ///
     /// Cancel safe: if the future is dropped, the timer is withdrawn and does not fire.
     pub fn sleep(&self, duration: Duration) -> Sleep<'_> {
-        self.timer("sleep", self.0.next_timer().to_string(), duration)
+        self.timer(SLEEP, self.0.next_timer().to_string(), duration)
     }
 
     /// A timer by the name of what it is for, and a key.
@@ -95,7 +98,11 @@ impl Request<'_> {
     async fn slept(self) -> Result<(), Fault> {
         let Request { context, name, key, duration } = self;
         let attempt = &context.0;
-        let (mut held, item) = Held::ask(attempt, attempt.path_of(name, Some(&key))?, None).await?;
+        let path = match name {
+            SLEEP => attempt.path_of(name, Some(&key))?,
+            _ => attempt.path_of_wait(name, &key)?,
+        };
+        let (mut held, item) = Held::ask(attempt, path, None).await?;
         let item = item.unwrap_or_default();
         let path = held.path().to_owned();
         if item.withdrawn {

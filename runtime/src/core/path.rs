@@ -186,6 +186,18 @@ impl Place {
         self.scope.depth()
     }
 
+    /// The paths of the nodes of `[..]` around it, in its own workflow, the innermost first.
+    pub(crate) fn items_around(&self) -> Vec<String> {
+        let (mut scope, mut paths) = (&self.scope, Vec::new());
+        while let Some(around) = &scope.around {
+            if scope.item.is_some() {
+                paths.push(around.path());
+            }
+            scope = &around.scope;
+        }
+        paths
+    }
+
     /// How many edges go live under a choice.
     pub(crate) fn edges(&self, choice: usize) -> usize {
         self.scope.layout.edges_of(self.node as usize, choice)

@@ -349,6 +349,7 @@ impl Driver {
         attempt.set_bodies(definition);
         attempt.once_only = once_only;
         attempt.waiting.clone_from(&self.waiting);
+        attempt.items_around_graph = self.within.as_ref().and_then(|within| within.items_around.clone());
         Arc::new(attempt)
     }
 

@@ -244,6 +244,7 @@ impl<V> Replay<V> {
             | EventKind::RunResumed { .. }
             | EventKind::GraphChanged { .. }
             | EventKind::CancelRequested
+            | EventKind::SignalReceived { .. }
             | EventKind::Message { .. }
             | EventKind::Note { .. }
             | EventKind::ResultReused

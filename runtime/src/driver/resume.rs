@@ -33,6 +33,7 @@ impl Driver {
         for stored in history {
             wants_cancel |= matches!(stored.record.kind, EventKind::CancelRequested);
             let driver = values.driver;
+            driver.follow_signals(&stored);
             if let EventKind::Note { .. } = stored.record.kind {
                 let task = replay.task_at(&stored.record.path);
                 // A note of an attempt that is over, or was voided by a retry, is not looked for.
@@ -58,6 +59,12 @@ impl Driver {
         self.run.stop_indexing();
         self.wants_cancel = wants_cancel && !self.run.is_ending();
         Ok(values)
+    }
+
+    fn follow_signals(&self, stored: &Stored) {
+        if let Some(journal) = self.shared.journal.as_ref().filter(|_| self.is_whole) {
+            journal.desk.follow_signals(stored);
+        }
     }
 
     fn restore_note(&self, stored: Stored, is_node: bool) {

@@ -207,7 +207,7 @@ impl Driver {
                 if is_stopped {
                     return Ending::Halted(Halt::ShutDown);
                 }
-                if self.shared.pulse.is_still_since(self.still_at) && journal.desk.has_open_questions() {
+                if self.shared.pulse.is_still_since(self.still_at) && journal.desk.waits_for_others() {
                     self.says_that_it_waits = true;
                     journal.waits();
                 } else if std::mem::take(&mut self.says_that_it_waits) {

@@ -352,7 +352,7 @@ impl Engine {
 
     /// Resumes a run here, if this engine knows its workflow and no living engine drives it. An obstacle is no error of
     /// this call, since the answer is recorded: callers that wait for the run get the error.
-    async fn adopt(&self, header: &RunHeader) {
+    pub(super) async fn adopt(&self, header: &RunHeader) {
         if self.0.runs.is_closed() || runtime::current().is_err() {
             return;
         }

@@ -18,6 +18,7 @@ use super::inner::Inner;
 use super::retention::Retention;
 use super::runs::Runs;
 use super::runtime::{self, Unfit};
+use super::signal_logs::SignalLogs;
 use crate::clock::Clock;
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -298,6 +299,7 @@ impl EngineBuilder {
             owner: OnceCell::new(),
             runs: Runs::default(),
             answers: AnswerQueues::default(),
+            signal_logs: SignalLogs::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),

@@ -103,6 +103,7 @@ fn translate(
             | EventKind::NodeCollecting { .. }
             | EventKind::NodeFailed { .. }
             | EventKind::QuestionAsked { .. }
+            | EventKind::SignalAwaited { .. }
             | EventKind::TimerSet { .. } => past.started(&record.path),
             _ => {}
         }
@@ -120,6 +121,11 @@ fn translate(
         record.path = names.path(&record.path).into_owned();
         match &mut record.kind {
             EventKind::RunFailed { failure } => failure.path = names.path(&failure.path).into_owned(),
+            EventKind::SignalAwaited { inside, .. } => {
+                for path in inside {
+                    *path = names.path(path).into_owned();
+                }
+            }
             EventKind::RunRetried { from_nodes, rerun, .. } => {
                 for path in from_nodes.iter_mut().chain(rerun) {
                     *path = names.path(path).into_owned();

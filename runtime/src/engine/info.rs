@@ -6,6 +6,8 @@ use serde::Serialize;
 
 use crate::asked::Question;
 use crate::event::{EventKind, millis, optional_millis};
+use crate::question::closes;
+use crate::shared::below;
 use crate::store::{RunKey, RunOverview, RunStatus, Stored, Tags};
 
 /// A run, without its events. Times are milliseconds since 1970 in JSON.
@@ -44,13 +46,16 @@ pub struct RunInfo {
     pub open_questions: u64,
     /// The question that has been open for the longest time.
     pub question: Option<Question>,
+    /// The names of the signals that it waits for, as far as its last records show them.
+    /// [`Run::awaited_signals`](crate::Run::awaited_signals) has all.
+    pub awaited_signals: Vec<String>,
     /// Why it failed, if it has: the first line of its failure.
     pub failure: Option<String>,
     /// Why its last records cannot be read, if they are damaged: then its position and its failure are not known.
     pub unreadable: Option<String>,
 }
 
-/// Where a run is: the last node, child, step, question or timer of which something was recorded. Others may be under
+/// Where a run is: the last node, child, step, question, signal or timer of which something was recorded. Others may be under
 /// way at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -76,6 +81,24 @@ impl Position {
     }
 }
 
+/// The names of signals that are awaited by the last records of a run.
+fn awaited(last: &[Stored]) -> Vec<String> {
+    let ends_around = |at: &Stored, path: &str| closes(&at.record.kind) && below(path, &at.record.path);
+    let is_open = |kind: &EventKind| {
+        matches!(kind, EventKind::SignalAwaited { .. } | EventKind::SignalRejected { .. } | EventKind::RequestReopened)
+    };
+    let is_left = |at: usize, path: &str| {
+        let later = &last[at + 1..];
+        let of_it = later.iter().rev().find(|stored| stored.record.path == path);
+        of_it.is_none_or(|stored| is_open(&stored.record.kind)) && !later.iter().any(|stored| ends_around(stored, path))
+    };
+    let waits = last.iter().enumerate().filter_map(|(at, stored)| match &stored.record.kind {
+        EventKind::SignalAwaited { name, .. } if is_left(at, &stored.record.path) => Some(name.clone()),
+        _ => None,
+    });
+    waits.collect()
+}
+
 impl From<RunOverview> for RunInfo {
     fn from(overview: RunOverview) -> Self {
         let RunOverview { header, last, open, question } = overview;
@@ -84,6 +107,7 @@ impl From<RunOverview> for RunInfo {
             Ok(last) => (last, None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
+        let awaited_signals = if is_over { Vec::new() } else { awaited(&last) };
         let position = if is_over { None } else { Position::of(&header.workflow, &last) };
         let failure = last.last().and_then(|stored| match &stored.record.kind {
             EventKind::RunFailed { failure } => failure.to_string().lines().next().map(str::to_owned),
@@ -104,6 +128,7 @@ impl From<RunOverview> for RunInfo {
             position,
             open_questions: open,
             question: question.map(|open| open.question),
+            awaited_signals,
             failure,
             unreadable,
         }

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer_queue::AnswerQueues;
 use super::retention::Retention;
 use super::runs::Runs;
+use super::signal_logs::SignalLogs;
 use crate::halt::Halt;
 use crate::shared::Env;
 use crate::store::{Owner, RunKey, Store, StoreError};
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub(super) runs: Runs,
     /// Answers to runs that are not driven here.
     pub(super) answers: AnswerQueues,
+    /// Signals of such runs.
+    pub(super) signal_logs: SignalLogs,
     /// Whether a task looks after runs that wait outside of the memory.
     pub(super) is_kept: AtomicBool,
     /// Whether runs of processes that have died are taken over.

@@ -30,6 +30,9 @@ mod runs;
 mod runtime;
 mod set_back;
 mod shutdown;
+mod signal;
+mod signal_logs;
+mod signalling;
 mod start;
 mod voided;
 mod voids;
@@ -52,6 +55,7 @@ pub use retention::Retention;
 pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use run_to_end::RunToEndError;
+pub use signalling::Signalling;
 pub use start::Start;
 #[cfg(test)]
 pub(crate) use voided::effective;

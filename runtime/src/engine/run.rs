@@ -21,6 +21,7 @@ use crate::fault::Failure;
 use crate::node::{Payload, reread};
 use crate::run_error::RunError;
 use crate::shared::Progress;
+use crate::signal::AwaitedSignal;
 use crate::store::{RunHeader, RunKey, RunStatus, StoreError};
 use crate::table::BoxValue;
 use crate::value::Against;
@@ -38,8 +39,8 @@ pub struct Run<T> {
 
 /// The state of a run that has ended or waits.
 ///
-/// As JSON it is one of `{"completed":..}`, with the output, `{"failed":..}`, `"cancelled"` and `{"waiting":[..]}`, with
-/// the questions.
+/// As JSON it is one of `{"completed":..}`, with the output, `{"failed":..}`, `"cancelled"`, `{"waiting":[..]}`, with
+/// the questions, and `{"awaiting_signals":[..]}`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -52,6 +53,8 @@ pub enum Outcome<T> {
     Cancelled,
     /// It cannot make progress until one of these questions is answered (or a timer fires).
     Waiting(Vec<Question>),
+    /// It cannot make progress until one of these signals comes (or a timer fires); no question is open.
+    AwaitingSignals(Vec<AwaitedSignal>),
 }
 
 impl Engine {
@@ -245,13 +248,14 @@ impl<T: Payload> Run<T> {
                     return Ok(None);
                 }
                 let open = live.journal.desk.open_questions();
-                // All of them may just have been answered, or their nodes have ended: then the run moves, and its
-                // driver reports that.
-                if open.is_empty() {
+                let signals = live.journal.desk.awaited_signals();
+                // All of them may just have come, or their nodes have ended: then the run moves, and its driver reports
+                // that.
+                if open.is_empty() && signals.is_empty() {
                     let _gone = progress.changed().await;
                     return Ok(None);
                 }
-                Ok(Some(Outcome::Waiting(open)))
+                Ok(Some(if open.is_empty() { Outcome::AwaitingSignals(signals) } else { Outcome::Waiting(open) }))
             }
             Progress::Halted => Ok(None),
             Progress::Running | Progress::Over => {
@@ -303,6 +307,10 @@ impl<T: Payload> Run<T> {
             if !open.is_empty() {
                 return Ok(Some(Outcome::Waiting(open)));
             }
+            let signals = engine.awaited_by(&header).await?;
+            if !signals.is_empty() {
+                return Ok(Some(Outcome::AwaitingSignals(signals)));
+            }
         }
         // A program that has only dropped its engine may still follow the run of another one.
         if engine.0.closing.is_cancelled() && (!is_elsewhere || engine.0.runs.is_shut_down()) {
@@ -314,7 +322,7 @@ impl<T: Payload> Run<T> {
     /// Waits for the output.
     ///
     /// # Errors
-    /// [`RunError`] if the run failed, was cancelled or waits for an answer, and the errors of
+    /// [`RunError`] if the run failed, was cancelled or waits for an answer or a signal, and the errors of
     /// [`outcome`](Self::outcome).
     pub async fn result(&self) -> Result<T, RunError> {
         match self.outcome().await? {
@@ -323,6 +331,9 @@ impl<T: Payload> Run<T> {
             Outcome::Cancelled => Err(RunError::Cancelled),
             Outcome::Waiting(questions) => {
                 Err(RunError::Waiting { questions: questions.into_iter().map(|question| question.id).collect() })
+            }
+            Outcome::AwaitingSignals(signals) => {
+                Err(RunError::AwaitingSignals { signals: signals.into_iter().map(|signal| signal.name).collect() })
             }
         }
     }

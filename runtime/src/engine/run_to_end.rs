@@ -53,7 +53,7 @@ impl<T: Payload> Start<T> {
     /// of the caller: a short run is spared the cost of a task and of waking the caller. It is a run like any other,
     /// which is recorded and listed, and which can be answered and cancelled from elsewhere.
     ///
-    /// The run moves while this future is polled. From the moment that it waits for an answer, or the engine is shut
+    /// The run moves while this future is polled. From the moment that it waits for an answer or a signal, or the engine is shut
     /// down, or this future is dropped, it is driven in a task of its own: it continues.
     ///
     /// If a run with the [id](Self::id) exists, waits for that one.
@@ -64,7 +64,8 @@ impl<T: Payload> Start<T> {
     ///
     /// # Errors
     /// [`RunToEndError::Start`] with the errors of starting a run, and [`RunToEndError::Run`] with those of
-    /// [`Run::result`], among them [`RunError::Waiting`] if the run waits for an answer.
+    /// [`Run::result`], among them [`RunError::Waiting`] if the run waits for an answer, and
+    /// [`RunError::AwaitingSignals`] if it waits for a signal.
     ///
     /// ```
     /// # use graphweft::prelude::*;
@@ -106,7 +107,7 @@ impl InCaller<'_> {
             return Poll::Ready(());
         }
         drop(driven);
-        let waits = matches!(*journal.progress().borrow(), Progress::Waiting) && journal.desk.has_open_questions();
+        let waits = matches!(*journal.progress().borrow(), Progress::Waiting) && journal.desk.waits_for_others();
         // A run that has to stop must not depend on when its caller polls again.
         if waits || journal.is_stopped() { Poll::Ready(()) } else { Poll::Pending }
     }

@@ -47,7 +47,7 @@ fn ends_of_delays(kind: &mut EventKind) -> [Option<&mut SystemTime>; 2] {
         EventKind::NodeStarted { inside: Some(entered), .. } => {
             [entered.limit.as_mut().map(|limit| &mut limit.until), None]
         }
-        EventKind::QuestionAsked { until, .. } => [until.as_mut(), None],
+        EventKind::QuestionAsked { until, .. } | EventKind::SignalAwaited { until, .. } => [until.as_mut(), None],
         _ => [None, None],
     }
 }

@@ -103,6 +103,8 @@ struct Inner {
     withdrawals: Vec<Record>,
     batch: Vec<Record>,
     tasks: Vec<RequestTask>,
+    /// By the name of the signal: how often the body has called `ctx.wait`.
+    waits: HashMap<&'static str, u32>,
     /// Steps whose closures are being executed, as parts of the body.
     steps: usize,
     /// How many pushes have to be recorded soon, and how many of those are recorded.
@@ -256,6 +258,14 @@ impl Requests {
         self.waker.waits() && self.is_idle()
     }
 
+    /// The number of the next wait for a signal of this name, from 1.
+    pub(crate) fn next_wait(&self, signal: &'static str) -> u32 {
+        let mut inner = self.inner();
+        let number = inner.waits.entry(signal).or_default();
+        *number += 1;
+        *number
+    }
+
     pub(crate) fn take_tasks(&self) -> Vec<RequestTask> {
         std::mem::take(&mut self.inner().tasks)
     }
@@ -281,6 +291,10 @@ impl Requests {
         self.waker.over();
         let (tasks, wakers, ended) = {
             let mut inner = self.inner();
+            // The signals that the last poll has taken count as taken. Others that were delivered go to the next wait.
+            let mut taken = if inner.is_over { Vec::new() } else { std::mem::take(&mut inner.batch) };
+            taken.retain(|record| record.kind == EventKind::SignalTaken);
+            self.push_now(taken);
             (inner.is_silent, inner.is_over) = (false, true);
             inner.own = None;
             inner.withdrawals.clear();

@@ -49,14 +49,19 @@ impl Requests {
             return;
         }
         let is_urgent = records.iter().any(|record| is_urgent(&record.kind));
-        match &self.waker.run.journal {
-            Some(journal) => journal.push_requests(records),
-            None => self.waker.run.desk().keep(&records),
-        }
+        self.push_now(records);
         inner.flushes += u64::from(is_urgent);
         drop(inner);
         if is_urgent {
             self.waker.look_again();
+        }
+    }
+
+    pub(super) fn push_now(&self, records: Vec<Record>) {
+        match &self.waker.run.journal {
+            _ if records.is_empty() => {}
+            Some(journal) => journal.push_requests(records),
+            None => self.waker.run.desk().keep(&records),
         }
     }
 

@@ -1,6 +1,7 @@
-//! The requests that nodes have made through their contexts: children, steps, questions and timers, each with its
+//! The requests that nodes have made through their contexts: children, steps, questions, signals and timers, each with its
 //! records. A node that restarts from its top gets the recorded results from here.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -15,12 +16,15 @@ use crate::core::Applied;
 use crate::core::Process;
 use crate::event::EventKind;
 use crate::question::{AnswerError, check_schema};
+use crate::signal::AwaitedSignal;
 use crate::store::{Record, Stored};
 
 #[derive(Default)]
 pub(crate) struct Desk {
     /// Whether any request was made. Most runs make none.
     is_used: AtomicBool,
+    /// Whether a graph was entered.
+    has_graphs: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -31,6 +35,8 @@ struct Inner {
     kept: u64,
     /// By path: the attempts of this process that hold a request.
     holders: HashMap<Arc<str>, Holder>,
+    /// By the path of the wait: signals whose deliveries are about to be recorded.
+    delivering: BTreeMap<String, u64>,
 }
 
 /// The attempt that holds a request, as the desk sees it.
@@ -48,15 +54,17 @@ pub(crate) trait Receiver: Send + Sync {
 /// An attempt that holds a request.
 struct Holder {
     receiver: Arc<dyn Receiver>,
-    /// Whether a value can be the answer.
+    /// Whether a value can be the answer, or the payload of the signal.
     fits: Option<Fits>,
 }
 
-/// The type of the answers that an attempt accepts for its question.
+/// The type of the answers that an attempt accepts for its question, or of the payload of a signal that it waits for.
 #[derive(Clone, Copy)]
 pub(crate) struct Fits {
-    /// Reads a value as the type.
+    /// Reads plain JSON as the type.
     pub(crate) read: fn(&Value) -> Result<(), Misfit>,
+    /// Reads a value as it is recorded.
+    pub(crate) read_recorded: fn(&Value) -> Result<(), Misfit>,
     /// The JSON Schema of the type. The recorded schema may be that of an older version of the question, until the
     /// question is recorded as it is asked now.
     pub(crate) schema: fn() -> Value,
@@ -134,14 +142,102 @@ impl Desk {
         askers.iter().all(|asker| asker.only_waits())
     }
 
+    /// Applies a record from before this process, of any kind, to the signals of the run. Before it is
+    /// [restored](Self::restore).
+    pub(crate) fn follow_signals(&self, stored: &Stored) {
+        let is_signal =
+            matches!(stored.record.kind, EventKind::SignalReceived { .. } | EventKind::SignalAwaited { .. });
+        if is_signal || !self.is_empty() {
+            self.used().requests.follow_signals(stored.seq, &stored.record);
+        } else {
+            self.follow_graphs(&stored.record, stored.seq);
+        }
+    }
+
+    /// The same in a run that has neither signals nor requests: nodes in graphs may have some later.
+    fn follow_graphs(&self, record: &Record, number: u64) {
+        let is_entered = matches!(record.kind, EventKind::NodeStarted { inside: Some(_), .. });
+        if is_entered {
+            self.has_graphs.store(true, Ordering::Release);
+        }
+        if is_entered || self.has_graphs.load(Ordering::Acquire) {
+            let mut inner = self.inner();
+            if inner.requests.signals.is_of_graphs(&record.kind) {
+                inner.requests.follow_signals(number, record);
+            }
+        }
+    }
+
+    /// The records that deliver signals to waits, which are to be pushed next.
+    pub(crate) fn deliveries(&self) -> Vec<Record> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let Inner { requests, delivering, .. } = &mut *self.inner();
+        let deliveries = requests.deliveries(delivering);
+        delivering.extend(deliveries.iter().cloned());
+        let record = |(path, signal)| Record { path, kind: EventKind::SignalDelivered { signal } };
+        deliveries.into_iter().map(record).collect()
+    }
+
+    /// The payload of the signal that was delivered to a wait, and whether it is plain JSON.
+    pub(crate) fn payload(&self, path: &str) -> Option<(Value, bool)> {
+        self.inner().requests.signals.payload(path)
+    }
+
+    /// Whether the run has got a signal with this name and id.
+    pub(crate) fn knows_signal(&self, name: &str, id: &str) -> bool {
+        !self.is_empty() && self.inner().requests.signals.knows(name, id)
+    }
+
+    /// Checks the payload of a signal against the types of the attempts that wait for it, if there are any.
+    ///
+    /// # Errors
+    /// If it has none of these types.
+    pub(crate) fn check_signal(&self, name: &str, payload: &Value, plain: bool) -> Result<(), Misfit> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let types: Vec<Fits> = {
+            let inner = self.inner();
+            let fits = |path: &str| inner.holders.get(path)?.fits;
+            inner.requests.signals.waits_for(name).filter_map(fits).collect()
+        };
+        let mut misfit = Ok(());
+        for fits in types {
+            let read = if plain { fits.read } else { fits.read_recorded };
+            misfit = read(payload);
+            if misfit.is_ok() {
+                break;
+            }
+        }
+        misfit
+    }
+
+    /// The signals that nodes wait for, by their names.
+    pub(crate) fn awaited_signals(&self) -> Vec<AwaitedSignal> {
+        if self.is_empty() { Vec::new() } else { self.inner().requests.awaited_signals().collect() }
+    }
+
+    /// Whether a node waits for something that comes from outside: an answer or a signal.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        let inner = self.inner();
+        inner.requests.questions.has_open() || inner.requests.awaited_signals().next().is_some()
+    }
+
     /// Applies a record with this number that this process has appended or read. Returns the record that follows from
     /// it, if any.
     pub(crate) fn recorded(&self, record: &Record, number: u64) -> Option<Record> {
-        if self.is_empty() {
+        let is_signal = matches!(record.kind, EventKind::SignalReceived { .. });
+        if self.is_empty() && !is_signal {
+            self.follow_graphs(record, number);
             return None;
         }
-        let mut inner = self.inner();
-        let Inner { requests, holders, .. } = &mut *inner;
+        let mut inner = self.used();
+        let Inner { requests, holders, delivering, .. } = &mut *inner;
+        if let EventKind::SignalDelivered { .. } = record.kind {
+            delivering.remove(&record.path);
+        }
         if !requests.recorded(record, number) {
             return None;
         }
@@ -213,11 +309,10 @@ impl Desk {
         self.inner().requests.items.get(path).filter(|item| item.is_settled()).and_then(|item| item.result)
     }
 
-    /// The requests of the attempt at `path` that are recorded as open.
+    /// The requests of the attempt at `path` that are recorded as open, and waits that have a signal which was not taken.
     pub(crate) fn open_requests(&self, path: &str) -> Vec<String> {
         let inner = self.inner();
-        let is_open = |item: &Item| item.is_recorded() && !item.is_done() && !item.withdrawn;
-        let open = inner.requests.items.right_below(path).filter(|(_, item)| is_open(item));
+        let open = inner.requests.items.right_below(path).filter(|(_, item)| item.is_left());
         open.map(|(path, _)| path.to_owned()).collect()
     }
 
@@ -278,10 +373,6 @@ impl Desk {
         self.inner().requests.questions.get(id).cloned()
     }
 
-    pub(crate) fn has_open_questions(&self) -> bool {
-        self.inner().requests.questions.has_open()
-    }
-
     /// All items by path, for a comparison, without state that only this process has.
     #[cfg(test)]
     pub(crate) fn snapshot(&self) -> Vec<(String, String)> {
@@ -292,6 +383,7 @@ impl Desk {
             (path.to_owned(), format!("{item:?}, {}", if open { "open" } else { "not open" }))
         };
         let mut all: Vec<(String, String)> = inner.requests.items.iter().map(of).collect();
+        all.push(("signals".to_owned(), format!("{:?}", inner.requests.signals)));
         all.sort();
         all
     }
@@ -341,9 +433,4 @@ impl Desk {
         })?;
         Ok((id, checked))
     }
-}
-
-/// Whether `path` is strictly below `above`.
-pub(crate) fn below(path: &str, above: &str) -> bool {
-    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -105,6 +105,8 @@ impl Journal {
             rests: None,
             cancelled: false,
             late_answers: HashSet::new(),
+            sent: HashSet::new(),
+            late_signals: HashSet::new(),
             questions: QuestionIndex::default(),
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
@@ -137,7 +139,7 @@ impl Journal {
         self.push_to(&mut self.inner(), Record { path, kind });
     }
 
-    fn push_to(&self, inner: &mut Inner, record: Record) {
+    pub(super) fn push_to(&self, inner: &mut Inner, record: Record) {
         if inner.push(record) {
             self.wake_driver();
         }
@@ -256,7 +258,7 @@ impl Journal {
         }
         inner.pushed += 1;
         inner.rests = Some(wake_at);
-        let status = if self.desk.has_open_questions() { RunStatus::Waiting } else { RunStatus::Sleeping };
+        let status = if self.desk.waits_for_others() { RunStatus::Waiting } else { RunStatus::Sleeping };
         inner.header.status = Some((status, wake_at));
         true
     }
@@ -436,7 +438,7 @@ impl Journal {
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
-        self.push_accepted(&mut inner, accepted);
+        self.push_following(&mut inner, accepted);
     }
 
     /// Publishes the records of a batch, and what follows from them.
@@ -455,21 +457,23 @@ impl Journal {
         }
     }
 
-    /// Applies a record that opens a question, or answers one. Called under the lock, so that a run that comes to
+    /// Applies a record that opens a question, answers one, or is a signal. Called under the lock, so that a run that comes to
     /// [`rest`](Self::rest) has seen the effect of everything recorded.
     pub(super) fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
-        if let EventKind::Answered { .. } = record.kind {
+        if let EventKind::Answered { .. } | EventKind::SignalReceived { .. } = record.kind {
             self.set_progress(Progress::Running);
         }
         self.desk.recorded(record, seq)
     }
 
-    /// Adds records that answers, recorded unchecked, are of their types. The callers that gave them wait for these.
-    pub(super) fn push_accepted(&self, inner: &mut Inner, accepted: Vec<Record>) {
-        if accepted.is_empty() {
+    /// Adds the records that follow from those that were just recorded: that answers, recorded unchecked, are of their
+    /// types, for which the callers that gave them wait, and that signals are delivered.
+    pub(super) fn push_following(&self, inner: &mut Inner, mut following: Vec<Record>) {
+        following.append(&mut self.desk.deliveries());
+        if following.is_empty() {
             return;
         }
-        for record in accepted {
+        for record in following {
             inner.push(record);
         }
         self.wake_driver();
@@ -479,7 +483,7 @@ impl Journal {
     pub(crate) fn accept(&self, path: &str) {
         self.desk.is_checked(path);
         let record = Record { path: path.to_owned(), kind: EventKind::AnswerAccepted };
-        self.push_accepted(&mut self.inner(), vec![record]);
+        self.push_following(&mut self.inner(), vec![record]);
     }
 
     /// Nothing more is recorded by this process.

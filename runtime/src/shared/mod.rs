@@ -10,6 +10,8 @@ mod pulse;
 mod question_index;
 mod recent_progress;
 mod request_state;
+mod sending;
+mod signals;
 mod steps;
 mod tree;
 
@@ -24,11 +26,13 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, below};
+pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
+pub(crate) use signals::Signals;
 pub(crate) use steps::Step;
+pub(crate) use tree::below;
 
 use crate::clock::Clock;
 use crate::core::Chance;
@@ -173,12 +177,15 @@ impl Drop for Moving {
 pub(crate) struct Within {
     moving: Mutex<Option<Moving>>,
     wrote: Mutex<Vec<StateWrite>>,
+    /// The nodes of `[..]` around the node that has called the child.
+    pub(crate) items_around: Option<Arc<[String]>>,
 }
 
 impl Within {
     /// The driver is at work. It takes over `moving`, which has counted for the child until now.
-    pub(crate) fn new(moving: Option<Moving>) -> Self {
-        Within { moving: Mutex::new(moving), wrote: Mutex::default() }
+    pub(crate) fn new(moving: Option<Moving>, items_around: Vec<String>) -> Self {
+        let items_around = (!items_around.is_empty()).then(|| items_around.into());
+        Within { moving: Mutex::new(moving), wrote: Mutex::default(), items_around }
     }
 
     pub(crate) fn moves(&self, run: &Arc<Shared>) {

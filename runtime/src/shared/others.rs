@@ -72,6 +72,17 @@ impl Journal {
                         inner.late_answers.insert(path);
                     }
                 }
+                EventKind::SignalReceived { name, id: Some(id), .. } => {
+                    let of = (name.clone(), id.clone());
+                    let is_other = |record: &Record| !is_signal(record, &of);
+                    let before = inner.pending.len() + batch.len();
+                    let Inner { pending, derived: pending_derived, .. } = &mut *inner;
+                    retain(pending.whole(), pending_derived, is_other);
+                    retain(batch, derived, is_other);
+                    if inner.pending.len() + batch.len() < before {
+                        inner.late_signals.insert(of);
+                    }
+                }
                 _ => {}
             }
             applied.push(stored);
@@ -87,10 +98,15 @@ impl Journal {
             self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
             accepted.extend(self.heed(&stored.record, stored.seq));
         }
-        self.push_accepted(&mut inner, accepted);
+        self.push_following(&mut inner, accepted);
         drop(inner);
         if is_halted {
             self.stop_driver();
         }
     }
+}
+
+/// Whether a record is a signal with this name and id.
+fn is_signal(record: &Record, of: &(String, String)) -> bool {
+    matches!(&record.kind, EventKind::SignalReceived { name, id: Some(id), .. } if (name, id) == (&of.0, &of.1))
 }

@@ -44,6 +44,10 @@ pub(super) struct Inner {
     pub(super) cancelled: bool,
     /// Questions for which an answer of this process came after one of another process.
     pub(super) late_answers: HashSet<String>,
+    /// The names and ids of signals that this process has pushed.
+    pub(super) sent: HashSet<(String, String)>,
+    /// Those of them that came after one of another process.
+    pub(super) late_signals: HashSet<(String, String)>,
     /// The open questions as the store has them.
     pub(super) questions: QuestionIndex,
 }

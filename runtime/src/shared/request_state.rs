@@ -1,6 +1,7 @@
 //! The state of the requests of nodes: the fold of their records. It depends only on paths and records. The
 //! [`Desk`](super::Desk) knows which attempt holds a request and gets its result.
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 use std::time::SystemTime;
@@ -9,15 +10,17 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use super::notes::Notes;
+use super::signals::Signals;
 use super::tree::Tree;
 use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict};
 use crate::event::{AfterFailure, EventKind};
 use crate::fault::Cause;
 use crate::question::Questions;
+use crate::signal::AwaitedSignal;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
-/// Children, steps, questions and timers, each with its records, folded.
+/// Children, steps, questions, signals and timers, each with its records, folded.
 #[derive(Default)]
 pub(super) struct RequestState {
     /// By path: `checkout/plan/search:rust`.
@@ -28,6 +31,8 @@ pub(super) struct RequestState {
     /// each such graph folds them.
     before: Tree<Vec<Stored>>,
     pub(super) questions: Questions,
+    /// Of the whole run, by its appended records.
+    pub(super) signals: Signals,
     /// By path: how many withdrawals were noted but are not recorded yet.
     withdrawing: HashMap<String, u32>,
     pub(super) notes: Notes,
@@ -67,6 +72,12 @@ pub(crate) struct Item {
     pub(crate) fired: bool,
     /// The hash of the question, if it is a question that was asked.
     pub(crate) asked: Option<QuestionHash>,
+    /// Whether it is a wait for a signal.
+    pub(crate) awaits: bool,
+    /// The signal that was delivered to it.
+    pub(crate) signal: Option<u64>,
+    /// Whether its node has taken that.
+    pub(crate) is_taken: bool,
     /// The number of the record with its result, once that is recorded.
     pub(crate) result: Option<u64>,
     /// Whether its node has dropped it without having taken the result.
@@ -106,6 +117,9 @@ impl Default for Item {
             set_at: None,
             fired: false,
             asked: None,
+            awaits: false,
+            signal: None,
+            is_taken: false,
             result: None,
             withdrawn: false,
             withdrawals: 0,
@@ -128,7 +142,7 @@ impl QuestionHash {
 impl Item {
     /// Whether there is any record of it.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.attempts.number() > 0 || self.asked.is_some() || self.until.is_some()
+        self.attempts.number() > 0 || self.asked.is_some() || self.awaits || self.until.is_some()
     }
 
     /// When a timer runs out, by a clock that shows `now`: if the clock was set back since the timer was set, the timer
@@ -147,14 +161,29 @@ impl Item {
         self.result.is_some() && !self.withdrawn
     }
 
-    /// Withdraws it, since its node has dropped it. An unchecked answer becomes void, and its caller gets an error.
+    /// Withdraws it, since its node has dropped it. An unchecked answer becomes void, and its caller gets an error. A
+    /// signal goes to the next wait.
     fn withdraw(&mut self) -> Applied {
         self.withdrawn = true;
         self.withdrawals += 1;
+        if self.awaits {
+            self.drop_signal();
+        }
         if std::mem::take(&mut self.unchecked) {
             (self.answer, self.result) = (None, None);
         }
         self.attempts.apply(AttemptEvent::Dropped)
+    }
+
+    fn drop_signal(&mut self) {
+        (self.signal, self.is_taken, self.result) = (None, false, None);
+    }
+
+    /// Whether it is recorded as open, or has a signal that its node has not taken. One that was taken stays: what the
+    /// node has done since then may have followed from it.
+    pub(super) fn is_left(&self) -> bool {
+        let is_wanted = !self.is_done() || (self.awaits && !self.is_taken);
+        self.is_recorded() && is_wanted && !self.withdrawn
     }
 
     /// The attempt of its node is over, and another may follow, which retries the request if it had failed for good.
@@ -178,7 +207,7 @@ impl Item {
 
     /// Whether it has a result.
     pub(crate) fn is_done(&self) -> bool {
-        self.attempts.end().is_some() || self.answer.is_some() || self.fired
+        self.attempts.end().is_some() || self.answer.is_some() || self.signal.is_some() || self.fired
     }
 }
 
@@ -225,6 +254,7 @@ impl RequestState {
     /// Applies a record that was appended with this number. Returns whether it is the result of a request.
     pub(super) fn recorded(&mut self, record: &Record, number: u64) -> bool {
         let Record { path, kind } = record;
+        self.follow_signals(number, record);
         self.questions.apply(path, kind);
         // Its node may have dropped it, or have ended, while the record was being appended.
         if matches!(kind, EventKind::QuestionAsked { .. } | EventKind::RequestReopened)
@@ -239,6 +269,12 @@ impl RequestState {
         {
             (item.answer, item.unchecked) = (Some(answer.clone()), *unchecked);
         }
+        // Its node may have dropped it while this was being appended.
+        if let EventKind::SignalDelivered { signal } = kind
+            && !self.withdrawing.contains_key(path)
+        {
+            self.delivered(path, *signal);
+        }
         if *kind == EventKind::RequestWithdrawn
             && let Entry::Occupied(mut noted) = self.withdrawing.entry(path.clone())
         {
@@ -249,6 +285,40 @@ impl RequestState {
         }
         let is_result = kind.is_result() || *kind == EventKind::RequestReopened;
         is_result && !self.items.is_empty() && self.has_result(path, number)
+    }
+
+    /// Applies a record of this number, of any kind, to the signals of the run.
+    pub(super) fn follow_signals(&mut self, number: u64, record: &Record) {
+        if let Some(path) = self.signals.apply(number, &record.path, &record.kind)
+            && let Some(item) = self.items.get_mut(&path)
+        {
+            item.drop_signal();
+        }
+    }
+
+    /// A signal was delivered to a wait, unless something has become of one of them before.
+    fn delivered(&mut self, path: &str, signal: u64) {
+        if self.signals.delivered(path) == Some(signal)
+            && let Some(item) = self.items.get_mut(path).filter(|item| !item.withdrawn)
+        {
+            item.signal = Some(signal);
+        }
+    }
+
+    /// What is to be delivered now; see [`Signals::deliveries`].
+    pub(super) fn deliveries(&self, under_way: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+        let can_take = |path: &str| self.items.get(path).is_some_and(|item| item.awaits && !item.withdrawn);
+        let is_held_up = |name: &str| {
+            let mut withdrawing = self.withdrawing.keys();
+            withdrawing.any(|path| self.signals.awaited(path) == Some(name) && self.signals.delivered(path).is_some())
+        };
+        self.signals.deliveries(under_way, can_take, is_held_up)
+    }
+
+    /// The open waits of nodes that are not over.
+    pub(super) fn awaited_signals(&self) -> impl Iterator<Item = AwaitedSignal> {
+        let is_live = |path: &str| self.items.get(path).is_some_and(|item| !item.withdrawn);
+        self.signals.open_waits().filter(move |(path, _)| is_live(path)).map(|(_, wait)| wait)
     }
 
     /// An answer is known to have its type.
@@ -371,6 +441,10 @@ impl RequestState {
                 let item = self.items.get_or_insert(path);
                 (item.answer, item.unchecked, item.result) = (None, false, None);
             }
+            EventKind::SignalAwaited { .. } => self.items.get_or_insert(path).awaits = true,
+            EventKind::SignalDelivered { signal } => self.delivered(path, *signal),
+            EventKind::SignalTaken => self.items.get_or_insert(path).is_taken = true,
+            EventKind::SignalRejected { .. } => self.items.get_or_insert(path).drop_signal(),
             EventKind::RequestWithdrawn => {
                 self.items.get_or_insert(path).withdraw()?;
                 self.forget_below(path);

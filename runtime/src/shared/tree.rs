@@ -167,6 +167,11 @@ impl<T: Default> Tree<T> {
     }
 }
 
+/// Whether `path` is strictly below `above`.
+pub(crate) fn below(path: &str, above: &str) -> bool {
+    path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Tree;

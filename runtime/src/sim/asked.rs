@@ -20,6 +20,11 @@ pub(super) struct Asked {
     is_unchecked: bool,
     until: Option<SystemTime>,
     has_fired: bool,
+    /// Whether it is a wait for a signal.
+    awaits: bool,
+    /// Whether a signal was delivered to it, and whether its node has taken that.
+    has_signal: bool,
+    has_taken: bool,
     is_withdrawn: bool,
     /// Whether the attempt of its node that it belonged to has ended.
     is_cut_short: bool,
@@ -30,9 +35,10 @@ fn require(holds: bool, what: &str) -> Result<(), String> {
 }
 
 impl Asked {
-    /// Whether it is a question without an answer, or a timer that has not run out.
+    /// Whether it is a question without an answer, a wait without a signal, or a timer that has not run out.
     pub(super) fn is_waited_for(&self) -> bool {
-        let is_open = (self.is_asked && !self.is_answered) || (self.until.is_some() && !self.has_fired);
+        let is_asked = (self.is_asked && !self.is_answered) || (self.awaits && !self.has_signal);
+        let is_open = is_asked || (self.until.is_some() && !self.has_fired);
         is_open && !self.is_withdrawn
     }
 
@@ -58,12 +64,13 @@ impl Asked {
         require(!self.is_withdrawn || is_again, "was withdrawn, and something becomes of it")?;
         match &stored.record.kind {
             EventKind::RequestWithdrawn => {
-                let is_known = self.attempt > 0 || self.is_asked || self.until.is_some();
+                let is_known = self.attempt > 0 || self.is_asked || self.awaits || self.until.is_some();
                 require(is_known, "is withdrawn, and was never asked for")?;
                 self.is_withdrawn = true;
                 if std::mem::take(&mut self.is_unchecked) {
                     self.is_answered = false;
                 }
+                (self.has_signal, self.has_taken) = (false, false);
                 Ok(())
             }
             EventKind::RequestReopened => {
@@ -124,6 +131,26 @@ impl Asked {
                 let is_due = self.until.is_some_and(|until| stored.time + late >= until);
                 require(is_due && !self.has_fired, "runs out before its time, or twice")?;
                 self.has_fired = true;
+                Ok(())
+            }
+            EventKind::SignalAwaited { .. } => {
+                require(!self.awaits, "is awaited twice")?;
+                self.awaits = true;
+                Ok(())
+            }
+            EventKind::SignalDelivered { .. } => {
+                require(self.awaits && !self.has_signal, "gets a signal, and is no open wait")?;
+                self.has_signal = true;
+                Ok(())
+            }
+            EventKind::SignalTaken => {
+                require(self.has_signal && !self.has_taken, "takes a signal twice, or has none")?;
+                self.has_taken = true;
+                Ok(())
+            }
+            EventKind::SignalRejected { .. } => {
+                require(self.has_signal && !self.has_taken, "rejects a signal that it does not have")?;
+                self.has_signal = false;
                 Ok(())
             }
             EventKind::Message { .. } | EventKind::Note { .. } | EventKind::RunCancelling => Ok(()),

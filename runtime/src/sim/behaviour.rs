@@ -105,6 +105,8 @@ fn of_doing(scenario: &Scenario, path: &str, at: usize, doing: Doing) -> u64 {
             let of_node = asks.then(|| answer(&format!("{path}/beside:{at}")));
             of_tasks.chain(of_node).fold(0, and_then)
         }
+        Doing::Wait => answer(&own_signal(path, at)),
+        Doing::Take { .. } | Doing::Contest { .. } => 0,
         Doing::Sleep { .. } | Doing::Race { .. } | Doing::Say | Doing::Job { .. } => 0,
     }
 }
@@ -155,6 +157,23 @@ fn child_gives(scenario: &Scenario, path: &str) -> u64 {
 /// The answer to a question.
 pub(super) fn answer(question: &str) -> u64 {
     hash(question) >> 12
+}
+
+/// The name of a signal that only one request waits for. The answer to it is its payload.
+pub(super) fn own_signal(path: &str, at: usize) -> String {
+    format!("{path}/{at}")
+}
+
+/// The name of the signal that many requests wait for.
+pub(super) const SHARED_SIGNAL: &str = "shared";
+
+/// Whether a signal is sent before its node waits for it, and whether one of another type comes first.
+pub(super) fn is_sent_early(scenario: &Scenario, signal: &str) -> bool {
+    drawn(scenario.chance, signal, "early").in_percent(40)
+}
+
+pub(super) fn comes_behind_another_type(scenario: &Scenario, signal: &str) -> bool {
+    drawn(scenario.chance, signal, "another type").in_percent(30)
 }
 
 /// The writes of a node to the run's state, which it makes first.

@@ -1,5 +1,7 @@
 //! The workflow of a scenario, with bodies that follow the scenario.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::future::{Future, poll_fn};
 use std::panic::resume_unwind;
 use std::pin::pin;
@@ -22,6 +24,7 @@ use crate::clock::Clock;
 use crate::context::Context;
 use crate::node::Node;
 use crate::options::RetryPolicy;
+use crate::signal::Signal;
 use crate::state::{Append, StateKey, StateKeyFact, Sum};
 use crate::table::{Definition, Limits, ScopeKind};
 use crate::testing::{Made, Net, Step, made_of};
@@ -319,12 +322,52 @@ async fn does(world: &World, path: &str, context: &Context, at: usize, doing: Do
             }
             answer.map_or(sum, |answer| behaviour::and_then(sum, answer))
         }
+        Doing::Wait => context.wait(signal(&behaviour::own_signal(path, at))).await,
+        Doing::Take { count } => {
+            for _ in 0..count {
+                takes(world, path, context.wait(signal(behaviour::SHARED_SIGNAL)).await);
+            }
+            0
+        }
+        Doing::Contest { millis } => {
+            let wait = context.wait(signal(behaviour::SHARED_SIGNAL));
+            let wait = wait.map(|number| takes(world, path, number)).map(|()| "signal").boxed();
+            let timer = context.sleep(Duration::from_millis(millis)).key(format!("contest{at}"));
+            let mut contestants = [wait, timer.map(|()| "timer").boxed()];
+            contestants.rotate_left(behaviour::turns(scenario, path, at, world.ledger.process()) % 2);
+            let first = select_all(contestants).await.0;
+            world.ledger.decides(path, at, first);
+            0
+        }
         Doing::Say => {
             context.message("on the way");
             context.progress(at);
             0
         }
     }
+}
+
+/// A node takes a signal that many wait for: their payloads are not 0.
+fn takes(world: &World, path: &str, number: u64) {
+    if number == 0 {
+        world.ledger.breaks(format!("`{path}` gets a signal without its payload"));
+    }
+}
+
+/// The signal of this name.
+fn signal(name: &str) -> Signal<u64> {
+    thread_local! {
+        static NAMES: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
+    }
+    let name = NAMES.with_borrow_mut(|names| {
+        let known = names.get(name).copied();
+        known.unwrap_or_else(|| {
+            let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+            names.insert(name);
+            name
+        })
+    });
+    Signal::new(name)
 }
 
 /// An answer by another name: its schema is another.

@@ -199,7 +199,7 @@ fn against_the_oracle(scenario: &Scenario, sites: &Sites, played: &Ended) -> Res
         Outcome::Failed(failure) if happened.is_timed_out && is_out_of_time(scenario, failure) => return Ok(()),
         Outcome::Failed(failure) if story.fails.contains(&failure.path) => return Ok(()),
         Outcome::Failed(failure) => return Err(format!("it fails, and should not: {failure:?}")),
-        Outcome::Waiting(_) => return Err("it waits".to_owned()),
+        Outcome::Waiting(_) | Outcome::AwaitingSignals(_) => return Err("it waits".to_owned()),
         Outcome::Completed(_) if !must_fail.is_empty() => {
             return Err(format!("it completes, and should fail at one of {must_fail:?}"));
         }

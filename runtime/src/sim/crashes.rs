@@ -1,5 +1,7 @@
 //! The store fails at every commit of a scenario, one after another, before the commit is carried out and after.
 
+use std::collections::BTreeSet;
+
 use super::behaviour::weight;
 use super::bodies::LIMIT;
 use super::check::judged;
@@ -31,6 +33,37 @@ pub(super) struct Counts {
     pub(super) timed_out: u64,
     /// Attempts of a process that began once more in another, while that one lived.
     pub(super) repeated: u64,
+    pub(super) signals: SignalCounts,
+}
+
+/// What has become of signals.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SignalCounts {
+    pub(super) delivered: u64,
+    /// Deliveries of a signal that had been delivered before.
+    pub(super) again: u64,
+    pub(super) rejected: u64,
+    /// Those that came before their wait.
+    pub(super) early: u64,
+}
+
+impl SignalCounts {
+    fn add(&mut self, run: &Ended) {
+        let mut known = BTreeSet::new();
+        let mut awaited = BTreeSet::new();
+        for stored in &run.records {
+            match &stored.record.kind {
+                EventKind::SignalAwaited { name, .. } => _ = awaited.insert(name),
+                EventKind::SignalReceived { name, .. } => self.early += u64::from(!awaited.contains(name)),
+                EventKind::SignalRejected { .. } => self.rejected += 1,
+                EventKind::SignalDelivered { signal } => {
+                    self.delivered += 1;
+                    self.again += u64::from(!known.insert(*signal));
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Counts {
@@ -40,6 +73,7 @@ impl Counts {
         self.store_failures += played.store_failures;
         self.takeovers.add(played.takeovers);
         self.repeated += played.repeated;
+        played.runs.iter().for_each(|run| self.signals.add(run));
         self.forked_early.0 += played.forked_early.0;
         self.forked_early.1 += played.forked_early.1;
         self.timed_out += played.runs.iter().map(timed_out).sum::<u64>();

@@ -303,7 +303,10 @@ impl State {
 
     /// Checks that a process which does not have a run only adds answers and cancellations.
     pub(super) fn look_at_append(&mut self, process: u32, batch: &Append) {
-        let is_said = |record: &Record| matches!(record.kind, EventKind::Answered { .. } | EventKind::CancelRequested);
+        let is_said = |record: &Record| {
+            let kind = &record.kind;
+            matches!(kind, EventKind::Answered { .. } | EventKind::SignalReceived { .. } | EventKind::CancelRequested)
+        };
         let Some(owner) = self.tracks.of(batch.run).and_then(|track| track.owner()) else { return };
         if owner != process && !batch.records.iter().all(is_said) {
             let broken = format!("process {process} records {:?}, and {owner} has the run", batch.records);

@@ -46,7 +46,50 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         limiting_graphs(&mut random, &mut drawn.flow);
         drawn.jobs.iter_mut().for_each(|job| limiting_graphs(&mut random, job));
     }
+    if random.in_percent(15) {
+        waiting(&mut random, &mut drawn.flow, 15);
+        drawn.jobs.iter_mut().for_each(|job| waiting(&mut random, job, 15));
+    }
     drawn
+}
+
+/// A scenario in which many nodes wait for signals.
+pub(super) fn signalled(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(36));
+    let seed = seed ^ 0x51;
+    let mut drawn = match random.below(12) {
+        0..2 => child_workflows(seed),
+        2..4 => retried(seed),
+        4 => retried_child_workflows(seed),
+        5 => again(seed),
+        6 => forked(seed),
+        7 => reopened_items(seed),
+        8 => limited(seed),
+        9..11 => taken_over(seed),
+        _ => scenario(seed),
+    };
+    waiting(&mut random, &mut drawn.flow, 60);
+    drawn.jobs.iter_mut().for_each(|job| waiting(&mut random, job, 40));
+    drawn
+}
+
+/// Has some of the nodes, in so many of a hundred cases, wait for signals.
+fn waiting(random: &mut Random, flow: &mut Flow, percent: usize) {
+    for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
+        let special = flow.nodes.entry(node.id.clone()).or_default();
+        if let Some(inside) = &mut special.inside {
+            waiting(random, inside.flow_mut(), percent);
+        } else if special.failing != Failing::Timeout && !collects(&node.ways) && random.in_percent(percent) {
+            let doing = match random.below(4) {
+                0..2 => Doing::Wait,
+                2 => Doing::Take { count: 1 + random.below(3) as u64 },
+                _ => Doing::Contest { millis: random.below(60) as u64 },
+            };
+            let at = random.below(special.does.len() + 1);
+            special.does.insert(at, doing);
+        }
+    }
+    flow.nodes.retain(|_, special| *special != Special::default());
 }
 
 /// A scenario in which a node runs child workflows, and little else happens.

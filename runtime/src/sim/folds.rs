@@ -139,6 +139,7 @@ impl Folds {
             return Ok(());
         }
         let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
+        desk.follow_signals(stored);
         let executable = compile::executable(&self.workflows.run);
         let taken = replay.take(stored.clone(), &mut NoValues(executable));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {

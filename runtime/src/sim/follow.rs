@@ -13,6 +13,7 @@ use super::layers::Layers;
 use super::progress::Progress;
 use super::records::millis;
 use super::scenario::Scenario;
+use super::signals::Signals;
 use super::sites::Sites;
 use super::voids::look_at_voids;
 use super::workflows::Workflows;
@@ -49,6 +50,8 @@ pub(super) struct Follower {
     nodes: BTreeMap<String, Progress>,
     /// The requests of nodes that are not done, by path.
     asked: BTreeMap<String, Asked>,
+    /// The signals of the run, and which wait has which.
+    signals: Signals,
     state: Layers,
     /// The writes of the nodes of each job, by the path of the job.
     wrote: BTreeMap<String, Layers>,
@@ -80,6 +83,7 @@ impl Follower {
             completed: BTreeSet::new(),
             nodes: BTreeMap::new(),
             asked: BTreeMap::new(),
+            signals: Signals::default(),
             state: Layers::new(sites, None, Map::new()),
             wrote: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -118,10 +122,15 @@ impl Follower {
             let is_fork = self.forked.contains(&stored.seq);
             look_at_voids(&self.sites, &self.events, kind, is_fork).map_err(says)?;
             self.events = self.folds.again(stored).map_err(says)?;
+            self.signals = Signals::default();
+            for earlier in &self.events {
+                self.signals.follow(earlier, &self.sites, true).map_err(says)?;
+            }
             self.events.push(stored.clone());
             return self.fold(stored).map_err(says);
         }
         self.events.push(stored.clone());
+        self.signals.follow(stored, &self.sites, false).map_err(says)?;
         let derived = self.folds.take(stored).map_err(says)?;
         self.fold(stored).map_err(says)?;
         for record in derived {
@@ -195,6 +204,7 @@ impl Follower {
             EventKind::RunStarted { .. } => self.counts_from = stored.time,
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
+            EventKind::SignalReceived { .. } => {}
             // All records that a fork copies have its time.
             EventKind::RunTimedOut if self.forked.iter().any(|fork| *fork > stored.seq) => {}
             EventKind::RunTimedOut if self.is_over_time(stored.time) => {}
@@ -376,7 +386,10 @@ impl Follower {
         let path = &stored.record.path;
         let node = self.nodes.range(..=path.clone()).rev().find(|(at, _)| is_below(path, at));
         // Between two attempts its questions stay open, and the next one has the answer, unless it is cancelled before.
-        let is_between = matches!(stored.record.kind, EventKind::Answered { .. } | EventKind::RequestWithdrawn);
+        let is_between = matches!(
+            stored.record.kind,
+            EventKind::Answered { .. } | EventKind::SignalDelivered { .. } | EventKind::RequestWithdrawn
+        );
         let may_ask = |node: &Progress| node.is_under_way() || (is_between && (node.is_delayed() || node.is_due()));
         if !node.is_some_and(|(_, node)| may_ask(node)) {
             return Err("is below no node that is under way".to_owned());
@@ -462,6 +475,7 @@ impl Follower {
     /// # Errors
     /// The path that does not wait.
     pub(super) fn rests(&self) -> Result<(), String> {
+        self.signals.rests()?;
         if self.is_retried {
             return Ok(());
         }

@@ -344,12 +344,14 @@ impl Life<'_> {
                             }
                         }
                     }
+                    Ok(Outcome::AwaitingSignals(_)) => tokio::time::sleep(Duration::from_millis(20)).await,
                     Ok(outcome) => return Ok(Ok(outcome)),
                     Err(RunError::Store(error)) => return Ok(Err(error)),
                     Err(other) => return Err(format!("the run has stopped: {other}\n  {}", self.records())),
                 }
             }
         };
+        let sends = self.sends_signals(driving, run);
         tokio::select! {
             biased;
             ended = ends => {
@@ -359,6 +361,7 @@ impl Life<'_> {
                 ended
             }
             error = answers => Ok(Err(error?)),
+            error = sends => Ok(Err(error?)),
             error = cancels => Ok(Err(error)),
         }
     }

@@ -217,6 +217,16 @@ pub(super) enum Doing {
         asks: bool,
     },
     Say,
+    /// Waits for a signal of its own.
+    Wait,
+    /// Waits so many times for a signal that all nodes wait for.
+    Take {
+        count: u64,
+    },
+    /// A wait for that signal and a timer at once: the first of them decides.
+    Contest {
+        millis: u64,
+    },
 }
 
 /// A flow with its graph read and proven.
@@ -269,6 +279,13 @@ impl Flow {
         self.nodes.values().any(|special| special.sets) || self.insides().any(|(_, inside)| inside.flow().sets())
     }
 
+    /// Whether a node in it waits for signals.
+    fn waits(&self) -> bool {
+        let waits = |doing: &Doing| matches!(doing, Doing::Wait | Doing::Take { .. } | Doing::Contest { .. });
+        self.nodes.values().any(|special| special.does.iter().any(waits))
+            || self.insides().any(|(_, inside)| inside.flow().waits())
+    }
+
     fn mend(&mut self) {
         for special in self.nodes.values_mut() {
             special.fails = 0;
@@ -309,6 +326,11 @@ impl Scenario {
         // A job runs only those behind it.
         let of_job = |(at, job): (usize, &Flow)| job.can_run() && job.runs_jobs_of(&(at + 1..jobs));
         self.flow.can_run() && self.flow.runs_jobs_of(&(0..jobs)) && self.jobs.iter().enumerate().all(of_job)
+    }
+
+    /// Whether a node waits for signals.
+    pub(super) fn waits(&self) -> bool {
+        self.flow.waits() || self.jobs.iter().any(Flow::waits)
     }
 
     /// Whether a graph has a time limit: then the result of the run depends on time.

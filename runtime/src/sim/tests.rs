@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::check::judged;
-use super::crashes::{Counts, at_every_commit};
+use super::crashes::{Counts, SignalCounts, at_every_commit};
 use super::disk::Takeovers;
 use super::scenario::Scenario;
 use super::{draw, shrink};
@@ -106,6 +106,21 @@ fn random_runs_that_are_forked_before_they_are_over_keep_every_promise() {
     let counts = keep_every_promise(draw::forked_early, 60);
     happens("were forked before they were over", counts.forked_early.0, &counts, 3);
     happens("were forked while they waited", counts.forked_early.1, &counts, 20);
+}
+
+#[test]
+fn random_runs_that_wait_for_signals_keep_every_promise() {
+    let counts = keep_every_promise(draw::signalled, 200);
+    let SignalCounts { delivered, again, rejected, early } = counts.signals;
+    happens("signals were delivered", delivered, &counts, 1);
+    happens("signals were delivered again", again, &counts, 20);
+    happens("signals were rejected", rejected, &counts, 10);
+    happens("signals came before their waits", early, &counts, 4);
+}
+
+#[test]
+fn a_run_that_waits_for_signals_outlives_the_failure_of_any_commit() {
+    outlives(draw::signalled, 100);
 }
 
 #[test]

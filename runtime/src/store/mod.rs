@@ -153,9 +153,9 @@ pub struct Stored {
 pub enum RunStatus {
     /// Nodes are running, or were when their process died.
     Running,
-    /// It cannot make progress until a question is answered (or a timer fires).
+    /// It cannot make progress until a question is answered or a signal comes (or a timer fires).
     Waiting,
-    /// It cannot make progress until a timer fires; no question is open.
+    /// It cannot make progress until a timer fires; no question is open, and no signal is awaited.
     Sleeping,
     /// It has completed, with its output.
     Completed,

@@ -138,8 +138,8 @@ fn a_question_whose_deadline_has_passed_is_withdrawn_in_every_process() {
         let remains = Remains::default();
         remains.dies_at::<asked_within>(40, place);
         let (output, events) = remains.goes_on::<asked_within>();
-        assert_eq!(output.unwrap(), "no answer came within 40ms");
-        assert_eq!(remains.journal.lines(), ["no answer came within 40ms"; 2]);
+        assert_eq!(output.unwrap(), "nothing came within 40ms");
+        assert_eq!(remains.journal.lines(), ["nothing came within 40ms"; 2]);
         let withdrawn = paths(&events, |kind| *kind == EventKind::RequestWithdrawn);
         assert_eq!(withdrawn, ["asked_within/within/approve:7"]);
         life(async {

@@ -65,7 +65,7 @@ fn read(records: &[EventKind]) -> Desk {
 fn crossed(before: &[EventKind], noted: &[EventKind], crossing: &EventKind) -> (Desk, Vec<EventKind>) {
     let desk = read(before);
     noted.iter().for_each(|kind| desk.note(QUESTION, kind, None));
-    let fits = Fits { read: |_| Ok(()), schema: || json!({}) };
+    let fits = Fits { read: |_| Ok(()), read_recorded: |_| Ok(()), schema: || json!({}) };
     let _item = desk.hold(&Arc::from(QUESTION), Arc::new(Attempt), Some(fits));
     let behind: Vec<EventKind> = [crossing].into_iter().chain(noted).cloned().collect();
     let mut accepted = 0;

@@ -281,6 +281,42 @@ enum Short {
     },
     #[serde(rename = "e")]
     TimerFired,
+    #[serde(rename = "s")]
+    SignalReceived {
+        #[serde(rename = "n")]
+        name: String,
+        #[serde(rename = "p")]
+        payload: Value,
+        #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        #[serde(rename = "j", default, skip_serializing_if = "std::ops::Not::not")]
+        plain: bool,
+    },
+    #[serde(rename = "A")]
+    SignalAwaited {
+        #[serde(rename = "n")]
+        name: String,
+        #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
+        until: Option<SystemTime>,
+        #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
+        inside: Vec<String>,
+    },
+    #[serde(rename = "D")]
+    SignalDelivered {
+        #[serde(rename = "s")]
+        signal: u64,
+    },
+    #[serde(rename = "S")]
+    SignalTaken,
+    #[serde(rename = "R")]
+    SignalRejected {
+        #[serde(rename = "f", default = "whole", skip_serializing_if = "is_whole")]
+        field: String,
+        #[serde(rename = "t")]
+        message: String,
+    },
     #[serde(rename = "W")]
     RequestWithdrawn,
     #[serde(rename = "O")]

@@ -1,0 +1,142 @@
+//! Signals to runs of any process, and what runs wait for.
+
+use std::sync::PoisonError;
+
+use super::inner::Engine;
+use super::run::Run;
+use crate::event::EventKind;
+use crate::halt::Halt;
+use crate::shared::Signals;
+use crate::signal::{AwaitedSignal, Sent, SignalError, Signalled, check_length};
+use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, StoreError};
+
+impl Engine {
+    /// See [`signal`](Self::signal).
+    pub(super) async fn send(&self, run: &str, sent: Sent) -> Result<Signalled, SignalError> {
+        check_length("name", &sent.name)?;
+        sent.id.as_deref().map_or(Ok(()), |id| check_length("id", id))?;
+        sent.by.as_deref().map_or(Ok(()), |by| check_length("sender", by))?;
+        loop {
+            if let Some(live) = self.0.runs.get(run) {
+                let checked = live.journal.desk.check_signal(&sent.name, &sent.payload, sent.plain);
+                checked.map_err(|(field, message)| SignalError::Invalid {
+                    signal: sent.name.clone(),
+                    field,
+                    message,
+                })?;
+                match live.journal.signal(sent.clone()).await {
+                    Ok(Some(signalled)) => return Ok(signalled),
+                    // It has ended: the store knows how.
+                    Ok(None) => Engine::until_gone(&live).await,
+                    Err(halt) => {
+                        Engine::until_gone(&live).await;
+                        // The run is leaving this process, which is no reason to refuse a signal.
+                        if let Halt::Store(error) = halt {
+                            return Err(error.into());
+                        }
+                    }
+                }
+            }
+            if let Some(signalled) = self.send_by_the_store(run, &sent).await? {
+                return Ok(signalled);
+            }
+        }
+    }
+
+    /// Adds a signal to the records of a run that is not driven here. `None` if it has changed meanwhile: the caller has to
+    /// look again.
+    async fn send_by_the_store(&self, run: &str, sent: &Sent) -> Result<Option<Signalled>, SignalError> {
+        let header = self.0.store.header(run).await?;
+        let header = header.ok_or_else(|| SignalError::UnknownRun { run: run.to_owned() })?;
+        let look = |signals: &Signals| {
+            let is_known = sent.id.as_deref().is_some_and(|id| signals.knows(&sent.name, id));
+            (is_known, signals.waits_for(&sent.name).next().is_some())
+        };
+        let (next, (is_known, is_awaited)) = self.look_at_signals(&header, look).await?;
+        if is_known {
+            return Ok(Some(Signalled::Duplicate));
+        }
+        if header.status.is_over() {
+            let (run, signal) = (run.to_owned(), sent.name.clone());
+            return Err(SignalError::RunOver { run, status: header.status, signal });
+        }
+        let Sent { name, payload, plain, id, by } = sent.clone();
+        let kind = EventKind::SignalReceived { name, payload, id, by, plain };
+        let record = Record { path: header.workflow.clone(), kind };
+        // A run without an owner that does not wait for it is left as it is: it may not have begun.
+        let nudge = is_awaited || header.owner.is_some();
+        let append = Append {
+            run: header.key,
+            at: next,
+            time: self.0.env.clock.now(),
+            records: Records::from(vec![record]),
+            header: HeaderChange { nudge, ..HeaderChange::default() },
+        };
+        if self.0.store.append(append).await? != Appended::Done {
+            return Ok(None);
+        }
+        if is_awaited {
+            self.adopt(&header).await;
+        }
+        Ok(Some(Signalled::New))
+    }
+
+    /// Looks at the signals of a run by its records, of which it also returns the number.
+    async fn look_at_signals<T>(
+        &self,
+        header: &RunHeader,
+        look: impl FnOnce(&Signals) -> T,
+    ) -> Result<(u64, T), StoreError> {
+        let log = self.0.signal_logs.of(header.key);
+        let lock = || log.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let from = lock().next;
+            let news = self.0.store.read(header.key, from, usize::MAX).await?;
+            let mut log = lock();
+            // Another caller may have been faster.
+            if log.next == from && log.follow(news) {
+                return Ok((log.next, look(&log.signals)));
+            }
+        }
+    }
+
+    /// The signals that a run waits for, by its records.
+    pub(super) async fn awaited_by(&self, header: &RunHeader) -> Result<Vec<AwaitedSignal>, StoreError> {
+        let look = |signals: &Signals| signals.open_waits().map(|(_, wait)| wait).collect();
+        Ok(self.look_at_signals(header, look).await?.1)
+    }
+}
+
+impl<T> Run<T> {
+    /// The signals that nodes of the run wait for, by the names of the signals; none if the run has ended.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # use graphweft::Signal;
+    /// # const PAID: Signal<u64> = Signal::new("paid");
+    /// # #[node] async fn ship(order: u32, ctx: &Context) -> u64 { u64::from(order) + ctx.wait(PAID).await }
+    /// # workflow! { pub checkout(u32) -> u64 { START => ship; } }
+    /// # graphweft::block_on(async {
+    /// # let engine = Engine::builder().build()?;
+    /// let run = engine.start::<checkout>(7).id("order-7").await?;
+    /// # run.outcome().await?;
+    /// let awaited = run.awaited_signals().await?;
+    /// assert_eq!((awaited[0].name.as_str(), awaited[0].path.as_str()), ("paid", "checkout/ship"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn awaited_signals(&self) -> Result<Vec<AwaitedSignal>, StoreError> {
+        if let Some(live) = self.live() {
+            live.journal.catch_up_with_others().await;
+            if live.journal.halted().is_none() {
+                return Ok(live.journal.desk.awaited_signals());
+            }
+        }
+        match self.engine().0.store.header(self.id()).await? {
+            Some(header) if !header.status.is_over() => self.engine().awaited_by(&header).await,
+            _ => Ok(Vec::new()),
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The signals of a run: which it has got, and which wait has which. The fold of its records, in their order.
+//!
+//! ```text
+//!   a signal:   received -> free -> delivered -> taken -> gone, once nothing around its node can start anew
+//!                            ^          |           |
+//!                            +----------+-----------+  its wait is withdrawn, its node ends without having taken it,
+//!                                                      or the graph around its node starts anew
+//!   a wait:     awaited  -> open -> delivered -> taken
+//!                            ^ |
+//!                            | +-> withdrawn
+//!                            +---------+  reopened
+//! ```
+//!
+//! Which signal goes to which wait is decided once, by the process that executes the run, and recorded as
+//! [`SignalDelivered`](EventKind::SignalDelivered): the oldest free signal of a name goes to the wait that has been open
+//! for the longest time. It is not a function of the other records, since a retry voids some of those, and what the
+//! remaining waits have got must not change with that. If the record that had freed a signal is void, the last wait to
+//! which it was delivered has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::tree::below;
+use crate::event::{AfterFailure, EventKind};
+use crate::question::closes;
+use crate::signal::AwaitedSignal;
+use crate::store::Record;
+
+/// The signals of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// By the numbers of their records: signals that a wait has, or may still get.
+    received: BTreeMap<u64, Received>,
+    /// The names and ids of all signals that have come with an id.
+    known: BTreeSet<(String, String)>,
+    /// By the name of the signal.
+    queues: BTreeMap<String, Queue>,
+    /// By path.
+    waits: BTreeMap<String, Wait>,
+    /// Signals that were taken by nodes that are over, in graphs that may start anew: by the path of the wait and the number
+    /// of the signal, with the nodes of `[..]` around it.
+    taken: BTreeMap<(String, u64), Vec<String>>,
+    /// Children that were dropped, and below which a signal was taken.
+    dropped: BTreeSet<String>,
+    /// The graphs that were entered and are not over, nested workflows and child workflows: the paths right below one of
+    /// them are nodes, and not requests.
+    graphs: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Received {
+    name: String,
+    payload: Value,
+    plain: bool,
+}
+
+/// The signals of a name that no wait has, and the waits for it that have none, each since a record.
+#[derive(Debug, Default)]
+struct Queue {
+    free: BTreeSet<u64>,
+    open: BTreeMap<u64, String>,
+}
+
+#[derive(Debug)]
+struct Wait {
+    name: String,
+    until: Option<SystemTime>,
+    /// The nodes of `[..]` around it.
+    inside: Vec<String>,
+    /// The record with which it was opened last.
+    since: u64,
+    has: Has,
+}
+
+/// What a wait has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    Nothing,
+    Delivered(u64),
+    Taken(u64),
+    /// It is withdrawn.
+    Withdrawn,
+}
+
+impl Signals {
+    /// Whether no signal and no wait is known, so that no other record has an effect.
+    fn is_unused(&self) -> bool {
+        self.received.is_empty() && self.waits.is_empty() && self.taken.is_empty()
+    }
+
+    /// Applies a record of a run that is not driven here.
+    pub(crate) fn follow(&mut self, number: u64, record: &Record) {
+        self.apply(number, &record.path, &record.kind);
+    }
+
+    /// Whether a record, in a run without signals and requests, has to be applied.
+    pub(super) fn is_of_graphs(&self, kind: &EventKind) -> bool {
+        matches!(kind, EventKind::NodeStarted { inside: Some(_), .. }) || (!self.graphs.is_empty() && closes(kind))
+    }
+
+    /// Applies the record of this number, of any kind. Returns the path of a wait that has lost its signal to another.
+    pub(super) fn apply(&mut self, number: u64, path: &str, kind: &EventKind) -> Option<String> {
+        if let EventKind::NodeStarted { inside: Some(_), .. } = kind {
+            self.graphs.insert(path.to_owned());
+        } else if closes(kind) {
+            self.graphs.remove(path);
+        }
+        match kind {
+            EventKind::SignalReceived { name, payload, id, plain, .. } => {
+                let is_counted = id.as_ref().is_none_or(|id| self.known.insert((name.clone(), id.clone())));
+                if is_counted {
+                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain };
+                    self.received.insert(number, received);
+                    self.free(number);
+                }
+            }
+            EventKind::SignalAwaited { name, until, inside } => {
+                self.end(path, path);
+                let (name, inside) = (name.clone(), inside.clone());
+                let wait = Wait { name, until: *until, inside, since: number, has: Has::Withdrawn };
+                self.waits.insert(path.to_owned(), wait);
+                self.open(path, number);
+            }
+            _ if self.is_unused() => {}
+            EventKind::SignalDelivered { signal } => return self.deliver(path, *signal),
+            EventKind::SignalTaken => {
+                if let Some(wait) = self.waits.get_mut(path)
+                    && let Has::Delivered(signal) = wait.has
+                {
+                    wait.has = Has::Taken(signal);
+                }
+            }
+            EventKind::SignalRejected { .. } => {
+                if let Some(Wait { has: Has::Delivered(signal) | Has::Taken(signal), since, .. }) = self.waits.get(path)
+                {
+                    let (signal, since) = (*signal, *since);
+                    self.received.remove(&signal);
+                    self.open(path, since);
+                }
+            }
+            EventKind::RequestWithdrawn => {
+                self.release(path, Has::Withdrawn);
+                self.end_below(path);
+                if self.is_any_taken_below(path) {
+                    self.dropped.insert(path.to_owned());
+                }
+            }
+            EventKind::RequestReopened if self.waits.get(path).is_some_and(|wait| wait.has == Has::Withdrawn) => {
+                self.open(path, number);
+            }
+            EventKind::NodeStarted { inside: Some(_), .. } => self.start_anew(path),
+            EventKind::NodeStarted { .. } if self.dropped.remove(path) => self.start_anew(path),
+            // A child that has failed may be retried by its node, and its requests stay.
+            EventKind::NodeFailed { then: AfterFailure::Fails, .. } if !self.is_node_of_graph(path) => {}
+            kind if closes(kind) => self.node_is_over(path),
+            _ => {}
+        }
+        None
+    }
+
+    fn is_node_of_graph(&self, path: &str) -> bool {
+        path.rsplit_once('/').is_some_and(|(around, _)| !around.contains('/') || self.graphs.contains(around))
+    }
+
+    /// A signal waits for the next wait.
+    fn free(&mut self, signal: u64) {
+        if let Some(Received { name, .. }) = self.received.get(&signal) {
+            self.queues.entry(name.clone()).or_default().free.insert(signal);
+        }
+    }
+
+    fn open(&mut self, path: &str, since: u64) {
+        if let Some(wait) = self.waits.get_mut(path) {
+            (wait.has, wait.since) = (Has::Nothing, since);
+            self.queues.entry(wait.name.clone()).or_default().open.insert(since, path.to_owned());
+        }
+    }
+
+    fn deliver(&mut self, path: &str, signal: u64) -> Option<String> {
+        let is_open = |wait: &Wait| wait.has != Has::Withdrawn;
+        if !self.received.contains_key(&signal) || !self.waits.get(path).is_some_and(is_open) {
+            return None;
+        }
+        self.release(path, Has::Delivered(signal));
+        self.take_back(path, signal)
+    }
+
+    /// Takes a signal from where it is for a wait: the queue, nodes that are over, or another wait, which is open again.
+    fn take_back(&mut self, to: &str, signal: u64) -> Option<String> {
+        let has_it = |wait: &Wait| matches!(wait.has, Has::Delivered(has) | Has::Taken(has) if has == signal);
+        let name = &self.received.get(&signal)?.name;
+        if let Some(queue) = self.queues.get_mut(name)
+            && queue.free.remove(&signal)
+        {
+            return None;
+        }
+        self.taken.retain(|(_, taken), _| *taken != signal);
+        let other = self.waits.iter().find(|(path, wait)| *path != to && has_it(wait));
+        let (path, since) = other.map(|(path, wait)| (path.clone(), wait.since))?;
+        self.open(&path, since);
+        Some(path)
+    }
+
+    /// Takes from a wait what it has.
+    fn release(&mut self, path: &str, then: Has) {
+        let Some(wait) = self.waits.get_mut(path) else { return };
+        match std::mem::replace(&mut wait.has, then) {
+            Has::Nothing => {
+                if let Some(queue) = self.queues.get_mut(&wait.name) {
+                    queue.open.remove(&wait.since);
+                }
+            }
+            Has::Delivered(signal) | Has::Taken(signal) => self.free(signal),
+            Has::Withdrawn => {}
+        }
+    }
+
+    /// A wait is over, with `node`. A signal that it has not taken is free.
+    fn end(&mut self, path: &str, node: &str) {
+        match self.waits.get(path).map(|wait| wait.has) {
+            Some(Has::Taken(signal)) => {
+                let inside = self.waits.remove(path).map(|wait| wait.inside).unwrap_or_default();
+                if may_start_anew(node) {
+                    self.taken.insert((path.to_owned(), signal), inside);
+                } else {
+                    self.received.remove(&signal);
+                }
+            }
+            Some(_) => {
+                self.release(path, Has::Withdrawn);
+                self.waits.remove(path);
+            }
+            None => {}
+        }
+    }
+
+    fn waits_below(&self, path: &str) -> Vec<String> {
+        let from = format!("{path}/");
+        let below = self.waits.range(from.clone()..).take_while(|(at, _)| at.starts_with(&from));
+        below.map(|(at, _)| at.clone()).collect()
+    }
+
+    fn end_below(&mut self, node: &str) {
+        for path in self.waits_below(node) {
+            self.end(&path, node);
+        }
+    }
+
+    fn taken_below(&self, path: &str) -> impl Iterator<Item = &(String, u64)> {
+        let from = format!("{path}/");
+        self.taken.range((from.clone(), 0)..).map(|(key, _)| key).take_while(move |(at, _)| at.starts_with(&from))
+    }
+
+    fn is_any_taken_below(&self, path: &str) -> bool {
+        self.taken_below(path).next().is_some()
+    }
+
+    fn node_is_over(&mut self, node: &str) {
+        self.end_below(node);
+        if !may_start_anew(node) {
+            let gone: Vec<(String, u64)> = self.taken_below(node).cloned().collect();
+            for key in gone {
+                self.taken.remove(&key);
+                self.received.remove(&key.1);
+            }
+            self.dropped.retain(|path| !below(path, node));
+        }
+    }
+
+    /// A graph starts from its start, or a child that was dropped from its top: what was taken in it is free again.
+    fn start_anew(&mut self, node: &str) {
+        let is_in = |path: &str, inside: &[String]| below(path, node) || inside.iter().any(|each| each == node);
+        let waits = self.waits.iter().filter(|(path, wait)| is_in(path, &wait.inside));
+        let waits: Vec<String> = waits.map(|(path, _)| path.clone()).collect();
+        for path in waits {
+            self.release(&path, Has::Withdrawn);
+            self.waits.remove(&path);
+        }
+        let taken = self.taken.iter().filter(|((path, _), inside)| is_in(path, inside));
+        let taken: Vec<(String, u64)> = taken.map(|(key, _)| key.clone()).collect();
+        for key in taken {
+            self.taken.remove(&key);
+            self.free(key.1);
+        }
+        self.dropped.retain(|path| !below(path, node));
+    }
+
+    /// The signal that a wait has.
+    pub(super) fn delivered(&self, path: &str) -> Option<u64> {
+        match self.waits.get(path)?.has {
+            Has::Delivered(signal) | Has::Taken(signal) => Some(signal),
+            Has::Nothing | Has::Withdrawn => None,
+        }
+    }
+
+    /// The payload of the signal that a wait has, and whether it is plain JSON.
+    pub(super) fn payload(&self, path: &str) -> Option<(Value, bool)> {
+        let received = self.received.get(&self.delivered(path)?)?;
+        Some((received.payload.clone(), received.plain))
+    }
+
+    /// Whether the run has got a signal with this name and id.
+    pub(crate) fn knows(&self, name: &str, id: &str) -> bool {
+        !self.known.is_empty() && self.known.contains(&(name.to_owned(), id.to_owned()))
+    }
+
+    /// The paths of the open waits for a signal of this name, the one that has been open for the longest time first.
+    pub(crate) fn waits_for(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.queues.get(name).into_iter().flat_map(|queue| queue.open.values().map(String::as_str))
+    }
+
+    /// The open waits for which no signal has come, each with its path, by the names of the signals.
+    pub(crate) fn open_waits(&self) -> impl Iterator<Item = (&str, AwaitedSignal)> {
+        let open = self.queues.values().flat_map(|queue| queue.open.values().skip(queue.free.len()));
+        open.filter_map(|path| self.waits.get_key_value(path)).map(|(path, wait)| {
+            let node = path.rsplit_once('/').map_or("", |(node, _)| node).to_owned();
+            (path.as_str(), AwaitedSignal { name: wait.name.clone(), path: node, until: wait.until })
+        })
+    }
+
+    /// The name of the signal that a wait is for.
+    pub(super) fn awaited(&self, path: &str) -> Option<&str> {
+        self.waits.get(path).map(|wait| wait.name.as_str())
+    }
+
+    /// What is to be delivered now: for each free signal, in their order, the path of the first open wait for it.
+    ///
+    /// `under_way` has the deliveries that are about to be recorded. `can_take`: whether a wait can get one. `is_held_up`:
+    /// whether a signal of this name is about to become free.
+    pub(super) fn deliveries(
+        &self,
+        under_way: &BTreeMap<String, u64>,
+        can_take: impl Fn(&str) -> bool,
+        is_held_up: impl Fn(&str) -> bool,
+    ) -> Vec<(String, u64)> {
+        let mut deliveries = Vec::new();
+        for (name, Queue { free, open }) in &self.queues {
+            if free.is_empty() || open.is_empty() || is_held_up(name) {
+                continue;
+            }
+            let free = free.iter().filter(|signal| !under_way.values().any(|other| other == *signal));
+            let open = open.values().filter(|path| !under_way.contains_key(*path) && can_take(path));
+            deliveries.extend(open.zip(free).map(|(path, signal)| (path.clone(), *signal)));
+        }
+        deliveries
+    }
+}
+
+/// Whether a graph around a node may start anew by itself, by the node's path: not if the node is one of the workflow's own
+/// graph. A retry of the run folds all records again.
+fn may_start_anew(node: &str) -> bool {
+    node.matches('/').count() != 1 || node.contains('[')
+}

@@ -1,0 +1,183 @@
+//! Which wait has which signal, by records.
+
+use serde_json::json;
+
+use super::super::signals::Signals;
+use crate::event::{AfterFailure, Entered, EventKind};
+use crate::fault::Cause;
+
+const WAIT: &str = "w/a/wait:m.1";
+const OTHER: &str = "w/b/wait:m.1";
+
+fn received(id: Option<&str>) -> EventKind {
+    let (name, id) = ("m".to_owned(), id.map(str::to_owned));
+    EventKind::SignalReceived { name, payload: json!(1), id, by: None, plain: false }
+}
+
+fn awaited() -> EventKind {
+    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: Vec::new() }
+}
+
+fn in_items_of(each: &str) -> EventKind {
+    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: vec![each.to_owned()] }
+}
+
+fn delivered(signal: u64) -> EventKind {
+    EventKind::SignalDelivered { signal }
+}
+
+fn completed() -> EventKind {
+    EventKind::NodeCompleted { label: None, output: None, state: Vec::new() }
+}
+
+fn enters() -> EventKind {
+    let inside = Entered { items: 1, labels: Vec::new(), bounded: false, limit: None };
+    EventKind::NodeStarted { attempt: 2, inside: Some(inside), input: None, began: None }
+}
+
+fn fails() -> EventKind {
+    EventKind::NodeFailed { attempt: 1, cause: Cause::new("no"), then: AfterFailure::Fails, error: None }
+}
+
+/// The fold of these records, whose numbers are those of their places.
+fn folded(records: &[(&str, EventKind)]) -> Signals {
+    let mut signals = Signals::default();
+    for (number, (path, kind)) in records.iter().enumerate() {
+        signals.apply(number as u64, path, kind);
+    }
+    signals
+}
+
+fn next(signals: &Signals) -> Vec<(String, u64)> {
+    signals.deliveries(&[].into(), |_| true, |_| false)
+}
+
+#[test]
+fn the_oldest_signal_goes_to_the_wait_that_has_been_open_for_the_longest_time() {
+    let signals = folded(&[
+        ("w", received(None)),
+        (OTHER, awaited()),
+        (WAIT, awaited()),
+        ("w", received(Some("a"))),
+        ("w", received(Some("a"))),
+        ("w", received(None)),
+    ]);
+    assert_eq!(next(&signals), [(OTHER.to_owned(), 0), (WAIT.to_owned(), 3)]);
+    assert!(signals.knows("m", "a") && !signals.knows("m", "b") && !signals.knows("n", "a"));
+    assert_eq!(signals.open_waits().count(), 0);
+    let under_way = [(OTHER.to_owned(), 0)].into();
+    assert_eq!(signals.deliveries(&under_way, |_| true, |_| false), [(WAIT.to_owned(), 3)]);
+    assert_eq!(signals.deliveries(&[].into(), |path| path == WAIT, |_| false), [(WAIT.to_owned(), 0)]);
+    assert!(signals.deliveries(&[].into(), |_| true, |name| name == "m").is_empty());
+}
+
+#[test]
+fn a_signal_that_was_delivered_and_not_taken_is_free_when_its_wait_or_its_node_is_gone() {
+    let free_after = |(path, kind): (&str, EventKind)| {
+        let signals =
+            folded(&[("w", received(None)), (WAIT, awaited()), (WAIT, delivered(0)), (path, kind), (OTHER, awaited())]);
+        next(&signals) == [(OTHER.to_owned(), 0)]
+    };
+    assert!(free_after((WAIT, EventKind::RequestWithdrawn)));
+    assert!(free_after(("w/a", completed())));
+    assert!(free_after(("w/a", EventKind::NodeCancelled)));
+    assert!(free_after(("w/a", EventKind::NodeCollecting { state: Vec::new(), local: Vec::new() })));
+    assert!(free_after(("w/a", fails())));
+    assert!(!free_after(("w/ab", completed())));
+}
+
+#[test]
+fn a_child_that_has_failed_keeps_what_it_has_until_its_node_is_over() {
+    const CHILD: &str = "w/a/child/wait:m.1";
+    let child = |later: &[(&str, EventKind)]| {
+        let mut records =
+            vec![("w", received(None)), (CHILD, awaited()), (CHILD, delivered(0)), ("w/a/child", fails())];
+        records.extend(later.iter().cloned());
+        records.push((OTHER, awaited()));
+        !next(&folded(&records)).is_empty()
+    };
+    assert!(!child(&[]));
+    assert!(child(&[("w/a", completed())]));
+    assert!(child(&[("w/a", fails())]));
+    let in_a_graph = [
+        ("w/a/job", enters()),
+        ("w", received(None)),
+        ("w/a/job/n/wait:m.1", awaited()),
+        ("w/a/job/n/wait:m.1", delivered(1)),
+        ("w/a/job/n", fails()),
+        (OTHER, awaited()),
+    ];
+    assert_eq!(next(&folded(&in_a_graph)), [(OTHER.to_owned(), 1)]);
+}
+
+#[test]
+fn a_signal_that_was_taken_is_free_again_only_if_the_graph_around_its_node_starts_anew() {
+    let free_after = |wait: &str, awaited: EventKind, later: &[(&str, EventKind)]| {
+        let node = wait.rsplit_once('/').unwrap().0;
+        let mut records = vec![
+            ("w", received(None)),
+            (wait, awaited),
+            (wait, delivered(0)),
+            (wait, EventKind::SignalTaken),
+            (node, completed()),
+        ];
+        records.extend(later.iter().cloned());
+        records.push((OTHER, self::awaited()));
+        !next(&folded(&records)).is_empty()
+    };
+    assert!(!free_after(WAIT, awaited(), &[("w/a", enters())]));
+    assert!(free_after("w/n/a/wait:m.1", awaited(), &[("w/n", enters())]));
+    assert!(!free_after("w/n/a/wait:m.1", awaited(), &[("w/n", completed())]));
+    assert!(!free_after("w/n/a/wait:m.1", awaited(), &[("w/n", completed()), ("w/n", enters())]));
+    assert!(free_after("w/x[1]/wait:m.1", in_items_of("w/each"), &[("w/each", enters())]));
+    assert!(!free_after("w/x[1]/wait:m.1", in_items_of("w/each"), &[("w/other", enters())]));
+    let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
+    assert!(!free_after("w/a/child/wait:m.1", awaited(), &[("w/a/child", started.clone())]));
+    let dropped = ("w/a/child", EventKind::RequestWithdrawn);
+    assert!(free_after("w/a/child/wait:m.1", awaited(), &[dropped, ("w/a/child", started)]));
+}
+
+#[test]
+fn the_last_wait_to_which_a_signal_was_delivered_has_it() {
+    let signals = folded(&[
+        ("w", received(None)),
+        (WAIT, awaited()),
+        (OTHER, awaited()),
+        (WAIT, delivered(0)),
+        // What had freed it is void.
+        (OTHER, delivered(0)),
+        ("w", received(None)),
+    ]);
+    assert_eq!((signals.delivered(WAIT), signals.delivered(OTHER)), (None, Some(0)));
+    assert_eq!(next(&signals), [(WAIT.to_owned(), 5)]);
+    let again = folded(&[("w", received(None)), (WAIT, awaited()), (WAIT, delivered(0)), (WAIT, delivered(0))]);
+    assert_eq!(again.delivered(WAIT), Some(0));
+    assert!(next(&again).is_empty());
+}
+
+#[test]
+fn a_rejected_signal_is_gone_and_its_wait_is_first_in_line() {
+    let signals = folded(&[
+        ("w", received(None)),
+        (WAIT, awaited()),
+        (WAIT, delivered(0)),
+        (OTHER, awaited()),
+        (WAIT, EventKind::SignalRejected { field: ".".to_owned(), message: String::new() }),
+        ("w", received(None)),
+    ]);
+    assert_eq!(next(&signals), [(WAIT.to_owned(), 5)]);
+}
+
+#[test]
+fn a_delivery_that_comes_too_late_has_no_effect() {
+    let signals = folded(&[
+        ("w", received(None)),
+        (WAIT, awaited()),
+        (WAIT, EventKind::RequestWithdrawn),
+        (WAIT, delivered(0)),
+        (OTHER, awaited()),
+        (WAIT, EventKind::RequestReopened),
+    ]);
+    assert_eq!(next(&signals), [(OTHER.to_owned(), 0)]);
+    assert_eq!(signals.open_waits().map(|(path, _)| path).collect::<Vec<_>>(), [WAIT]);
+}

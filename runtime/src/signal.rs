@@ -1,0 +1,146 @@
+//! Signals: values that a run gets while it is under way.
+
+use std::marker::PhantomData;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::optional_millis;
+use crate::field::at_field;
+use crate::store::{RunStatus, StoreError};
+
+/// A signal that runs can get: a name, and the type of its payload. Use one constant for each, so that all senders and
+/// all nodes agree on the type.
+///
+/// [`Engine::signal`](crate::Engine::signal) sends it to a run, and [`Context::wait`](crate::Context::wait) takes it.
+///
+/// ```
+/// use graphweft::Signal;
+///
+/// const PAID: Signal<u64> = Signal::new("paid");
+/// assert_eq!(PAID.name(), "paid");
+/// ```
+#[derive(Debug)]
+pub struct Signal<T> {
+    name: &'static str,
+    holds: PhantomData<fn() -> T>,
+}
+
+impl<T> Signal<T> {
+    /// A signal with this name, of 1 to 1,024 bytes.
+    pub const fn new(name: &'static str) -> Self {
+        Signal { name, holds: PhantomData }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<T> Clone for Signal<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Signal<T> {}
+
+/// What has become of a signal that was sent. Either way the run has it, once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signalled {
+    /// It is recorded now.
+    New,
+    /// The run had got a signal with this name and [id](crate::Signalling::id) before, so this one does not count.
+    Duplicate,
+}
+
+/// A signal was not sent. The run has not changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignalError {
+    /// There is no such run, or it was deleted.
+    #[error("there is no run `{run}`, or it was deleted")]
+    UnknownRun {
+        /// The id that was asked for.
+        run: String,
+    },
+    /// The run has ended, so no node can wait for the signal. After a [retry](crate::Engine::retry) it can be sent.
+    #[error("run `{run}` has ended ({status:?}), so `{signal}` cannot reach it; retry the run first")]
+    RunOver {
+        /// The run.
+        run: String,
+        /// How it has ended.
+        status: RunStatus,
+        /// The name of the signal.
+        signal: String,
+    },
+    /// The name, the id or the sender is empty or too long.
+    #[error("the {what} of a signal may have 1 to {MAX_TEXT} bytes, and this one has {length}")]
+    InvalidLength {
+        /// Which of them.
+        what: &'static str,
+        /// How many bytes it has.
+        length: usize,
+    },
+    /// The payload cannot be written as JSON, or it is too large or too deep.
+    #[error("the payload of signal `{signal}` cannot be recorded: {message}")]
+    NotRecordable {
+        /// The name of the signal.
+        signal: String,
+        /// Why.
+        message: String,
+    },
+    /// The payload does not have the type that a node of the run waits for.
+    #[error("invalid payload of signal `{signal}`: {}{message}", at_field(field))]
+    Invalid {
+        /// The name of the signal.
+        signal: String,
+        /// Where in the payload: `lines[2].price`; `.` for the whole.
+        field: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The signal cannot be recorded.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// How many bytes the name of a signal, its id and its sender may have.
+pub(crate) const MAX_TEXT: usize = 1024;
+
+/// Checks the length of a name, an id or a sender.
+///
+/// # Errors
+/// If it is empty or too long.
+pub(crate) fn check_length(what: &'static str, text: &str) -> Result<(), SignalError> {
+    match text.len() {
+        1..=MAX_TEXT => Ok(()),
+        length => Err(SignalError::InvalidLength { what, length }),
+    }
+}
+
+/// A signal that is to be recorded.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) name: String,
+    pub(crate) payload: Value,
+    /// Whether the payload is plain JSON.
+    pub(crate) plain: bool,
+    pub(crate) id: Option<String>,
+    pub(crate) by: Option<String>,
+}
+
+/// A signal that a node waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct AwaitedSignal {
+    /// The name of the signal.
+    pub name: String,
+    /// The node that waits: `checkout/ship#2`.
+    pub path: String,
+    /// Until when it waits, [`within`](crate::Wait::within).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
+    pub until: Option<SystemTime>,
+}

@@ -1,0 +1,92 @@
+//! Those who send signals to a simulated run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::behaviour::{self, SHARED_SIGNAL};
+use super::life::Life;
+use super::processes::Driving;
+use super::scenario::Doing;
+use crate::engine::Run;
+use crate::event::EventKind;
+use crate::signal::{SignalError, Signalled};
+use crate::store::{StoreError, Stored};
+use serde_json::Value;
+
+impl Life<'_> {
+    /// Sends what the run waits for, again and again, and some of it before.
+    pub(super) async fn sends_signals(&self, driving: &Driving, run: &Run<Value>) -> Result<StoreError, String> {
+        if !self.scenario.waits() {
+            return std::future::pending().await;
+        }
+        for signal in self.early_signals() {
+            if let Err(error) = self.sends(driving, run.id(), &signal).await? {
+                return Ok(error);
+            }
+        }
+        loop {
+            let awaited = match run.awaited_signals().await {
+                Ok(awaited) => awaited,
+                Err(error) => return Ok(error),
+            };
+            let names: BTreeSet<String> = awaited.into_iter().map(|signal| signal.name).collect();
+            for name in names.iter().filter(|name| self.is_asked(driving, name)) {
+                if let Err(error) = self.sends(driving, run.id(), name).await? {
+                    return Ok(error);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(11)).await;
+        }
+    }
+
+    /// Signals of nodes that may not have begun, or may never begin.
+    fn early_signals(&self) -> Vec<String> {
+        let nodes = self.scenario.flow.nodes.iter();
+        let signals = nodes.flat_map(|(name, special)| {
+            let waits = special.does.iter().enumerate().filter(|(_, doing)| **doing == Doing::Wait);
+            waits.map(move |(at, _)| behaviour::own_signal(&format!("w/{name}"), at))
+        });
+        signals.filter(|signal| behaviour::is_sent_early(self.scenario, signal)).collect()
+    }
+
+    /// Sends a signal of another type, the right one, and the right one again.
+    async fn sends(&self, driving: &Driving, run: &str, signal: &str) -> Result<Result<(), StoreError>, String> {
+        let engine = &driving.engine;
+        if behaviour::comes_behind_another_type(self.scenario, signal) {
+            match engine.signal_json(run, signal, json!("not a number")).await {
+                Ok(_) | Err(SignalError::Invalid { .. }) => {}
+                Err(SignalError::Store(error)) => return Ok(Err(error)),
+                Err(SignalError::RunOver { .. }) => return Ok(Ok(())),
+                Err(other) => return Err(format!("a signal `{signal}` of another type gave {other:?}")),
+            }
+        }
+        let payload = json!(behaviour::answer(signal) | 1);
+        if signal == SHARED_SIGNAL {
+            return match engine.signal_json(run, signal, payload).await {
+                Ok(Signalled::New) | Err(SignalError::RunOver { .. }) => Ok(Ok(())),
+                Err(SignalError::Store(error)) => Ok(Err(error)),
+                other => Err(format!("a signal without an id gave {other:?}")),
+            };
+        }
+        let payload = json!(behaviour::answer(signal));
+        let mut sent = Vec::new();
+        for _ in 0..2 {
+            match engine.signal_json(run, signal, payload.clone()).id("own").await {
+                Ok(signalled) => sent.push(signalled),
+                Err(SignalError::Store(error)) => return Ok(Err(error)),
+                Err(SignalError::RunOver { .. }) => return Ok(Ok(())),
+                Err(other) => return Err(format!("the signal `{signal}` was refused: {other}")),
+            }
+        }
+        if sent[1] != Signalled::Duplicate {
+            return Err(format!("the signal `{signal}` was sent twice, and that gave {sent:?}"));
+        }
+        let is_it = |at: &Stored| matches!(&at.record.kind, EventKind::SignalReceived { name, id: Some(_), .. } if name == signal);
+        if !self.disk.with_records_of(run, |records| records.iter().any(is_it)) {
+            return Err(format!("the signal `{signal}` was taken, and is not on record"));
+        }
+        Ok(Ok(()))
+    }
+}

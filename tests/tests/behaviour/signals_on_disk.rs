@@ -1,0 +1,189 @@
+//! Signals over a file: two processes at once, restarts, and runs that have not begun.
+
+use std::time::Duration;
+
+use graphweft::prelude::*;
+use graphweft::{EngineBuilder, Signal, SignalError, Signalled, json};
+use graphweft_tests::OnDisk;
+
+const MESSAGE: Signal<String> = Signal::new("message");
+
+/// Takes messages until one says that it is the last.
+#[node]
+async fn takes(ctx: &Context) -> Vec<String> {
+    let mut all = Vec::new();
+    loop {
+        let message = ctx.wait(MESSAGE).await;
+        if message == "end" {
+            return all;
+        }
+        all.push(message);
+    }
+}
+
+workflow! { taking(()) -> Vec<String> { START => takes; } }
+
+async fn builder(directory: &tempfile::TempDir) -> EngineBuilder {
+    Engine::builder().store(SqliteStore::open(directory.path().join("runs.db")).await.unwrap())
+}
+
+async fn completed(run: &Run<impl graphweft::Payload + std::fmt::Debug>) -> String {
+    let result = async {
+        loop {
+            match run.outcome().await.unwrap() {
+                Outcome::Completed(output) => return format!("{output:?}"),
+                Outcome::AwaitingSignals(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), result).await.expect("the run ends")
+}
+
+#[tokio::test]
+async fn another_process_sends_signals_and_does_not_know_the_workflow() {
+    for resident in [0, 100] {
+        let directory = tempfile::tempdir().unwrap();
+        let driver = builder(&directory).await.register::<taking>().max_resident_waiting(resident).build().unwrap();
+        let other = builder(&directory).await.build().unwrap();
+        let run = driver.start::<taking>(()).id("run").await.unwrap();
+        for message in ["a", "b", "c", "a"] {
+            let sent = other.signal("run", MESSAGE, message.to_owned()).id(message).await;
+            let is_first = message != "a" || sent == Ok(Signalled::New);
+            assert!(is_first || sent == Ok(Signalled::Duplicate), "{sent:?}");
+            assert_eq!(driver.signal("run", MESSAGE, message.to_owned()).id(message).await, Ok(Signalled::Duplicate));
+        }
+        driver.signal("run", MESSAGE, "d".to_owned()).id("d").await.unwrap();
+        assert_eq!(other.signal("run", MESSAGE, "d".to_owned()).id("d").await, Ok(Signalled::Duplicate));
+        other.signal("run", MESSAGE, "end".to_owned()).await.unwrap();
+        assert_eq!(completed(&run).await, r#"["a", "b", "c", "d"]"#);
+        let over = other.signal("run", MESSAGE, "late".to_owned()).await;
+        assert!(matches!(over, Err(SignalError::RunOver { status: RunStatus::Completed, .. })), "{over:?}");
+        driver.shutdown().await;
+        other.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn signals_of_one_id_from_two_processes_at_once_count_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let driver = builder(&directory).await.register::<taking>().build().unwrap();
+    let other = builder(&directory).await.register::<taking>().build().unwrap();
+    let run = driver.start::<taking>(()).id("run").await.unwrap();
+    let mut expected = Vec::new();
+    for at in 0..30 {
+        let message = format!("m{at}");
+        let one = driver.signal("run", MESSAGE, message.clone()).id(&message);
+        let two = other.signal("run", MESSAGE, message.clone()).id(&message);
+        let (one, two) = tokio::join!(one, two);
+        assert_ne!(one.unwrap(), two.unwrap(), "{message}");
+        expected.push(message);
+    }
+    other.signal("run", MESSAGE, "end".to_owned()).await.unwrap();
+    assert_eq!(completed(&run).await, format!("{expected:?}"));
+}
+
+#[tokio::test]
+async fn a_signal_does_not_begin_a_run_that_is_to_begin_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = builder(&directory).await.register::<taking>().build().unwrap();
+    let run = engine.start::<taking>(()).id("run").after(Duration::from_millis(1500)).await.unwrap();
+    for message in ["a", "end"] {
+        assert_eq!(engine.signal("run", MESSAGE, message.to_owned()).await, Ok(Signalled::New));
+    }
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!(run.status().await.unwrap(), RunStatus::Sleeping);
+    assert_eq!(engine.history("run").await.unwrap().unwrap().len(), 3);
+    assert_eq!(completed(&run).await, r#"["a"]"#);
+}
+
+#[test]
+fn each_process_takes_the_signals_that_came_while_it_was_there_or_before() {
+    let disk = OnDisk::default();
+    disk.process::<taking, _, _>(|engine| async move {
+        engine.start::<taking>(()).id("run").await.unwrap();
+        engine.signal("run", MESSAGE, "0".to_owned()).await.unwrap();
+    });
+    for at in 1..6 {
+        disk.process::<taking, _, _>(|engine| async move {
+            if at % 2 == 0 {
+                engine.recover().await.unwrap();
+            }
+            engine.signal("run", MESSAGE, at.to_string()).id(at.to_string()).await.unwrap();
+            assert_eq!(
+                engine.signal("run", MESSAGE, at.to_string()).id(at.to_string()).await,
+                Ok(Signalled::Duplicate)
+            );
+        });
+    }
+    let (result, _) = disk.process::<taking, _, _>(|engine| async move {
+        engine.signal("run", MESSAGE, "end".to_owned()).await.unwrap();
+        engine.recover().await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        (completed(&run).await, ())
+    });
+    assert_eq!(result, format!("{:?}", json!(["0", "1", "2", "3", "4", "5"])));
+}
+
+#[test]
+fn a_later_version_of_the_program_that_does_not_wait_any_more_leaves_the_signal_to_others() {
+    mod before {
+        use super::*;
+
+        #[node]
+        pub(crate) async fn first(ctx: &Context) -> String {
+            let mut wait = std::pin::pin!(ctx.wait(MESSAGE).key("old"));
+            assert!(futures::poll!(wait.as_mut()).is_pending());
+            std::future::pending::<()>().await;
+            wait.await
+        }
+
+        #[node]
+        pub(crate) async fn second(first: String, ctx: &Context) -> String {
+            first + &ctx.wait(MESSAGE).await
+        }
+
+        workflow! { pub(crate) changing(()) -> String { START => first => second; } }
+    }
+    mod after {
+        use super::*;
+
+        #[node]
+        pub(crate) async fn first(ctx: &Context) -> String {
+            ctx.ask::<String>("text", "Which?").await
+        }
+
+        #[node]
+        pub(crate) async fn second(first: String, ctx: &Context) -> String {
+            first + &ctx.wait(MESSAGE).await
+        }
+
+        workflow! { pub(crate) changing(()) -> String { START => first => second; } }
+    }
+    let disk = OnDisk::default();
+    disk.process::<before::changing, _, _>(|engine| async move {
+        engine.start::<before::changing>(()).id("run").await.unwrap();
+        let is_awaited = |event: &graphweft::Event| matches!(event.kind, EventKind::SignalAwaited { .. });
+        while !engine.history("run").await.unwrap().unwrap().iter().any(is_awaited) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    // It is delivered to a wait that the next version does not make.
+    disk.process::<before::changing, _, _>(|engine| async move {
+        engine.signal("run", MESSAGE, "kept".to_owned()).await.unwrap();
+        engine.recover().await.unwrap();
+        let is_delivered = |event: &graphweft::Event| matches!(event.kind, EventKind::SignalDelivered { .. });
+        while !engine.history("run").await.unwrap().unwrap().iter().any(is_delivered) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    disk.process::<after::changing, _, _>(|engine| async move {
+        engine.recover().await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        while run.questions().await.unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        run.answer("text", "really ").await.unwrap();
+        assert_eq!(completed(&run).await, r#"String("really kept")"#);
+    });
+}
