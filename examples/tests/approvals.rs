@@ -171,13 +171,20 @@ fn shown(events: &[(String, Value)]) -> Vec<String> {
 }
 
 async fn large_refund(service: &Service) {
-    let started = service.send("POST", "/refunds", &json!({"order": "large", "cents": 25_000})).await;
+    let started = service.send("POST", "/refunds", &json!({"tenant": "acme", "order": "large", "cents": 25_000})).await;
     assert_eq!(started, (201, json!({"run": "refund-large"})));
 }
 
 async fn small_refund(service: &Service) {
-    let started = service.send("POST", "/refunds", &json!({"order": "small", "cents": 25})).await;
+    let started = service.send("POST", "/refunds", &json!({"tenant": "zoo", "order": "small", "cents": 25})).await;
     assert_eq!(started, (201, json!({"run": "refund-small"})));
+}
+
+/// The bank calls back.
+async fn settle(service: &Service, order: &str, expected: &str) {
+    let path = format!("/runs/refund-{order}/signals/settled?id=evt_1");
+    let sent = service.send("POST", &path, &json!({"reference": format!("TX-{order}")})).await;
+    assert_eq!(sent, (200, json!({"signal": expected})));
 }
 
 #[tokio::test]
@@ -196,15 +203,19 @@ async fn a_client_that_follows_a_run_that_waits_sees_its_end_over_two_processes(
     let service = Service::start(directory.path(), Bank::IsQuick).await;
     let last = before.last().map(|(id, _)| id.as_str());
     let mut events = service.events("refund-large", last).await;
-    assert_eq!(events.next().await, before.last().cloned(), "what has the last number comes again");
-    let answered = service.send("POST", "/runs/refund-large/questions/approve", &json!(true)).await;
+    let yes = json!({"answer": true, "by": "ada", "comment": "a good customer"});
+    let answered = service.send("POST", "/runs/refund-large/questions/approve", &yes).await;
     assert_eq!(answered, (204, Value::Null));
+    settle(&service, "large", "new").await;
     let after = events.until("run_completed").await;
     assert_eq!(events.next().await, None);
 
     let all = service.events("refund-large", None).await.until("run_completed").await;
     assert_eq!([before, after].concat(), all, "none was missed");
-    assert_eq!(all.last().unwrap().1["output"], "paid back 25000 cents for large, as refund-large:refund/pay");
+    let output = "paid back 25000 cents for large, as refund-large:refund/pay, settled as TX-large";
+    assert_eq!(all.last().unwrap().1["output"], output);
+    let answer = all.iter().find(|(_, event)| event["type"] == "answered").unwrap();
+    assert_eq!((&answer.1["by"], &answer.1["comment"]), (&json!("ada"), &json!("a good customer")));
 }
 
 #[tokio::test]
@@ -227,10 +238,13 @@ async fn a_node_at_work_is_stopped_and_starts_again_in_the_next_process() {
     assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
 
     let service = Service::start(directory.path(), Bank::IsQuick).await;
-    let after = service.events("refund-small", Some(&last)).await.until("run_completed").await;
-    let expected =
-        ["refund/pay node_started", "refund run_resumed", "refund/pay node_completed", "refund run_completed"];
-    assert_eq!(shown(&after), expected);
+    let mut events = service.events("refund-small", Some(&last)).await;
+    let mut after = events.until("signal_awaited").await;
+    settle(&service, "small", "new").await;
+    after.extend(events.until("run_completed").await);
+    let after = shown(&after);
+    assert_eq!(after[..2], ["refund run_resumed", "refund/pay node_completed"]);
+    assert_eq!(after.last().unwrap(), "refund run_completed");
 }
 
 /// As in a deployment, in which the next process starts before the last one is stopped.
@@ -256,8 +270,53 @@ async fn a_client_that_follows_the_run_of_another_process_does_not_keep_its_own(
     first.terminate();
     assert!(shown(&of_first.until("").await).ends_with(&["refund/pay node_started".to_owned()]), "the stream ends");
     assert_eq!(first.end().await, (ExitStatus::default(), String::new()));
+    // Early: the run may not wait for it yet.
+    settle(&third, "small", "new").await;
     let after = shown(&of_third.until("run_completed").await);
     assert!(after.ends_with(&["refund run_completed".to_owned()]), "its run goes on: {after:?}");
+}
+
+#[tokio::test]
+async fn runs_are_found_listed_looked_at_cancelled_and_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let service = Service::start(directory.path(), Bank::IsQuick).await;
+    for order in 0..5 {
+        let refund = json!({"tenant": "acme", "order": format!("{order}"), "cents": 20_000 + order});
+        assert_eq!(service.send("POST", "/refunds", &refund).await.0, 201);
+    }
+    small_refund(&service).await;
+    let ids = |page: &Value| -> Vec<String> {
+        page["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let (status, first) = service.send("GET", "/runs?tenant=acme&limit=2", &Value::Null).await;
+    assert_eq!((status, ids(&first), &first["of"]), (200, vec!["refund-4".into(), "refund-3".into()], &json!(5)));
+    let next = format!("/runs?tenant=acme&limit=2&before={}", first["next"]);
+    let (_, second) = service.send("GET", &next, &Value::Null).await;
+    assert_eq!((ids(&second), &second["of"]), (vec!["refund-2".into(), "refund-1".into()], &json!(5)));
+    service.events("refund-0", None).await.until("question_asked").await;
+
+    let (_, inbox) = service.send("GET", "/inbox?tenant=acme", &Value::Null).await;
+    assert!(inbox.as_array().unwrap().iter().any(|asked| asked["run"] == "refund-0"), "{inbox}");
+    let (_, info) = service.send("GET", "/runs/refund-0", &Value::Null).await;
+    assert_eq!((&info["open_questions"], &info["tags"]["tenant"]), (&json!(1), &json!("acme")));
+    assert_eq!(service.send("DELETE", "/runs/refund-0", &Value::Null).await.0, 409, "it has not ended");
+    assert_eq!(service.send("POST", "/runs/refund-0/cancel", &Value::Null).await.0, 202);
+    service.events("refund-0", None).await.until("run_cancelled").await;
+    let (_, cancelled) = service.send("GET", "/runs?status=cancelled", &Value::Null).await;
+    assert_eq!(ids(&cancelled), ["refund-0"]);
+    assert_eq!(service.send("DELETE", "/runs/refund-0", &Value::Null).await.0, 204);
+    assert_eq!(service.send("GET", "/runs/refund-0", &Value::Null).await.0, 404);
+    let refund = json!({"tenant": "acme", "order": "0", "cents": 20_000});
+    assert_eq!(service.send("POST", "/refunds", &refund).await.0, 409, "its id is kept");
+
+    settle(&service, "small", "new").await;
+    let late = service.send("POST", "/runs/refund-small/signals/settled?id=evt_1", &json!({"reference": "TX"})).await;
+    assert!(matches!(late.0, 200 | 409), "{late:?}");
+    let odd = service.send("POST", "/runs/refund-1/signals/settled?id=", &json!({"reference": "TX"})).await;
+    assert_eq!(odd.0, 422, "{odd:?}");
+    assert_eq!(service.send("POST", "/runs/none/signals/settled", &json!(1)).await.0, 404);
+    service.terminate();
+    assert_eq!(service.end().await, (ExitStatus::default(), String::new()));
 }
 
 #[tokio::test]

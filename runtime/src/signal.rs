@@ -48,7 +48,8 @@ impl<T> Clone for Signal<T> {
 impl<T> Copy for Signal<T> {}
 
 /// What has become of a signal that was sent. Either way the run has it, once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Signalled {
     /// It is recorded now.
     New,

@@ -1,0 +1,111 @@
+//! A web service: refunds that a person approves. Its runs outlive it: it may be stopped at any moment, and the next
+//! process continues them.
+//!
+//! `cargo run --example approvals`, and then
+//!
+//! ```sh
+//! alias post="curl -H Content-Type:application/json -d"
+//! post '{"tenant": "acme", "order": "A-1", "cents": 25000}' localhost:8080/refunds
+//! curl -N localhost:8080/runs/refund-A-1/events
+//! curl localhost:8080/inbox?tenant=acme
+//! post '{"answer": true, "by": "ada"}' localhost:8080/runs/refund-A-1/questions/approve
+//! post '{"reference": "TX-9"}' localhost:8080/runs/refund-A-1/signals/settled?id=evt_77
+//! curl 'localhost:8080/runs?tenant=acme&status=completed&limit=20'
+//! curl -X DELETE localhost:8080/runs/refund-A-1
+//! ```
+//!
+//! On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for.
+
+mod api;
+mod problem;
+mod refunds;
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use graphweft::Retention;
+use graphweft::prelude::*;
+use refunds::{Bank, refund};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+#[derive(Parser)]
+struct Arguments {
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    address: String,
+    #[arg(long, default_value = "approvals.db")]
+    database: String,
+    /// How long the bank takes.
+    #[arg(long, default_value_t = 1)]
+    bank_seconds: u64,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long the service takes to end at most: shorter than what its supervisor waits before it sends SIGKILL.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match serve(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
+    // Before anything else: from here on a signal does not kill the process.
+    let stop = stop_signal()?;
+    let store = SqliteStore::open(&arguments.database).await?;
+    let bank = Bank { takes: Duration::from_secs(arguments.bank_seconds) };
+    let retention = Retention::completed(30 * DAY).failed(90 * DAY).cancelled(30 * DAY);
+    let engine = Engine::builder().store(store).resource(bank).register::<refund>().retention(retention).build()?;
+    for (run, error) in engine.recover().await?.failed {
+        eprintln!("run {run} cannot be resumed: {error}");
+    }
+    let listener = TcpListener::bind(&arguments.address).await?;
+    println!("listening on http://{}", listener.local_addr()?);
+
+    let (close, closed) = oneshot::channel::<()>();
+    let server = axum::serve(listener, api::routes(engine.clone())).with_graceful_shutdown(async { _ = closed.await });
+    let server = tokio::spawn(server.into_future());
+    stop.await;
+    let stopped = tokio::time::timeout(GRACE, async {
+        // 1. No new connection is accepted; those that are open may finish their response.
+        drop(close);
+        // 2. The runs are released, and all streams of events end. Without this, 3. waits for every client that listens.
+        engine.shutdown().await;
+        // 3. The last response is sent.
+        server.await
+    });
+    match stopped.await {
+        Ok(served) => Ok(served??),
+        Err(_) => {
+            eprintln!("a connection was still open after {} s", GRACE.as_secs());
+            Ok(())
+        }
+    }
+}
+
+#[cfg(unix)]
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
+    Ok(async { _ = tokio::signal::ctrl_c().await })
+}
