@@ -163,6 +163,7 @@ impl Fault {
 
 /// An error and its sources, outermost first: the recorded form of any error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Cause {
     /// The error's own text and those of its sources, up to 100. A text ends after 1 MiB, and where it is nested too
     /// deep to be written by a recursive `Display`.

@@ -84,6 +84,10 @@ pub use state::StateKey;
 pub use store::RunStatus;
 pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
+// Of the crates whose types are in signatures, those that do not change how rustc names other types in its messages. Of
+// the others, `Json` and what follows.
+#[doc(no_inline)]
+pub use {futures::Stream, schemars, serde};
 
 /// The JSON of `start_json`, events and schemas.
 // An alias and no re-export: with the variant of that name in scope, rustc would print every `String` as
@@ -103,7 +107,9 @@ pub mod prelude {
     #[cfg(feature = "sqlite")]
     pub use crate::store::SqliteStore;
     pub use crate::{ChildError, EventKind, RetryPolicy, Run, RunError, RunFilter, RunStatus};
-    pub use crate::{Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, StateKey, StateWriter};
+    pub use crate::{
+        Collector, Context, Engine, Failure, Fault, Never, Node, Outcome, Route, Signal, StateKey, StateWriter,
+    };
     pub use crate::{node, value, workflow};
 }
 

@@ -26,6 +26,7 @@ pub enum StateOp {
 
 /// One write.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct StateWrite {
     /// The key.
     pub key: String,

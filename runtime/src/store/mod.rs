@@ -23,7 +23,8 @@ mod tests;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use futures::future::BoxFuture;
+#[doc(no_inline)]
+pub use futures::future::BoxFuture;
 use serde_json::Value;
 
 pub use error::StoreError;
