@@ -5,8 +5,8 @@ mod claim;
 mod codec;
 mod conditions;
 mod delete;
-mod ends;
 mod file;
+mod log_index;
 mod open;
 mod owners;
 mod questions;
@@ -15,6 +15,7 @@ mod read;
 mod reader;
 mod records;
 mod row;
+mod run_rows;
 mod runs;
 mod schema;
 mod seal;
@@ -24,6 +25,7 @@ mod tasks;
 mod tests;
 mod times;
 mod trouble;
+mod write_transaction;
 mod writer;
 
 use std::collections::HashSet;
@@ -35,7 +37,6 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -45,8 +46,9 @@ use self::questions::EncodedQuestions;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 pub use self::settings::Durability;
-use self::settings::Settings;
+use self::settings::{LOG_ROWS, Settings};
 use self::trouble::Trouble;
+use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
@@ -156,6 +158,15 @@ impl SqliteStoreBuilder {
         self
     }
 
+    /// After how many appends their rows are moved from the commit log to the journals of their runs. For tests, which
+    /// want it to happen often.
+    #[cfg(any(test, feature = "test-util"))]
+    #[doc(hidden)]
+    pub fn log_rows(mut self, rows: usize) -> Self {
+        self.0.log_rows = rows;
+        self
+    }
+
     /// Opens the file, and creates it if it does not exist; its directory must exist. Needs no tokio runtime.
     ///
     /// Symbolic links are resolved: all processes that open the same file know of each other. A file with several hard
@@ -214,6 +225,7 @@ impl SqliteStore {
             durability: Durability::Full,
             lease: Duration::from_secs(15),
             busy_timeout: Duration::from_secs(5),
+            log_rows: LOG_ROWS,
         })
     }
 }
@@ -243,7 +255,7 @@ impl Handle {
     /// Does a write in the caller or on the thread, whichever is quicker, in one transaction with other queued work.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let result = self.shared.queue.push(work);
         self.shared.help();
@@ -253,7 +265,7 @@ impl Handle {
     /// Does a write on the thread, which may block.
     async fn write_on_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let result = self.shared.queue.push(work);
         self.shared.queue.wake();
@@ -311,7 +323,7 @@ impl Handle {
         let (now, lease) = (delete.now, self.shared.settings.lease);
         let deleted = self.write_on_thread(move |transaction| delete::runs(transaction, &delete, lease)).await?;
         while self.write_on_thread(move |transaction| delete::sweep(transaction, now)).await? {}
-        while self.write_on_thread(delete::return_pages).await? {}
+        while self.write_on_thread(|transaction| delete::return_pages(transaction)).await? {}
         Ok(deleted)
     }
 
@@ -336,7 +348,7 @@ impl Handle {
             return Ok(claimed);
         }
         let path = self.shared.file.path.clone();
-        let carry_out = move |transaction: &Connection| {
+        let carry_out = move |transaction: &mut WriteTransaction<'_>| {
             let plan = Plan::make(transaction, &path, &claim)?;
             let dead = plan.dead().to_vec();
             Ok((plan.carry_out(transaction, &path, &claim)?, dead))
@@ -351,7 +363,7 @@ impl Handle {
     async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {
         let (path, lease) = (self.shared.file.path.clone(), self.shared.settings.lease);
         let workflows = serde_json::to_string(&workflows).map_err(unwritable)?;
-        let join = move |transaction: &Connection| owners::join(transaction, &path, lease, workflows);
+        let join = move |transaction: &mut WriteTransaction<'_>| owners::join(transaction, &path, lease, workflows);
         let lock = self.write_on_thread(join).await?;
         let owner = self.shared.owners.add(lock);
         // From now on the thread has a lease to renew.
@@ -402,16 +414,16 @@ impl Store for SqliteStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.0.reader.read(move |connection| records::read(connection, run, from, limit)).boxed()
+        self.0.reader.read_journal(move |moment, log| records::read(moment, log, run, from, limit)).boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
-        self.0.reader.read(move |connection| read::indexed_header(connection, &id)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::indexed_header(moment, log, &id)).boxed()
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        self.0.reader.read(move |connection| read::list(connection, &query)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::list(moment, log, &query)).boxed()
     }
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -420,7 +432,7 @@ impl Store for SqliteStore {
 
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
         let path = self.0.shared.file.path.clone();
-        self.0.reader.read(move |connection| read::overview(connection, &path, &query)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::overview(moment, log, &path, &query)).boxed()
     }
 
     fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {

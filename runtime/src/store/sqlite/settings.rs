@@ -7,6 +7,10 @@ use std::time::Duration;
 /// begins anew, so its length shows how much of it is in use.
 pub(super) const LOG: u64 = 4 << 20;
 
+/// The commit log is moved to the journals when it has so many rows, or when their bodies have so many bytes.
+pub(super) const LOG_ROWS: usize = 2048;
+pub(super) const LOG_BYTES: i64 = 1 << 20;
+
 /// Which failures recorded events survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,6 +28,7 @@ pub(super) struct Settings {
     pub(super) durability: Durability,
     pub(super) lease: Duration,
     pub(super) busy_timeout: Duration,
+    pub(super) log_rows: usize,
 }
 
 /// The path of a file beside the database.
