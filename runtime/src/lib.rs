@@ -54,9 +54,9 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, PendingQuestion,
-    Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Start,
-    StartError,
+    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
+    FeedFrom, Fork, ForkError, InvalidFeedCursor, Outcome, PendingQuestion, Position, QuestionFilter, Recovery,
+    Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Start, StartError, WatchError,
 };
 pub use event::{AfterFailure, Begins, Entered, Event, EventKind, Limit};
 pub use fault::{Cause, Failure, Fault, Never};

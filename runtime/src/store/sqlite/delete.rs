@@ -44,12 +44,7 @@ pub(super) fn runs(
     Ok(deleted)
 }
 
-fn run(
-    transaction: &mut WriteTransaction<'_>,
-    run: RunKey,
-    delete: &Delete,
-    lease: Duration,
-) -> Result<bool, Trouble> {
+fn run(transaction: &mut WriteTransaction<'_>, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
     let key = to_integer(run.0);
     let header = RunRow::find(transaction, key)?.map(RunRow::header).transpose()?;
     let Some(header) = header.filter(|header| header.status.is_over()) else { return Ok(false) };

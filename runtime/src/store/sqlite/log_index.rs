@@ -73,8 +73,7 @@ impl LogIndex {
             )?;
             let mut rows = select.query([self.last])?;
             while let Some(row) = rows.next()? {
-                let row =
-                    Logged { position: row.get(0)?, id: row.get(1)?, records: row.get(2)?, bytes: row.get(3)? };
+                let row = Logged { position: row.get(0)?, id: row.get(1)?, records: row.get(2)?, bytes: row.get(3)? };
                 news.runs.push(run_of(row.id));
                 self.add(row);
             }

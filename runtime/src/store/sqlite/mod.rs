@@ -5,6 +5,7 @@ mod claim;
 mod codec;
 mod conditions;
 mod delete;
+mod feed;
 mod file;
 mod log_index;
 mod open;
@@ -37,11 +38,13 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use rusqlite::Connection;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
 use self::claim::Plan;
 use self::file::OpenFile;
+use self::log_index::LogIndex;
 use self::questions::EncodedQuestions;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
@@ -51,8 +54,8 @@ use self::trouble::Trouble;
 use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
-    RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -460,6 +463,16 @@ impl Store for SqliteStore {
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
         let (path, workflow) = (self.0.shared.file.path.clone(), workflow.to_owned());
         self.0.reader.read(move |connection| owners::is_served(connection, &path, &workflow)).boxed()
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        let path = self.0.shared.file.path.clone();
+        let read = move |moment: &Connection, _log: &LogIndex| feed::page(moment, &path, &query);
+        self.0.reader.read_journal(read).boxed()
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.0.reader.read(feed::end).boxed()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

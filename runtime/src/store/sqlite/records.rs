@@ -71,7 +71,8 @@ pub(super) fn read(
     let mut select = run_rows::select(connection)?;
     let rows = RunRows::from(connection, &mut select, log, run, from)?;
     let wanted = Wanted { from, limit };
-    let mut journal = Journal { connection, run, start: rows_of(run).start, known, wanted, rows, next: None, is_over: false };
+    let mut journal =
+        Journal { connection, run, start: rows_of(run).start, known, wanted, rows, next: None, is_over: false };
     let mut read = journal.batch();
     thread::scope(|scope| {
         let (send, batches) = mpsc::sync_channel(WAITING);

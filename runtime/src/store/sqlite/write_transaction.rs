@@ -155,7 +155,10 @@ impl<'a> WriteTransaction<'a> {
         // Without a condition, so that whole pages are freed.
         let removed = self.connection.prepare_cached("DELETE FROM commit_log")?.execute([])?;
         if removed != rows.len() {
-            return Err(Trouble::Damaged(format!("{removed} rows were removed from its log, and {} moved", rows.len())));
+            return Err(Trouble::Damaged(format!(
+                "{removed} rows were removed from its log, and {} moved",
+                rows.len()
+            )));
         }
         let mut moved = self.connection.prepare_cached(
             "INSERT INTO numbers (name, number) VALUES ('moved', ?1)

@@ -143,7 +143,8 @@ fn a_caller_that_helps_leaves_nobody_without_an_answer() {
         let file = std::sync::Arc::clone(&file);
         model(move || {
             let connection = database();
-            let settings = Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO, log_rows: 1 };
+            let settings =
+                Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO, log_rows: 1 };
             let shared = Arc::new(Shared::new(std::sync::Arc::clone(&file), settings, connection));
             let calling = thread::spawn({
                 let shared = Arc::clone(&shared);

@@ -1,10 +1,13 @@
 //! Moving the commit log to the journals of its runs.
 
+use std::collections::HashMap;
+
 use futures::future::join_all;
 
 use super::*;
+use crate::store::conformance_cases::feed::{follow, page};
 use crate::store::conformance_cases::{add, create, header, new_run, read_all, said, set_status};
-use crate::store::{Appended, Delete, Durability, NewRun, RunKey, RunStatus, Store, Stored};
+use crate::store::{Appended, Delete, Durability, FeedPlace, FeedQuery, NewRun, RunKey, RunStatus, Store, Stored};
 
 /// A store that moves its log when it has so many rows. Nothing waits for the disk.
 async fn open_with(path: &Path, log_rows: usize) -> SqliteStore {
@@ -228,6 +231,104 @@ async fn a_log_that_disagrees_with_the_journal_is_damage_and_stays() {
 
     let opened = open_error(&path).await;
 
-    assert!(matches!(&opened, StoreError::Corrupt { message, .. } if message.contains("record 1 of run `a`")), "{opened}");
+    assert!(
+        matches!(&opened, StoreError::Corrupt { message, .. } if message.contains("record 1 of run `a`")),
+        "{opened}"
+    );
     assert_eq!(rows(&path), (1, 2));
+}
+
+/// Ids and numbers of the whole feed.
+async fn feed(store: &SqliteStore) -> Vec<(String, u64, FeedPlace)> {
+    follow(store, FeedQuery::default()).await
+}
+
+#[tokio::test]
+async fn places_in_the_feed_stay_over_moves_and_restarts() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let (a, b) = (create(&store, new_run("a")).await.key, create(&store, new_run("b")).await.key);
+    for at in 1..10 {
+        add_next(&store, a, "a", at).await;
+        add_next(&store, b, "b", at).await;
+        if at == 4 {
+            move_log(&store).await;
+        }
+    }
+    let before = feed(&store).await;
+    assert_eq!(before.len(), 20);
+    move_log(&store).await;
+    assert_eq!(feed(&store).await, before);
+    closed(store).await;
+    let store = open_with(&path, 1).await;
+    assert_eq!(feed(&store).await, before);
+    let after = store.feed_end().await.unwrap();
+    assert_eq!(before.last().map(|last| last.2), Some(after));
+    add_next(&store, a, "a", 10).await;
+    let later = follow(&store, FeedQuery { after, ..FeedQuery::default() }).await;
+    assert_eq!(later.len(), 1);
+    assert_eq!((later[0].0.as_str(), later[0].1), ("a", 10));
+}
+
+/// Two processes add and move, and a third one follows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_feed_has_every_record_once_while_two_handles_add_and_move() {
+    let (_directory, path) = place();
+    let stores = [open_with(&path, 5).await, open_with(&path, 3).await];
+    let reader = open_with(&path, 1000).await;
+    let mut adding = Vec::new();
+    for (number, store) in stores.iter().enumerate() {
+        for run in 0..3 {
+            let (store, id) = (store.clone(), format!("{number}-{run}"));
+            adding.push(tokio::spawn(async move {
+                let run = create(&store, new_run(&id)).await.key;
+                for at in 1..60 {
+                    add_next(&store, run, &id, at).await;
+                }
+            }));
+        }
+    }
+    let (mut after, mut next, mut seen) = (FeedPlace::BEGINNING, HashMap::<String, u64>::new(), 0);
+    while seen < 6 * 60 {
+        let page = page(&reader, after, 4).await;
+        after = page.place;
+        for record in page.records {
+            let next = next.entry(record.id).or_default();
+            assert_eq!(record.stored.unwrap().seq, *next);
+            *next += 1;
+            seen += 1;
+        }
+    }
+    for adding in adding {
+        adding.await.unwrap();
+    }
+    assert_eq!(page(&reader, after, 4).await.place, after);
+    reader.check().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_an_error_in_the_feed_and_hides_no_other() {
+    for table in ["commit_log", "journal"] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let run = create(&store, new_run("a")).await.key;
+        for at in 1..4 {
+            add_next(&store, run, "a", at).await;
+        }
+        if table == "journal" {
+            move_log(&store).await;
+        }
+        let change = format!("UPDATE {table} SET body = replace(body, 'a 2', 'a 7') WHERE instr(body, 'a 2')");
+        assert_eq!(behind_the_back(&path).execute(&change, []).unwrap(), 1);
+
+        let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
+
+        let numbers: Vec<_> = records.iter().map(|record| record.stored.as_ref().map(|stored| stored.seq)).collect();
+        let [Ok(0), Ok(1), Err(StoreError::Corrupt { message, .. }), Ok(3)] = &numbers[..] else {
+            panic!("{numbers:?}")
+        };
+        assert_eq!(message, "record 2 of run `a` does not match its checksum");
+        let rest = follow(&store, FeedQuery { after: records[2].place, ..FeedQuery::default() }).await;
+        assert_eq!(rest.len(), 1);
+    }
 }
