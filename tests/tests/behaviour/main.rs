@@ -27,6 +27,7 @@ mod events;
 mod failed_errors;
 mod failures;
 mod faults;
+mod feed;
 mod following_runs;
 mod graph_data;
 mod hand_over;

@@ -163,7 +163,6 @@ impl SqliteStoreBuilder {
 
     /// After how many appends their rows are moved from the commit log to the journals of their runs. For tests, which
     /// want it to happen often.
-    #[cfg(any(test, feature = "test-util"))]
     #[doc(hidden)]
     pub fn log_rows(mut self, rows: usize) -> Self {
         self.0.log_rows = rows;
