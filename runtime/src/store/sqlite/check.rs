@@ -80,7 +80,8 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
     OwnerRow::all(connection)?;
     seen += delete::rows_left(connection, &log)?;
     places(connection)?;
-    let all = "SELECT (SELECT count(*) FROM journal) + (SELECT count(*) FROM commit_log)";
+    let all = "SELECT (SELECT count(*) FROM journal)
+        + (SELECT count(*) FROM commit_log WHERE octet_length(body) > 0)";
     let all: u64 = connection.query_row(all, [], |row| row.get(0).map(from_integer))?;
     if all == seen {
         return Ok(());
@@ -92,7 +93,9 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
 /// those who have read so far.
 fn places(connection: &Connection) -> Result<(), Trouble> {
     let end = |query| connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0));
-    let (last, first) = (end("SELECT max(pos) FROM journal")?, end("SELECT min(pos) FROM commit_log")?);
+    let last =
+        end("SELECT max(pos) FROM journal WHERE pos NOT IN (SELECT pos FROM commit_log WHERE octet_length(body) = 0)")?;
+    let first = end("SELECT min(pos) FROM commit_log")?;
     let in_log = log_index::positions(connection)?.start;
     match last.is_some_and(|last| last >= in_log) || first.is_some_and(|first| first < in_log) {
         true => Err(Trouble::Damaged("its commit log and its journal disagree on what was moved".to_owned())),

@@ -38,8 +38,12 @@ pub(super) fn page(moment: &Connection, database: &Path, query: &FeedQuery) -> R
     let mut reading = Reading { moment, database, query, limit, page, runs: HashMap::new(), looked_at: 0, bytes: 0 };
     let tables = [
         "SELECT id, pos, time, records, checksum, body FROM journal INDEXED BY journal_places
-         WHERE pos >= ?1 ORDER BY pos LIMIT ?2",
-        "SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos >= ?1 ORDER BY pos LIMIT ?2",
+         WHERE pos >= ?1 AND pos <= (SELECT number FROM numbers WHERE name = 'moved') ORDER BY pos LIMIT ?2",
+        // Large rows are in the journal already.
+        "SELECT log.id, log.pos, coalesce(large.time, log.time), coalesce(large.records, log.records),
+             coalesce(large.checksum, log.checksum), coalesce(large.body, log.body)
+         FROM commit_log AS log LEFT JOIN journal AS large ON log.body = '' AND large.id = log.id
+         WHERE log.pos >= ?1 ORDER BY log.pos LIMIT ?2",
     ];
     for table in tables {
         let mut select = moment.prepare_cached(table)?;

@@ -21,8 +21,14 @@ pub(super) struct Logged {
     /// What its id is in the journal: the run, and the number of its first record.
     pub(super) id: i64,
     pub(super) records: i64,
-    /// The length of its body.
+    /// The length of its body; 0 if it is large, and in the journal already.
     pub(super) bytes: i64,
+}
+
+impl Logged {
+    pub(super) fn is_large(&self) -> bool {
+        self.bytes == 0
+    }
 }
 
 /// The rows of the commit log, for each run in the order in which they were added.

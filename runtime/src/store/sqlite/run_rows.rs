@@ -72,9 +72,11 @@ impl<'c> RunRows<'c> {
         let ids = rows_of(run);
         let first = ids.start.saturating_add(to_integer(from)).min(ids.end - 1);
         let logged = log.of_run(run);
+        // Behind the first row in the log, those in the journal are large ones, which the log has in their order.
+        let end = logged.first().map_or(ids.end, |row| row.id.min(ids.end));
         let begins = logged.partition_point(|row| row.id <= first);
         // All that are wanted may be in the log.
-        let journal = if begins == 0 { Some(statement.query([ids.start, first, ids.end])?) } else { None };
+        let journal = if begins == 0 { Some(statement.query([ids.start, first, end])?) } else { None };
         let logged = logged[begins.saturating_sub(1)..].to_vec().into_iter();
         Ok(RunRows { connection, journal, logged })
     }
@@ -90,15 +92,15 @@ impl<'c> RunRows<'c> {
             }
             self.journal = None;
         }
-        if self.logged.as_slice().is_empty() {
-            return Ok(None);
-        }
-        let mut select = self
-            .connection
-            .prepare_cached("SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos = ?1")?;
         for logged in self.logged.by_ref() {
+            let (select, key) = match logged.is_large() {
+                false => {
+                    ("SELECT id, pos, time, records, checksum, body FROM commit_log WHERE pos = ?1", logged.position)
+                }
+                true => ("SELECT id, pos, time, records, checksum, body FROM journal WHERE id = ?1", logged.id),
+            };
             // One that damage has removed leaves a gap, as one in the journal does.
-            if let Some(row) = select.query([logged.position])?.next()? {
+            if let Some(row) = self.connection.prepare_cached(select)?.query([key])?.next()? {
                 return RecordRow::read(row).and_then(read).map(Some);
             }
         }

@@ -29,7 +29,8 @@ pub(super) fn run_of(id: i64) -> i64 {
 /// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of
 /// a run lie together in their order. All rows are first added to `commit_log`, in the order of the commits, and moved
 /// to the journal when there are many of them; the records of a run are those of both. `pos` is the place of a row in
-/// the order of all commits: it is given in the transaction that adds the row, and stays with it. `ready` is the time at which a run can
+/// the order of all commits: it is given in the transaction that adds the row, and stays with it. A large row is added to
+/// the journal at once, and to the log with an empty body. `ready` is the time at which a run can
 /// resume: 0 if it runs, a time if it waits for one, NULL if it waits for an answer or is over. The index on it holds
 /// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
 /// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.

@@ -11,6 +11,10 @@ pub(super) const LOG: u64 = 4 << 20;
 pub(super) const LOG_ROWS: usize = 2048;
 pub(super) const LOG_BYTES: i64 = 1 << 20;
 
+/// Bodies from this length on, in bytes, are added to the journal at once: they take pages of their own anyway, and would
+/// be written twice.
+pub(super) const LARGE: usize = 4 << 10;
+
 /// Which failures recorded events survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -13,6 +13,9 @@
 //! that a page of the journal takes many rows. It is what LSM trees do with their memtable (O'Neil and others, "The
 //! log-structured merge-tree", 1996).
 //!
+//! A large body takes pages of its own, and is added to the journal at once, so that it is written once. Its row in the log
+//! has none: it holds the position, and says that the row in the journal counts.
+//!
 //! The log does not prevent two rows with the same number, as the key of the journal does. So the writer knows how long
 //! each journal is: from its own appends, from the index of the log if others have appended, or from the file.
 
@@ -26,6 +29,7 @@ use super::codec::EncodedRow;
 use super::log_index::{LogIndex, Logged};
 use super::schema::rows_of;
 use super::seal;
+use super::settings::LARGE;
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
 use crate::store::RunKey;
@@ -122,12 +126,14 @@ impl<'a> WriteTransaction<'a> {
         rows: &[EncodedRow],
     ) -> Result<(), Trouble> {
         for row in rows {
-            let new = NewRow::of(run, at, time, row, self.log().next());
-            let mut insert = self.connection.prepare_cached(
-                "INSERT INTO commit_log (pos, id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            )?;
-            let NewRow { logged: Logged { position, id, records, .. }, time, checksum } = new;
-            is_written(insert.execute(params![position, id, time, records, row.body, checksum])?, "commit_log")?;
+            let mut new = NewRow::of(run, at, time, &row.body, row.records, self.log().next());
+            if row.body.len() >= LARGE {
+                new.insert(self.connection, "journal", JOURNAL, &row.body)?;
+                new = NewRow::of(run, at, time, "", row.records, self.log().next());
+                new.insert(self.connection, "commit_log", LOG, "")?;
+            } else {
+                new.insert(self.connection, "commit_log", LOG, &row.body)?;
+            }
             self.journals.added(run, new.logged);
             at += row.records;
         }
@@ -148,7 +154,7 @@ impl<'a> WriteTransaction<'a> {
             "INSERT INTO journal (id, pos, time, records, body, checksum)
              SELECT id, pos, time, records, body, checksum FROM commit_log WHERE pos = ?1",
         )?;
-        for row in &rows {
+        for row in rows.iter().filter(|row| !row.is_large()) {
             is_written(insert.execute([row.position])?, "journal")?;
         }
         let last = log.next() - 1;
@@ -183,10 +189,10 @@ pub(super) fn add_row_alone(
     time: SystemTime,
     row: &EncodedRow,
 ) -> Result<bool, Trouble> {
-    if journals.lengths.get(&run) != Some(&at) {
+    if journals.lengths.get(&run) != Some(&at) || row.body.len() >= LARGE {
         return Ok(false);
     }
-    let new = NewRow::of(run, at, time, row, journals.log.next());
+    let new = NewRow::of(run, at, time, &row.body, row.records, journals.log.next());
     let NewRow { logged: Logged { position, id, records, .. }, time, checksum } = new;
     // If the log ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored.
     let mut insert = connection.prepare_cached(
@@ -202,6 +208,9 @@ pub(super) fn add_row_alone(
     Ok(added)
 }
 
+const LOG: &str = "INSERT INTO commit_log (pos, id, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+const JOURNAL: &str = "INSERT INTO journal (pos, id, time, records, checksum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
 /// A row that is to be added.
 struct NewRow {
     logged: Logged,
@@ -210,11 +219,17 @@ struct NewRow {
 }
 
 impl NewRow {
-    fn of(run: RunKey, at: u64, time: SystemTime, row: &EncodedRow, position: i64) -> NewRow {
+    fn of(run: RunKey, at: u64, time: SystemTime, body: &str, records: u64, position: i64) -> NewRow {
         let id = rows_of(run).start.saturating_add(to_integer(at));
-        let (time, records) = (to_millis(time), to_integer(row.records));
-        let checksum = seal::of_records(id, position, time, records, row.body.as_bytes());
-        let bytes = to_integer(row.body.len() as u64);
+        let (time, records) = (to_millis(time), to_integer(records));
+        let checksum = seal::of_records(id, position, time, records, body.as_bytes());
+        let bytes = to_integer(body.len() as u64);
         NewRow { logged: Logged { position, id, records, bytes }, time, checksum }
+    }
+
+    fn insert(&self, connection: &Connection, table: &'static str, insert: &str, body: &str) -> Result<(), Trouble> {
+        let NewRow { logged: Logged { position, id, records, .. }, time, checksum } = self;
+        let mut insert = connection.prepare_cached(insert)?;
+        is_written(insert.execute(params![position, id, time, records, checksum, body])?, table)
     }
 }

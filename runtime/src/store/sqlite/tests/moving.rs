@@ -332,3 +332,70 @@ async fn a_damaged_row_is_an_error_in_the_feed_and_hides_no_other() {
         assert_eq!(rest.len(), 1);
     }
 }
+
+/// Large bodies are in the journal from the beginning, between others that are not.
+#[tokio::test]
+async fn large_records_are_written_once_and_keep_their_place() {
+    for log_rows in [1, 4, 1000] {
+        let (_directory, path) = place();
+        let store = open_with(&path, log_rows).await;
+        let other = open_with(&path, 1000).await;
+        let (a, b) = (create(&store, new_run("a")).await.key, create(&store, new_run("b")).await.key);
+        let text = |at: u64| if at.is_multiple_of(3) { format!("{at}{}", "x".repeat(9000)) } else { at.to_string() };
+        for at in 1..20_u64 {
+            for run in [a, b] {
+                let by = if at.is_multiple_of(4) { &other } else { &store };
+                assert_eq!(add(by, run, at, &[said(&text(at))]).await, Appended::Done);
+                assert_eq!(add(&store, run, at, &[said("at a taken number")]).await, Appended::Conflict);
+            }
+        }
+        settled(&store).await;
+
+        for store in [&store, &other] {
+            let all = read_all(store, a).await;
+            assert!(all.iter().skip(1).all(|stored| stored.record == said(&text(stored.seq))) && all.len() == 20);
+            for from in 0..=20 {
+                for limit in [1, 2, 5, 30] {
+                    let page = store.read(a, from, limit).await.unwrap();
+                    let (from, to) = (from as usize, (from as usize + limit).min(20));
+                    assert_eq!(page, all[from.min(20)..to.max(from.min(20))], "{from} {limit}");
+                }
+            }
+            assert_eq!(header(store, "a").await.records, 20);
+            let followed = feed(store).await;
+            let of_a: Vec<_> = followed.iter().filter(|(id, ..)| id == "a").map(|(_, seq, _)| *seq).collect();
+            assert!(of_a.into_iter().eq(0..20) && followed.len() == 40);
+            store.check().await.unwrap();
+        }
+        let before = feed(&store).await;
+        move_log(&store).await;
+        assert_eq!((feed(&store).await, rows(&path)), (before, (0, 40)));
+        store.check().await.unwrap();
+        set_status(&store, a, RunStatus::Completed, None).await;
+        add(&store, b, 20, &[said(&text(21))]).await;
+        store.check().await.unwrap();
+        let now = std::time::SystemTime::now();
+        store.delete(Delete { runs: vec![a], ids_until: None, now }).await.unwrap();
+        store.check().await.unwrap();
+        assert_eq!(feed(&store).await.len(), 21);
+    }
+}
+
+#[tokio::test]
+async fn a_large_record_that_is_damaged_is_found_and_named() {
+    for (change, says) in [
+        ("UPDATE journal SET time = time + 1", "record 1 of run `a` does not match its checksum"),
+        ("DELETE FROM journal", "record 1 of run `a` is not there"),
+    ] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let run = create(&store, new_run("a")).await.key;
+        add(&store, run, 1, &[said(&"x".repeat(9000))]).await;
+        add(&store, run, 2, &[said("two")]).await;
+        assert_eq!(behind_the_back(&path).execute(change, []).unwrap(), 1);
+        let corrupt = Err(StoreError::Corrupt { path: path.clone(), message: says.to_owned() });
+        assert_eq!((store.read(run, 0, 10).await, store.check().await), (corrupt.clone(), corrupt.map(drop)));
+        let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
+        assert!(records[1].stored.is_err() && records.len() == 3, "{records:?}");
+    }
+}
