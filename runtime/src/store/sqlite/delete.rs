@@ -2,8 +2,8 @@
 //!
 //! The row of a run goes at once, and with it everything by which the run is found. Its records go after that, a few
 //! rows at a time, so that no other write waits for long. They stay for one lease after the end of the run: an engine that
-//! was believed dead meanwhile, and so has lost the run, may not have noticed yet. What it adds is refused since there are
-//! records of these numbers.
+//! was believed dead meanwhile, and so has lost the run, may not have noticed yet. What it adds is refused, since its writer
+//! sees that others have added to the run, and that the run is gone.
 
 use std::time::{Duration, SystemTime};
 

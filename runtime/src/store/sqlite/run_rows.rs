@@ -57,7 +57,7 @@ pub(super) struct RunRows<'c> {
     connection: &'c Connection,
     /// Those in the journal, until they have been read.
     journal: Option<Rows<'c>>,
-    logged: std::vec::IntoIter<Logged>,
+    logged: std::slice::Iter<'c, Logged>,
 }
 
 impl<'c> RunRows<'c> {
@@ -65,7 +65,7 @@ impl<'c> RunRows<'c> {
     pub(super) fn from(
         connection: &'c Connection,
         statement: &'c mut CachedStatement<'_>,
-        log: &LogIndex,
+        log: &'c LogIndex,
         run: RunKey,
         from: u64,
     ) -> Result<Self, Trouble> {
@@ -77,7 +77,7 @@ impl<'c> RunRows<'c> {
         let begins = logged.partition_point(|row| row.id <= first);
         // All that are wanted may be in the log.
         let journal = if begins == 0 { Some(statement.query([ids.start, first, end])?) } else { None };
-        let logged = logged[begins.saturating_sub(1)..].to_vec().into_iter();
+        let logged = logged[begins.saturating_sub(1)..].iter();
         Ok(RunRows { connection, journal, logged })
     }
 
