@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
-use self::commits::Commits;
+use self::commits::{Commits, Committed};
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     NewRun, OpenQuestion, Owner, QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey,
@@ -167,6 +167,12 @@ impl Run {
         stored.skip_while(|stored| stored.seq < from).take(limit).collect()
     }
 
+    /// The batch with this first record.
+    fn batch(&self, first: u64) -> Option<Committed<'_>> {
+        let batch = &self.journal[self.journal.binary_search_by_key(&first, |batch| batch.first).ok()?];
+        Some(Committed { header: &self.header, first, time: batch.time, records: &batch.records })
+    }
+
     /// When it can resume without an answer.
     fn ready(&self) -> Option<SystemTime> {
         match self.header.status {
@@ -272,7 +278,7 @@ impl Runs {
         self.change_questions(key, QuestionChange { is_all: true, ..QuestionChange::default() });
         let run = self.runs.remove(&key)?;
         self.by_id.remove(&run.header.id);
-        self.commits.removed(run.journal.len(), &self.runs);
+        self.commits.removed(run.journal.len(), |run| self.runs.contains_key(&run));
         self.nudged.remove(&key);
         if let Some(at) = run.ready() {
             self.ready.remove(&(at, key));
@@ -521,7 +527,8 @@ impl Store for MemoryStore {
     }
 
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        done(self.lock().feed(&query))
+        let runs = self.lock();
+        done(runs.commits.page(&query, |run, first| runs.runs.get(&run)?.batch(first)))
     }
 
     fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {

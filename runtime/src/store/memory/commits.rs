@@ -1,10 +1,10 @@
 //! The order in which batches of all runs were added.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+use std::time::SystemTime;
 
-use super::{Run, Runs};
 use crate::store::feed::{FeedPage, FeedPlace, FeedQuery, FeedRecord};
-use crate::store::{RunKey, Stored};
+use crate::store::{Records, RunHeader, RunKey, Stored};
 
 /// How many records are in a page, if the query does not say.
 const PAGE: usize = 256;
@@ -32,11 +32,11 @@ impl Commits {
         self.batches.push_back(Commit { position: self.last, run, first });
     }
 
-    /// So many batches belong to a run that is not among these any more.
-    pub(super) fn removed(&mut self, batches: usize, runs: &BTreeMap<RunKey, Run>) {
+    /// A run with so many batches was removed.
+    pub(super) fn removed(&mut self, batches: usize, is_there: impl Fn(RunKey) -> bool) {
         self.removed += batches;
         if 2 * self.removed > self.batches.len() {
-            self.batches.retain(|commit| runs.contains_key(&commit.run));
+            self.batches.retain(|commit| is_there(commit.run));
             self.removed = 0;
         }
     }
@@ -46,50 +46,49 @@ impl Commits {
     }
 }
 
-impl Runs {
-    pub(super) fn feed(&self, query: &FeedQuery) -> FeedPage {
+/// A batch of a run that is there.
+pub(super) struct Committed<'r> {
+    pub(super) header: &'r RunHeader,
+    pub(super) first: u64,
+    pub(super) time: SystemTime,
+    pub(super) records: &'r Records,
+}
+
+impl Commits {
+    /// A page of the feed. `batch` finds a batch by its run and its first record.
+    pub(super) fn page<'r>(&self, query: &FeedQuery, batch: impl Fn(RunKey, u64) -> Option<Committed<'r>>) -> FeedPage {
         let limit = if query.limit == 0 { PAGE } else { query.limit };
-        let Commits { batches, .. } = &self.commits;
         let mut page = FeedPage { records: Vec::new(), place: query.after };
-        let begin = batches.partition_point(|commit| commit.position < query.after.position);
-        for commit in batches.range(begin..) {
+        let begin = self.batches.partition_point(|commit| commit.position < query.after.position);
+        for commit in self.batches.range(begin..) {
             if page.records.len() >= limit {
                 return page;
             }
-            let behind = FeedPlace { position: commit.position + 1, record: 0 };
-            if let Some(run) = self.runs.get(&commit.run)
-                && query.wants(&run.header.workflow, &run.header.tags)
-            {
-                let skip = if commit.position == query.after.position { query.after.record } else { 0 };
-                run.feed(commit, skip, limit, &mut page.records);
-            }
-            page.place = match page.records.last() {
-                Some(last) if last.place.position == commit.position => last.place,
-                _ => behind,
+            page.place = FeedPlace { position: commit.position + 1, record: 0 };
+            let found = batch(commit.run, commit.first);
+            let Some(batch) = found.filter(|batch| query.wants(&batch.header.workflow, &batch.header.tags)) else {
+                continue;
             };
+            let skip = if commit.position == query.after.position { query.after.record } else { 0 };
+            for record in batch.records_behind(commit.position, skip).take(limit - page.records.len()) {
+                page.place = record.place;
+                page.records.push(record);
+            }
         }
         page
     }
 }
 
-impl Run {
-    /// Adds the records of a batch, without the first ones, as long as there are fewer than `limit`.
-    fn feed(&self, commit: &Commit, skip: u32, limit: usize, into: &mut Vec<FeedRecord>) {
-        let Ok(batch) = self.journal.binary_search_by_key(&commit.first, |batch| batch.first) else { return };
-        let batch = &self.journal[batch];
-        let records = batch.records.len() as u64;
-        for (number, record) in (0..).zip(batch.records.iter()).skip(skip as usize) {
-            if into.len() >= limit {
-                return;
-            }
-            let seq = batch.first + u64::from(number);
-            into.push(FeedRecord {
-                place: FeedPlace::behind(commit.position, number, records),
-                run: self.header.key,
-                id: self.header.id.clone(),
-                workflow: self.header.workflow.clone(),
-                stored: Ok(Stored { seq, time: batch.time, record: record.clone() }),
-            });
-        }
+impl Committed<'_> {
+    /// Its records without the first ones.
+    fn records_behind(&self, position: u64, skip: u32) -> impl Iterator<Item = FeedRecord> {
+        let count = self.records.len() as u64;
+        (0..).zip(self.records.iter()).skip(skip as usize).map(move |(number, record)| FeedRecord {
+            place: FeedPlace::behind(position, number, count),
+            run: self.header.key,
+            id: self.header.id.clone(),
+            workflow: self.header.workflow.clone(),
+            stored: Ok(Stored { seq: self.first + u64::from(number), time: self.time, record: record.clone() }),
+        })
     }
 }
