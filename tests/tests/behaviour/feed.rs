@@ -28,7 +28,7 @@ async fn confirm(n: u32, ctx: &Context) -> u32 {
 
 #[node]
 async fn increment(n: u32) -> Result<u32, u32> {
-    if n % 50 == 0 { Err(n) } else { Ok(n + 1) }
+    if n.is_multiple_of(50) { Err(n) } else { Ok(n + 1) }
 }
 
 workflow! { doubled(u32) -> String { START => double => text; } }

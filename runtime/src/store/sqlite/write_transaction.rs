@@ -149,13 +149,20 @@ impl<'a> WriteTransaction<'a> {
     pub(super) fn move_log(&mut self) -> Result<(), Trouble> {
         let log = &mut self.journals.log;
         let rows = log.in_order();
-        // One by one, by the order that is known: SQLite would sort whole bodies, and write large ones to a file.
+        // By the order that is known: SQLite would sort whole bodies, and write large ones to a file. Rows that follow one
+        // another in both orders are moved together; if one run records at a time, that is all of them.
         let mut insert = self.connection.prepare_cached(
-            "INSERT INTO journal (id, pos, time, records, body, checksum)
-             SELECT id, pos, time, records, body, checksum FROM commit_log WHERE pos = ?1",
+            "INSERT INTO journal (id, pos, time, records, checksum, body)
+             SELECT id, pos, time, records, checksum, body FROM commit_log
+             WHERE pos BETWEEN ?1 AND ?2 AND body <> '' ORDER BY pos",
         )?;
-        for row in rows.iter().filter(|row| !row.is_large()) {
-            is_written(insert.execute([row.position])?, "journal")?;
+        for together in rows.chunk_by(|row, next| row.position + 1 == next.position) {
+            let [first, ..] = together else { continue };
+            let last = first.position + to_integer(together.len() as u64) - 1;
+            let wanted = together.iter().filter(|row| !row.is_large()).count();
+            if insert.execute([first.position, last])? != wanted {
+                return Err(Trouble::NotWritten("journal"));
+            }
         }
         let last = log.next() - 1;
         // Without a condition, so that whole pages are freed.
