@@ -26,7 +26,7 @@ pub enum Tuning {
     AsOurs,
 }
 
-/// A file with a journal in it, and what is to be written there.
+/// A file with a table in it, and what is to be written there.
 pub struct Raw {
     connection: Connection,
     bodies: Vec<String>,
@@ -42,8 +42,10 @@ impl Raw {
             Tuning::AsOurs => "PRAGMA page_size = 2048; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 2048;",
         };
         connection.execute_batch(pragmas).expect("SQLite knows them");
-        let table = "CREATE TABLE journal (
-            id INTEGER PRIMARY KEY, time INTEGER NOT NULL, records INTEGER NOT NULL, body TEXT NOT NULL
+        // In the order of the commits, which is the least that SQLite can do: no row has to be put in its place.
+        let table = "CREATE TABLE commit_log (
+            pos INTEGER PRIMARY KEY, id INTEGER NOT NULL, time INTEGER NOT NULL, records INTEGER NOT NULL,
+            body TEXT NOT NULL
         ) STRICT";
         connection.execute_batch(table).expect("a table");
         let mut raw = Raw { connection, bodies, next: 0 };
@@ -87,7 +89,7 @@ impl Raw {
     fn insert(&self, run: i64) {
         let mut insert = self
             .connection
-            .prepare_cached("INSERT INTO journal (id, time, records, body) VALUES (?1, ?2, 2, ?3)")
+            .prepare_cached("INSERT INTO commit_log (id, time, records, body) VALUES (?1, ?2, 2, ?3)")
             .expect("a statement");
         let body = &self.bodies[self.next as usize % self.bodies.len()];
         insert.execute((run << 31 | self.next, 1_700_000_000_000_i64, body)).expect("a row");
@@ -101,7 +103,9 @@ impl Raw {
 /// What graphweft has written to a file, row for row.
 pub fn bodies(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).expect("a file of runs");
-    let mut rows = connection.prepare("SELECT body FROM journal ORDER BY id").expect("a file of runs");
+    let mut rows = connection
+        .prepare("SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id")
+        .expect("a file of runs");
     let bodies = rows.query_map([], |row| row.get(0)).expect("a file of runs");
     bodies.collect::<Result<_, _>>().expect("text")
 }

@@ -55,9 +55,9 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Fork, ForkError, Outcome, PendingQuestion,
-    Position, QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError,
-    Signalling, Start, StartError,
+    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
+    FeedFrom, Fork, ForkError, InvalidFeedCursor, Outcome, PendingQuestion, Position, QuestionFilter, Recovery,
+    Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, WatchError,
 };
 pub use event::{AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, ParsePositionError};
 pub use fault::{Cause, Failure, Fault, FromFault, Never};

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use graphweft::store::{Durability, SqliteStore};
+use graphweft::store::{Durability, SqliteStore, SqliteStoreBuilder};
 use graphweft::{AnswerError, Outcome, Run, RunError, json};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
@@ -102,11 +102,14 @@ pub(crate) fn obey() {
         false => tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build(),
     };
     let durability = if chance.percent(50) { Durability::Full } else { Durability::Relaxed };
+    // Some move their log with almost every commit, so that they are killed while they do.
+    let log_rows = if chance.percent(60) { 1 + chance.below(6) as usize } else { 2048 };
+    let store = SqliteStore::builder().durability(durability).log_rows(log_rows);
     let runtime = runtime.expect("there is a runtime");
     let code = runtime.block_on(async {
         match orders.stay.is_zero() {
-            true => execute(&orders, durability).await,
-            false => tokio::time::timeout(orders.stay, execute(&orders, durability)).await.unwrap_or(LEFT),
+            true => execute(&orders, store).await,
+            false => tokio::time::timeout(orders.stay, execute(&orders, store)).await.unwrap_or(LEFT),
         }
     });
     // As at the end of a `main`: what is under way is dropped.
@@ -114,9 +117,9 @@ pub(crate) fn obey() {
     std::process::exit(code);
 }
 
-async fn execute(orders: &Orders, durability: Durability) -> i32 {
+async fn execute(orders: &Orders, store: SqliteStoreBuilder) -> i32 {
     let directory = Path::new(&orders.directory);
-    let store = SqliteStore::builder().durability(durability).lease(orders.lease).busy_timeout(Duration::from_secs(30));
+    let store = store.lease(orders.lease).busy_timeout(Duration::from_secs(30));
     let store = match store.open(directory.join("runs.db")).await {
         Ok(store) => store,
         Err(error) => return broken(orders, &error.to_string()),

@@ -29,7 +29,9 @@ impl Engine {
         start: Beginning,
         owner: Owner,
     ) -> Result<ReadyRun, Halt> {
-        let journal = Arc::new(Journal::new(header, owner, Arc::clone(&self.0.store), self.0.env.clock.clone()));
+        let (store, clock, feeds) = (&self.0.store, &self.0.env.clock, &self.0.env.feeds);
+        let journal = Journal::new(header, owner, Arc::clone(store), clock.clone(), Arc::clone(feeds));
+        let journal = Arc::new(journal);
         let is_new = start.history.is_empty();
         let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
         let was_retried = start.history.iter().any(is_retry);

@@ -81,7 +81,8 @@ impl<T> Run<T> {
         // Its path may be another one under the graph of this program.
         let Some(start) = past.pop() else { return Ok(None) };
         let begin = past.begin(&definition)?;
-        let journal = Journal::new(&header, Owner(0), Arc::clone(store), engine.0.env.clock.clone());
+        let (clock, feeds) = (engine.0.env.clock.clone(), Arc::clone(&engine.0.env.feeds));
+        let journal = Journal::new(&header, Owner(0), Arc::clone(store), clock, feeds);
         let job = Job {
             definition,
             shared: Arc::new(Shared::recorded(Arc::clone(&engine.0.env), Arc::new(journal))),

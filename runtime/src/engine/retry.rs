@@ -411,6 +411,7 @@ impl Fork {
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.store.create(new).await;
+        engine.0.env.feeds.notify();
         // From here the run is driven without another `.await`.
         undriven.done();
         let header = match created? {

@@ -75,6 +75,7 @@ impl Engine {
         if self.0.store.append(append).await? != Appended::Done {
             return Ok(None);
         }
+        self.0.env.feeds.notify();
         if is_awaited {
             self.adopt(&header).await;
         }

@@ -363,6 +363,7 @@ impl<T> Start<T> {
         };
         let undriven = Undriven::by(&engine);
         let created = engine.0.store.create(new).await;
+        engine.0.env.feeds.notify();
         // From here the run is driven without another `.await`.
         undriven.done();
         match created? {

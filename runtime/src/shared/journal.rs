@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::closing::is_closing;
 use super::desk::{Checked, Desk};
+use super::feed_signal::FeedSignal;
 use super::pending::{Derived, Inner, Pending};
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
@@ -52,6 +53,8 @@ pub(crate) struct Journal {
     runtime: Option<Handle>,
     inner: Mutex<Inner>,
     watchers: AtomicUsize,
+    /// Who follows the records of all runs.
+    feeds: Arc<FeedSignal>,
     progress: watch::Sender<Progress>,
     /// Asks the run to end.
     pub(crate) cancel: CancellationToken,
@@ -89,7 +92,13 @@ pub(crate) struct Watch {
 
 impl Journal {
     /// The nodes of the run must run in the tokio runtime in which this is called.
-    pub(crate) fn new(header: &RunHeader, owner: Owner, store: Arc<dyn Store>, clock: Clock) -> Self {
+    pub(crate) fn new(
+        header: &RunHeader,
+        owner: Owner,
+        store: Arc<dyn Store>,
+        clock: Clock,
+        feeds: Arc<FeedSignal>,
+    ) -> Self {
         let inner = Inner {
             pending: Pending::default(),
             derived: Vec::new(),
@@ -121,6 +130,7 @@ impl Journal {
             runtime: Handle::try_current().ok(),
             inner: Mutex::new(inner),
             watchers: AtomicUsize::new(0),
+            feeds,
             progress,
             cancel: CancellationToken::new(),
             desk: Desk::default(),
@@ -327,7 +337,7 @@ impl Journal {
 
     /// Whether records may be appended some time after they were pushed: every reader has them appended first.
     pub(crate) fn may_lag(&self) -> bool {
-        self.is_volatile && !self.is_watched() && !self.is_stopped()
+        self.is_volatile && !self.is_watched() && !self.feeds.is_heard() && !self.is_stopped()
     }
 
     /// Appends the pushed records at once, if the store appends without waiting.
@@ -439,6 +449,8 @@ impl Journal {
         inner.durable = ticket;
         inner.in_flight = None;
         self.push_following(&mut inner, accepted);
+        drop(inner);
+        self.feeds.notify();
     }
 
     /// Publishes the records of a batch, and what follows from them.

@@ -2,6 +2,7 @@
 
 mod closing;
 mod desk;
+mod feed_signal;
 mod journal;
 mod notes;
 mod others;
@@ -27,6 +28,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver};
+pub(crate) use feed_signal::{FeedSignal, Listener};
 pub(crate) use journal::{Journal, Progress};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
@@ -58,6 +60,8 @@ pub(crate) struct Env {
     pub(crate) max_value_size: MaxSize,
     pub(crate) cancel_grace_period: Duration,
     pub(crate) clock: Clock,
+    /// Who follows the records of all runs.
+    pub(crate) feeds: Arc<FeedSignal>,
     /// How many runs that wait may stay in memory.
     pub(crate) max_resident_waiting: usize,
     /// The waiting runs in memory, the one that has waited longest at the front.
@@ -75,6 +79,7 @@ impl Default for Env {
             max_value_size: MaxSize::DEFAULT,
             cancel_grace_period: Duration::from_secs(1),
             clock: Clock::default(),
+            feeds: Arc::default(),
             max_resident_waiting: 1000,
             resting: Mutex::default(),
         }

@@ -1,5 +1,7 @@
 //! Runs in memory.
 
+mod commits;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::Bound;
@@ -10,10 +12,11 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
+use self::commits::{Commits, Committed};
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, NewRun, OpenQuestion, Owner,
-    QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
-    RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
+    NewRun, OpenQuestion, Owner, QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey,
+    RunOverview, RunQuery, RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
 };
 use crate::asked::name_without_key;
 
@@ -37,6 +40,8 @@ pub struct MemoryStore(Arc<Mutex<Runs>>);
 struct Runs {
     runs: BTreeMap<RunKey, Run>,
     by_id: HashMap<String, RunKey>,
+    /// The order in which batches were added.
+    commits: Commits,
     graphs: HashMap<u64, Value>,
     /// With the workflows whose runs they can resume.
     owners: HashMap<Owner, Vec<String>>,
@@ -65,6 +70,7 @@ impl Default for Runs {
         Runs {
             runs: BTreeMap::new(),
             by_id: HashMap::new(),
+            commits: Commits::default(),
             graphs: HashMap::new(),
             owners: HashMap::new(),
             last_owner: 0,
@@ -141,8 +147,9 @@ impl fmt::Debug for MemoryStore {
 
 impl Run {
     /// Adds records behind those that the header counts, which it does not count yet.
-    fn add(&mut self, first: u64, time: SystemTime, records: Records) {
+    fn add(&mut self, commits: &mut Commits, first: u64, time: SystemTime, records: Records) {
         if !records.is_empty() {
+            commits.add(self.header.key, first);
             self.journal.push(Batch { first, time, records });
         }
     }
@@ -158,6 +165,12 @@ impl Run {
             numbered.map(|(seq, record)| Stored { seq, time: batch.time, record: record.clone() })
         });
         stored.skip_while(|stored| stored.seq < from).take(limit).collect()
+    }
+
+    /// The batch with this first record.
+    fn batch(&self, first: u64) -> Option<Committed<'_>> {
+        let batch = &self.journal[self.journal.binary_search_by_key(&first, |batch| batch.first).ok()?];
+        Some(Committed { header: &self.header, first, time: batch.time, records: &batch.records })
     }
 
     /// When it can resume without an answer.
@@ -183,7 +196,7 @@ impl Runs {
         self.last_run += 1;
         let key = RunKey(self.last_run);
         let mut run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
-        run.add(0, new.time, new.records.into());
+        run.add(&mut self.commits, 0, new.time, new.records.into());
         let created = run.header.clone();
         self.ready.extend(run.ready().map(|at| (at, key)));
         self.suspended.extend(run.header.wake_at.map(|_| (run.header.updated, key)));
@@ -199,7 +212,7 @@ impl Runs {
             return Appended::Conflict;
         };
         let added = records.len() as u64;
-        run.add(at, time, records);
+        run.add(&mut self.commits, at, time, records);
         if let Some(graph) = &change.graph {
             self.keep_graph(graph);
         }
@@ -265,6 +278,7 @@ impl Runs {
         self.change_questions(key, QuestionChange { is_all: true, ..QuestionChange::default() });
         let run = self.runs.remove(&key)?;
         self.by_id.remove(&run.header.id);
+        self.commits.removed(run.journal.len(), |run| self.runs.contains_key(&run));
         self.nudged.remove(&key);
         if let Some(at) = run.ready() {
             self.ready.remove(&(at, key));
@@ -378,7 +392,7 @@ impl Runs {
         self.nudged.remove(&key);
         let run = self.runs.get_mut(&key)?;
         let resumed = claim.record(&run.header.workflow);
-        run.add(run.header.records, claim.now, vec![resumed].into());
+        run.add(&mut self.commits, run.header.records, claim.now, vec![resumed].into());
         self.change(key, &claim.change(), 1, claim.now);
         Some(self.runs.get(&key)?.header.clone())
     }
@@ -510,6 +524,15 @@ impl Store for MemoryStore {
 
     fn is_volatile(&self) -> bool {
         true
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        let runs = self.lock();
+        done(runs.commits.page(&query, |run, first| runs.runs.get(&run)?.batch(first)))
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        done(self.lock().commits.end())
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

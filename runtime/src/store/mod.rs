@@ -13,6 +13,7 @@
 #[allow(missing_docs, clippy::missing_panics_doc, reason = "they are tests, and their names say what they assert")]
 pub mod conformance_cases;
 mod error;
+mod feed;
 mod memory;
 mod records;
 #[cfg(feature = "sqlite")]
@@ -28,6 +29,7 @@ pub use futures::future::BoxFuture;
 use serde_json::Value;
 
 pub use error::StoreError;
+pub use feed::{FeedPage, FeedPlace, FeedQuery, FeedRecord};
 pub use memory::MemoryStore;
 pub(crate) use records::Compact;
 pub use records::Records;
@@ -114,6 +116,18 @@ pub trait Store: Send + Sync + 'static {
     fn is_volatile(&self) -> bool {
         false
     }
+
+    /// Records of all runs, in the order in which they were committed: those of [`create`](Self::create),
+    /// [`append`](Self::append) and [`claim`](Self::claim), each batch as a whole, those of one run in the order of their
+    /// numbers.
+    ///
+    /// Following the feed page by page, by [`FeedPage::place`], returns every record once, with none left out: a record
+    /// never becomes visible at a place that a page was behind before. That is so whatever processes add records
+    /// meanwhile, and after a restart. Records of runs that were deleted are not in the feed any more.
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
+
+    /// The place behind all records that are committed now.
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>>;
 
     /// The graph with this hash, from [`NewRun::graph`].
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>>;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::{BoxFuture, FutureExt, join_all};
 use graphweft::prelude::*;
 use graphweft::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
-    RunHeader, RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
 };
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::sync::Notify;
@@ -182,6 +182,14 @@ impl Store for Counting {
 
     fn is_volatile(&self) -> bool {
         self.inner.is_volatile()
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.inner.feed(query)
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.inner.feed_end()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<serde_json::Value>, StoreError>> {

@@ -28,6 +28,7 @@ mod failed_errors;
 mod failures;
 mod faults;
 mod faults_with_input;
+mod feed;
 mod following_runs;
 mod graph_data;
 mod hand_over;

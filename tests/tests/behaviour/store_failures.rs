@@ -11,8 +11,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
 use graphweft::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, MemoryStore, NewRun, Owner, QuestionQuery,
-    ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, MemoryStore,
+    NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 use graphweft::{
     ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
@@ -134,6 +134,14 @@ impl Store for Failing {
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
         self.inner.is_served(workflow)
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.inner.feed(query)
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.inner.feed_end()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {

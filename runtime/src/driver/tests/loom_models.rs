@@ -137,7 +137,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
         records: Vec::new(),
     };
     let Some(Ok(Created::New(header))) = store.create(new).now_or_never() else { panic!("it is new") };
-    let journal = Arc::new(Journal::new(&header, owner, Arc::new(store.clone()), Clock::default()));
+    let journal = Arc::new(Journal::new(&header, owner, Arc::new(store.clone()), Clock::default(), Arc::default()));
     let run = Arc::new(Shared::recorded(Arc::new(Env::default()), journal));
     let attempt = Attempt::new(Arc::clone(&run), At::Child("flow/a".into()), 1, Arc::default(), None);
     let attempt = Arc::new(attempt);

@@ -13,8 +13,9 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::shared::Journal;
 use crate::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, MemoryStore, NewRun, Owner,
-    QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
+    MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
+    RunStatus, Store, StoreError, Stored,
 };
 
 /// A store that tells later that it has appended.
@@ -90,6 +91,14 @@ impl Store for Slow {
         self.store.is_served(workflow)
     }
 
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.store.feed(query)
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.store.feed_end()
+    }
+
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.store.graph(hash)
     }
@@ -122,7 +131,7 @@ async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>,
         records: vec![record(said())],
     };
     let Ok(Created::New(header)) = store.create(new).await else { panic!("it is new") };
-    (Arc::new(Journal::new(&header, owner, through, Clock::default())), owner)
+    (Arc::new(Journal::new(&header, owner, through, Clock::default(), Arc::default())), owner)
 }
 
 /// As another process does that answers a question.

@@ -2,6 +2,7 @@
 
 pub mod claims;
 pub mod deleting;
+pub mod feed;
 pub mod finding;
 pub mod journal;
 pub mod runs;
@@ -12,9 +13,9 @@ use std::time::{Duration, SystemTime};
 use serde_json::json;
 
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, HeaderChange, NewRun, OpenQuestion, Owner,
-    QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, RunStatus, Store,
-    Stored, Tags,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
+    NewRun, OpenQuestion, Owner, QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview,
+    RunQuery, RunStatus, Store, Stored, Tags,
 };
 use crate::asked::Question;
 use crate::event::EventKind;
@@ -86,6 +87,16 @@ macro_rules! store_conformance {
                 reading_behind_the_end_gives_nothing
                 a_batch_of_hundreds_of_records_is_read_in_pages
                 values_come_back_as_they_were
+            }
+            feed {
+                records_of_all_runs_come_in_the_order_of_their_commits
+                a_feed_continues_at_every_place
+                from_its_end_a_feed_has_what_is_added_later
+                a_refused_append_is_not_in_the_feed
+                a_takeover_is_in_the_feed
+                records_of_deleted_runs_are_passed_over
+                a_feed_is_filtered_by_workflows_and_tags
+                nothing_is_left_out_or_repeated_while_others_add
             }
             claims {
                 a_running_run_of_nobody_is_taken_and_says_so

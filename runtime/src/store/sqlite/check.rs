@@ -9,11 +9,12 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
+use super::log_index::{self, LogIndex};
 use super::owners::OwnerRow;
 use super::read::graph;
 use super::row::{COLUMNS, RunRow};
+use super::run_rows::{self, RunRows};
 use super::schema::{self, rows_of};
-use super::seal;
 use super::times::from_integer;
 use super::trouble::Trouble;
 use super::{delete, questions};
@@ -62,47 +63,63 @@ pub(super) fn structure(connection: &Connection) -> Result<(), Trouble> {
 
 /// Checks that every row is as it was written, and that every record belongs to a run.
 fn rows(connection: &Connection) -> Result<(), Trouble> {
+    let mut log = LogIndex::default();
+    log.refresh(connection)?;
     let mut select = connection.prepare(&format!("SELECT {COLUMNS} FROM runs ORDER BY key"))?;
     let mut runs = select.query([])?;
     let mut graphs = HashSet::new();
     let mut seen = 0;
     while let Some(row) = runs.next()? {
         let run = RunRow::read(row)?;
-        seen += records(connection, &run)?;
+        seen += records(connection, &log, &run)?;
         if graphs.insert(run.graph) {
             graph(connection, run.graph.cast_unsigned())?;
         }
     }
     questions::check(connection)?;
     OwnerRow::all(connection)?;
-    seen += delete::rows_left(connection)?;
-    let all: u64 = connection.query_row("SELECT count(*) FROM journal", [], |row| row.get(0).map(from_integer))?;
+    seen += delete::rows_left(connection, &log)?;
+    places(connection)?;
+    let all = "SELECT (SELECT count(*) FROM journal)
+        + (SELECT count(*) FROM commit_log WHERE octet_length(body) > 0)";
+    let all: u64 = connection.query_row(all, [], |row| row.get(0).map(from_integer))?;
     if all == seen {
         return Ok(());
     }
     Err(Trouble::Damaged(format!("of its {all} rows of records, {} are those of no run", all.saturating_sub(seen))))
 }
 
+/// Checks that rows which have been moved are before all others: a place that is given again would be passed over by
+/// those who have read so far.
+fn places(connection: &Connection) -> Result<(), Trouble> {
+    let end = |query| connection.query_row(query, [], |row| row.get::<_, Option<i64>>(0));
+    let last =
+        end("SELECT max(pos) FROM journal WHERE pos NOT IN (SELECT pos FROM commit_log WHERE octet_length(body) = 0)")?;
+    let first = end("SELECT min(pos) FROM commit_log")?;
+    let in_log = log_index::positions(connection)?.start;
+    match last.is_some_and(|last| last >= in_log) || first.is_some_and(|first| first < in_log) {
+        true => Err(Trouble::Damaged("its commit log and its journal disagree on what was moved".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Checks that the records of a run follow each other, and are as they were written. Returns the number of their rows.
-fn records(connection: &Connection, run: &RunRow) -> Result<u64, Trouble> {
-    let ids = rows_of(RunKey(from_integer(run.key)));
-    let mut select = connection.prepare_cached(
-        "SELECT id, time, records, body, checksum FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id",
-    )?;
-    let mut rows = select.query([ids.start, ids.end])?;
+fn records(connection: &Connection, log: &LogIndex, run: &RunRow) -> Result<u64, Trouble> {
+    let key = RunKey(from_integer(run.key));
+    let ids = rows_of(key);
+    let mut select = run_rows::select(connection)?;
+    let mut rows = RunRows::from(connection, &mut select, log, key, 0)?;
     let mut next = ids.start;
     let mut seen = 0;
-    while let Some(row) = rows.next()? {
-        let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let body = row.get_ref(3)?.as_bytes().map_err(rusqlite::Error::from)?;
-        if row.get::<_, i64>(4)? != seal::of_records(id, time, records, body) {
+    while let Some((id, is_sound, records)) = rows.next(|row| Ok((row.id, row.is_sound(), row.records)))? {
+        if !is_sound {
             let (seq, run) = (id - ids.start, &run.id);
             return Err(Trouble::Damaged(format!("record {seq} of run `{run}` does not match its checksum")));
         }
         if id != next {
             return Err(missing(run, next - ids.start));
         }
-        next += records;
+        next = next.saturating_add(records);
         seen += 1;
     }
     if next - ids.start < run.records { Err(missing(run, next - ids.start)) } else { Ok(seen) }

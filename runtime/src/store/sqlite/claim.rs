@@ -8,10 +8,9 @@ use rusqlite::{Connection, Params, params};
 use super::owners::{self, Census};
 use super::read::header_by_key;
 use super::row::RunRow;
-use super::runs::insert_rows;
-use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::Trouble;
+use super::write_transaction::WriteTransaction;
 use crate::store::{Claim, Claimed, Damaged, RunHeader, RunKey};
 
 /// What a claim would do, as of now.
@@ -66,7 +65,7 @@ impl Plan {
     /// Carries out the plan.
     pub(super) fn carry_out(
         self,
-        transaction: &Connection,
+        transaction: &mut WriteTransaction<'_>,
         database: &Path,
         claim: &Claim,
     ) -> Result<Claimed, Trouble> {
@@ -208,17 +207,21 @@ fn owners_of_runs(connection: &Connection) -> Result<Vec<i64>, Trouble> {
 }
 
 /// The header of a run that is to be taken over.
-fn as_it_is(transaction: &Connection, ready: &Ready, claim: &Claim) -> Result<RunHeader, Trouble> {
+fn as_it_is(transaction: &WriteTransaction<'_>, ready: &Ready, claim: &Claim) -> Result<RunHeader, Trouble> {
     let row = RunRow::expect(transaction, ready.key)?;
     if (row.ready, row.owner) != (Some(ready.ready), ready.owner) || !claim.workflows.contains(&row.workflow) {
         return Err(disagrees(&row));
     }
-    Ok(header_by_key(transaction, row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    Ok(header_by_key(transaction, transaction.log(), row.key)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
 }
 
-fn take_over(transaction: &Connection, mut header: RunHeader, claim: &Claim) -> Result<RunHeader, Trouble> {
+fn take_over(
+    transaction: &mut WriteTransaction<'_>,
+    mut header: RunHeader,
+    claim: &Claim,
+) -> Result<RunHeader, Trouble> {
     let rows = super::codec::encode(&[claim.record(&header.workflow)]).map_err(std::io::Error::from)?;
-    insert_rows(transaction, rows_of(header.key).start + to_integer(header.records), claim.now, &rows)?;
+    transaction.add_rows(header.key, header.records, claim.now, &rows)?;
     header.apply(&claim.change(), 1, claim.now);
     RunRow::of(&header, false)?.update(transaction)?;
     // As it is in the file.

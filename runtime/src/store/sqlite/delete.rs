@@ -2,17 +2,19 @@
 //!
 //! The row of a run goes at once, and with it everything by which the run is found. Its records go after that, a few
 //! rows at a time, so that no other write waits for long. They stay for one lease after the end of the run: an engine that
-//! was believed dead meanwhile, and so has lost the run, may not have noticed yet. What it adds is refused since there are
-//! records of these numbers.
+//! was believed dead meanwhile, and so has lost the run, may not have noticed yet. What it adds is refused, since its writer
+//! sees that others have added to the run, and that the run is gone.
 
 use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::log_index::LogIndex;
 use super::row::RunRow;
 use super::schema::rows_of;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
+use super::write_transaction::WriteTransaction;
 use crate::core;
 use crate::store::{Delete, RunKey};
 
@@ -27,7 +29,11 @@ const KEPT_FREE: i64 = 8;
 
 /// Deletes runs, but for their records, and frees the ids that were kept until now. Returns those that were there, and
 /// over.
-pub(super) fn runs(transaction: &Connection, delete: &Delete, lease: Duration) -> Result<Vec<RunKey>, Trouble> {
+pub(super) fn runs(
+    transaction: &mut WriteTransaction<'_>,
+    delete: &Delete,
+    lease: Duration,
+) -> Result<Vec<RunKey>, Trouble> {
     let mut deleted = Vec::new();
     for key in &delete.runs {
         if run(transaction, *key, delete, lease)? {
@@ -38,7 +44,7 @@ pub(super) fn runs(transaction: &Connection, delete: &Delete, lease: Duration) -
     Ok(deleted)
 }
 
-fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
+fn run(transaction: &mut WriteTransaction<'_>, run: RunKey, delete: &Delete, lease: Duration) -> Result<bool, Trouble> {
     let key = to_integer(run.0);
     let header = RunRow::find(transaction, key)?.map(RunRow::header).transpose()?;
     let Some(header) = header.filter(|header| header.status.is_over()) else { return Ok(false) };
@@ -48,6 +54,8 @@ fn run(transaction: &Connection, run: RunKey, delete: &Delete, lease: Duration) 
     }
     let mut remove = transaction.prepare_cached("DELETE FROM runs WHERE key = ?1")?;
     is_written(remove.execute([key])?, "runs")?;
+    drop(remove);
+    transaction.forget_length(run);
     let mut left = transaction.prepare_cached("INSERT INTO leftovers (run, after) VALUES (?1, ?2)")?;
     is_written(left.execute([key, to_millis(core::after(header.updated, lease))])?, "leftovers")?;
     let mut number = transaction.prepare_cached(
@@ -79,11 +87,16 @@ pub(super) fn deleted_until(
 }
 
 /// Removes some rows of records of deleted runs. Returns whether there may be more.
-pub(super) fn sweep(transaction: &Connection, now: SystemTime) -> Result<bool, Trouble> {
+pub(super) fn sweep(transaction: &mut WriteTransaction<'_>, now: SystemTime) -> Result<bool, Trouble> {
     let mut next = transaction.prepare_cached("SELECT run FROM leftovers WHERE after <= ?1 LIMIT 1")?;
     let found = next.query_row([to_millis(now)], |row| row.get::<_, i64>(0)).optional()?;
+    drop(next);
     let Some(run) = found else { return Ok(false) };
-    let ids = rows_of(RunKey(from_integer(run)));
+    let key = RunKey(from_integer(run));
+    if !transaction.log().of_run(key).is_empty() {
+        transaction.move_log()?;
+    }
+    let ids = rows_of(key);
     let mut remove = transaction.prepare_cached(
         "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3)",
     )?;
@@ -95,13 +108,16 @@ pub(super) fn sweep(transaction: &Connection, now: SystemTime) -> Result<bool, T
 }
 
 /// How many rows of records are left of deleted runs.
-pub(super) fn rows_left(connection: &Connection) -> Result<u64, Trouble> {
+pub(super) fn rows_left(connection: &Connection, log: &LogIndex) -> Result<u64, Trouble> {
     let mut runs = connection.prepare("SELECT run FROM leftovers")?;
     let runs = runs.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
     let mut count = connection.prepare("SELECT count(*) FROM journal WHERE id >= ?1 AND id < ?2")?;
     let mut left = 0;
     for run in runs {
-        let ids = rows_of(RunKey(from_integer(run)));
+        let key = RunKey(from_integer(run));
+        let ids = rows_of(key);
+        // Large ones are in the journal as well.
+        left += log.of_run(key).iter().filter(|row| !row.is_large()).count() as u64;
         left += from_integer(count.query_row([ids.start, ids.end], |row| row.get(0))?);
     }
     Ok(left)

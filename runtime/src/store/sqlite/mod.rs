@@ -5,8 +5,9 @@ mod claim;
 mod codec;
 mod conditions;
 mod delete;
-mod ends;
+mod feed;
 mod file;
+mod log_index;
 mod open;
 mod owners;
 mod questions;
@@ -15,6 +16,7 @@ mod read;
 mod reader;
 mod records;
 mod row;
+mod run_rows;
 mod runs;
 mod schema;
 mod seal;
@@ -24,6 +26,7 @@ mod tasks;
 mod tests;
 mod times;
 mod trouble;
+mod write_transaction;
 mod writer;
 
 use std::collections::HashSet;
@@ -41,16 +44,18 @@ use tokio::sync::oneshot;
 
 use self::claim::Plan;
 use self::file::OpenFile;
+use self::log_index::LogIndex;
 use self::questions::EncodedQuestions;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 pub use self::settings::Durability;
-use self::settings::Settings;
+use self::settings::{LOG_ROWS, Settings};
 use self::trouble::Trouble;
+use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, NewRun, Owner, QuestionQuery, ReserveTask,
-    RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -156,6 +161,14 @@ impl SqliteStoreBuilder {
         self
     }
 
+    /// After how many appends their rows are moved from the commit log to the journals of their runs. For tests, which
+    /// want it to happen often.
+    #[doc(hidden)]
+    pub fn log_rows(mut self, rows: usize) -> Self {
+        self.0.log_rows = rows;
+        self
+    }
+
     /// Opens the file, and creates it if it does not exist; its directory must exist. Needs no tokio runtime.
     ///
     /// Symbolic links are resolved: all processes that open the same file know of each other. A file with several hard
@@ -214,6 +227,7 @@ impl SqliteStore {
             durability: Durability::Full,
             lease: Duration::from_secs(15),
             busy_timeout: Duration::from_secs(5),
+            log_rows: LOG_ROWS,
         })
     }
 }
@@ -243,7 +257,7 @@ impl Handle {
     /// Does a write in the caller or on the thread, whichever is quicker, in one transaction with other queued work.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let result = self.shared.queue.push(work);
         self.shared.help();
@@ -253,7 +267,7 @@ impl Handle {
     /// Does a write on the thread, which may block.
     async fn write_on_thread<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let result = self.shared.queue.push(work);
         self.shared.queue.wake();
@@ -311,7 +325,7 @@ impl Handle {
         let (now, lease) = (delete.now, self.shared.settings.lease);
         let deleted = self.write_on_thread(move |transaction| delete::runs(transaction, &delete, lease)).await?;
         while self.write_on_thread(move |transaction| delete::sweep(transaction, now)).await? {}
-        while self.write_on_thread(delete::return_pages).await? {}
+        while self.write_on_thread(|transaction| delete::return_pages(transaction)).await? {}
         Ok(deleted)
     }
 
@@ -336,7 +350,7 @@ impl Handle {
             return Ok(claimed);
         }
         let path = self.shared.file.path.clone();
-        let carry_out = move |transaction: &Connection| {
+        let carry_out = move |transaction: &mut WriteTransaction<'_>| {
             let plan = Plan::make(transaction, &path, &claim)?;
             let dead = plan.dead().to_vec();
             Ok((plan.carry_out(transaction, &path, &claim)?, dead))
@@ -351,7 +365,7 @@ impl Handle {
     async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {
         let (path, lease) = (self.shared.file.path.clone(), self.shared.settings.lease);
         let workflows = serde_json::to_string(&workflows).map_err(unwritable)?;
-        let join = move |transaction: &Connection| owners::join(transaction, &path, lease, workflows);
+        let join = move |transaction: &mut WriteTransaction<'_>| owners::join(transaction, &path, lease, workflows);
         let lock = self.write_on_thread(join).await?;
         let owner = self.shared.owners.add(lock);
         // From now on the thread has a lease to renew.
@@ -402,16 +416,16 @@ impl Store for SqliteStore {
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
-        self.0.reader.read(move |connection| records::read(connection, run, from, limit)).boxed()
+        self.0.reader.read_journal(move |moment, log| records::read(moment, log, run, from, limit)).boxed()
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
         let id = id.to_owned();
-        self.0.reader.read(move |connection| read::indexed_header(connection, &id)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::indexed_header(moment, log, &id)).boxed()
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        self.0.reader.read(move |connection| read::list(connection, &query)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::list(moment, log, &query)).boxed()
     }
 
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -420,7 +434,7 @@ impl Store for SqliteStore {
 
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
         let path = self.0.shared.file.path.clone();
-        self.0.reader.read(move |connection| read::overview(connection, &path, &query)).boxed()
+        self.0.reader.read_journal(move |moment, log| read::overview(moment, log, &path, &query)).boxed()
     }
 
     fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
@@ -448,6 +462,16 @@ impl Store for SqliteStore {
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
         let (path, workflow) = (self.0.shared.file.path.clone(), workflow.to_owned());
         self.0.reader.read(move |connection| owners::is_served(connection, &path, &workflow)).boxed()
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        let path = self.0.shared.file.path.clone();
+        let read = move |moment: &Connection, _log: &LogIndex| feed::page(moment, &path, &query);
+        self.0.reader.read_journal(read).boxed()
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.0.reader.read(feed::end).boxed()
     }
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {

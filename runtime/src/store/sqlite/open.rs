@@ -15,8 +15,8 @@ use super::times::to_integer;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
-/// Every commit writes whole pages, one for each run that it adds to, so that with SQLite's 4096 bytes a step takes a
-/// third longer, and 64 runs at once half as long again. With 1024 a value of 100 kB would take that much longer.
+/// Every commit writes whole pages: the last ones of the commit log, and those of the headers that it changes. With
+/// SQLite's 4096 bytes that is twice as much; with 1024 a value of 100 kB is in twice as many.
 const PAGE: u32 = 2048;
 
 /// Opens the connection that writes. Afterwards the file exists and has the current format.

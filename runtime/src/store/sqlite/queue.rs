@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::ends::Ends;
 use super::owners::{self, OwnerLock};
 use super::runs::{self, EncodedAppend};
 use super::trouble::Trouble;
+use super::write_transaction::{Journals, WriteTransaction};
 use crate::store::{Appended, Owner, StoreError};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// A piece of work inside a transaction that is shared with others.
 pub(super) trait Job: Send {
     /// Does the work. An error undoes the whole transaction; a refusal is an outcome and changes nothing.
-    fn run(&mut self, transaction: &Connection, ends: &mut Ends) -> Result<(), Trouble>;
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble>;
 
     /// Does the work as a transaction of its own, if one statement is enough. If it fails it has done nothing, and can
     /// be tried again.
-    fn run_alone(&mut self, _connection: &Connection, _ends: &mut Ends) -> Option<Result<(), Trouble>> {
+    fn run_alone(&mut self, _connection: &Connection, _journals: &mut Journals) -> Option<Result<(), Trouble>> {
         None
     }
 
@@ -39,10 +39,10 @@ struct Task<W, T> {
 
 impl<W, T> Job for Task<W, T>
 where
-    W: FnOnce(&Connection) -> Result<T, Trouble> + Send,
+    W: FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send,
     T: Send,
 {
-    fn run(&mut self, transaction: &Connection, _ends: &mut Ends) -> Result<(), Trouble> {
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
         if let Some(work) = self.work.take() {
             self.outcome = Some(work(transaction)?);
         }
@@ -67,7 +67,7 @@ struct Leaving {
 }
 
 impl Job for Leaving {
-    fn run(&mut self, transaction: &Connection, _ends: &mut Ends) -> Result<(), Trouble> {
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
         owners::leave(transaction, self.owner)
     }
 
@@ -89,13 +89,13 @@ struct Appending {
 }
 
 impl Job for Appending {
-    fn run(&mut self, transaction: &Connection, ends: &mut Ends) -> Result<(), Trouble> {
-        self.outcome = Some(runs::append(transaction, &self.batch, ends)?);
+    fn run(&mut self, transaction: &mut WriteTransaction<'_>) -> Result<(), Trouble> {
+        self.outcome = Some(runs::append(transaction, &self.batch)?);
         Ok(())
     }
 
-    fn run_alone(&mut self, connection: &Connection, ends: &mut Ends) -> Option<Result<(), Trouble>> {
-        let appended = runs::append_in_one_statement(connection, &self.batch, ends)?;
+    fn run_alone(&mut self, connection: &Connection, journals: &mut Journals) -> Option<Result<(), Trouble>> {
+        let appended = runs::append_in_one_statement(connection, journals, &self.batch)?;
         Some(appended.map(|appended| self.outcome = Some(appended)))
     }
 
@@ -141,7 +141,7 @@ impl Queue {
     /// Adds work. The receiver gets an error if the queue is closed.
     pub(super) fn push<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> oneshot::Receiver<Result<T, StoreError>> {
         let (answer, result) = oneshot::channel();
         self.add(Box::new(Task { work: Some(work), outcome: None, answer }));

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows, params_from_iter};
 use serde_json::Value;
 
 use super::conditions::Conditions;
+use super::log_index::LogIndex;
 use super::row::{COLUMNS, COLUMNS_COUNT, RunRow, status_number};
 use super::times::{from_integer, to_integer, to_millis};
 use super::trouble::Trouble;
@@ -30,26 +31,26 @@ fn columns() -> String {
     )
 }
 
-fn header(row: &Row<'_>) -> Result<RunHeader, Trouble> {
+fn header(row: &Row<'_>, log: &LogIndex) -> Result<RunHeader, Trouble> {
     let known = RunRow::read(row)?.header()?;
-    let records = from_integer(row.get(COLUMNS_COUNT)?);
+    let records = log.length_of(known.key).map_or_else(|| row.get(COLUMNS_COUNT).map(from_integer), Ok)?;
     if records < known.records {
         return Err(Trouble::Damaged(format!("record {records} of run `{}` is not there", known.id)));
     }
     Ok(RunHeader { records, ..known })
 }
 
-fn headers(mut rows: Rows<'_>) -> Result<Vec<RunHeader>, Trouble> {
+fn headers(mut rows: Rows<'_>, log: &LogIndex) -> Result<Vec<RunHeader>, Trouble> {
     let mut headers = Vec::new();
     while let Some(row) = rows.next()? {
-        headers.push(header(row)?);
+        headers.push(header(row, log)?);
     }
     Ok(headers)
 }
 
-pub(super) fn header_by_id(connection: &Connection, id: &str) -> Result<Option<RunHeader>, Trouble> {
+pub(super) fn header_by_id(connection: &Connection, log: &LogIndex, id: &str) -> Result<Option<RunHeader>, Trouble> {
     let mut select = connection.prepare_cached(&format!("{} WHERE id = ?1", *HEADER))?;
-    let found = headers(select.query([id])?)?.pop();
+    let found = headers(select.query([id])?, log)?.pop();
     match found {
         Some(other) if other.id != id => {
             Err(Trouble::Damaged(format!("an index has run `{}` in the place of `{id}`", other.id)))
@@ -60,19 +61,17 @@ pub(super) fn header_by_id(connection: &Connection, id: &str) -> Result<Option<R
 
 /// The same for a run named by a caller, with a check that it is in the indexes: a run that is missing there would
 /// never be resumed.
-pub(super) fn indexed_header(connection: &Connection, id: &str) -> Result<Option<RunHeader>, Trouble> {
-    // One transaction, so that all reads see the same moment: other processes may write meanwhile.
-    let moment = connection.unchecked_transaction()?;
-    let found = header_by_id(&moment, id)?;
+pub(super) fn indexed_header(moment: &Connection, log: &LogIndex, id: &str) -> Result<Option<RunHeader>, Trouble> {
+    let found = header_by_id(moment, log, id)?;
     if let Some(header) = found.as_ref().filter(|header| !header.status.is_over()) {
-        RunRow::expect(&moment, to_integer(header.key.0))?.is_indexed(&moment)?;
+        RunRow::expect(moment, to_integer(header.key.0))?.is_indexed(moment)?;
     }
     Ok(found)
 }
 
-pub(super) fn header_by_key(connection: &Connection, key: i64) -> Result<Option<RunHeader>, Trouble> {
+pub(super) fn header_by_key(connection: &Connection, log: &LogIndex, key: i64) -> Result<Option<RunHeader>, Trouble> {
     let mut select = connection.prepare_cached(&format!("{} WHERE key = ?1", *HEADER))?;
-    Ok(headers(select.query([key])?)?.pop())
+    Ok(headers(select.query([key])?, log)?.pop())
 }
 
 /// The workflows that have unfinished runs, in as many steps as there are workflows.
@@ -107,15 +106,9 @@ fn unfinished_graphs(connection: &Connection, workflow: &str) -> Result<Vec<i64>
     Ok(hashes)
 }
 
-pub(super) fn list(connection: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
-    // One transaction: a run could get another graph meanwhile.
-    list_at(&*connection.unchecked_transaction()?, query)
-}
-
-/// The same as of the moment of a transaction.
-fn list_at(moment: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
+pub(super) fn list(moment: &Connection, log: &LogIndex, query: &RunQuery) -> Result<Vec<RunHeader>, Trouble> {
     if query.workflows.is_empty() || !is_of_unfinished(query) || !query.tags.is_empty() {
-        return list_of(moment, query, None);
+        return list_of(moment, log, query, None);
     }
     // The runs of one graph are in the index in the order of their keys. All runs of the workflow would have to be
     // sorted.
@@ -123,7 +116,7 @@ fn list_at(moment: &Connection, query: &RunQuery) -> Result<Vec<RunHeader>, Trou
     for workflow in BTreeSet::from_iter(&query.workflows) {
         for graph in unfinished_graphs(moment, workflow)? {
             if query.not_graph != Some(graph.cast_unsigned()) {
-                headers.extend(list_of(moment, query, Some((workflow, graph)))?);
+                headers.extend(list_of(moment, log, query, Some((workflow, graph)))?);
             }
         }
     }
@@ -143,35 +136,40 @@ fn is_of_unfinished(query: &RunQuery) -> bool {
 
 /// The same runs, each with its last records and its open questions, all as of one moment.
 pub(super) fn overview(
-    connection: &Connection,
+    moment: &Connection,
+    log: &LogIndex,
     database: &Path,
     query: &RunQuery,
 ) -> Result<Vec<RunOverview>, Trouble> {
-    let moment = connection.unchecked_transaction()?;
     let of = |header: RunHeader| {
         let from = header.records.saturating_sub(RunOverview::RECORDS);
-        let last = match records::read(&moment, header.key, from, usize::MAX) {
+        let last = match records::read(moment, log, header.key, from, usize::MAX) {
             // Damage of one run does not hide the others.
             Err(trouble @ (Trouble::Damaged(_) | Trouble::Store(StoreError::BadRecord { .. }))) => {
                 Err(trouble.at(database))
             }
             last => Ok(last?),
         };
-        let (open, question) = questions::of_run(&moment, header.key)?;
+        let (open, question) = questions::of_run(moment, header.key)?;
         Ok(RunOverview { header, last, open, question })
     };
-    list_at(&moment, query)?.into_iter().map(of).collect()
+    list(moment, log, query)?.into_iter().map(of).collect()
 }
 
 /// The runs of one workflow that were recorded last under one graph, or of all.
-fn list_of(connection: &Connection, query: &RunQuery, only: Option<(&str, i64)>) -> Result<Vec<RunHeader>, Trouble> {
+fn list_of(
+    connection: &Connection,
+    log: &LogIndex,
+    query: &RunQuery,
+    only: Option<(&str, i64)>,
+) -> Result<Vec<RunHeader>, Trouble> {
     let (wanted, values) = conditions(connection, query, only)?.done();
     let limit = if query.limit == 0 { -1 } else { to_integer(query.limit as u64) };
     let order = if query.oldest_first { "ASC" } else { "DESC" };
     let (from, key) = if query.tags.is_empty() { (&*HEADER, "key") } else { (&*TAGGED_HEADER, "run") };
     let statement = format!("{from} WHERE {wanted} ORDER BY {key} {order} LIMIT {limit}");
     let mut select = connection.prepare(&statement)?;
-    headers(select.query(params_from_iter(values))?)
+    headers(select.query(params_from_iter(values))?, log)
 }
 
 pub(super) fn count(connection: &Connection, query: &RunQuery) -> Result<u64, Trouble> {

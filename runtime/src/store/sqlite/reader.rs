@@ -6,13 +6,14 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::file::OpenFile;
+use super::log_index::LogIndex;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
 /// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
 pub(super) const STACK: usize = 16 << 20;
 
-type Work = Box<dyn FnOnce(&Connection) + Send>;
+type Work = Box<dyn FnOnce(&Connection, &mut LogIndex) + Send>;
 
 /// Sends work to the thread, which ends when this is dropped.
 pub(super) struct Reader {
@@ -26,8 +27,9 @@ impl Reader {
         let (work, queued) = mpsc::channel::<Work>();
         let (open, closed) = mpsc::channel();
         std::thread::Builder::new().name("graphweft-read".to_owned()).stack_size(STACK).spawn(move || {
+            let mut log = LogIndex::default();
             for work in queued {
-                work(&connection);
+                work(&connection, &mut log);
             }
             drop(connection);
             drop(open);
@@ -35,14 +37,35 @@ impl Reader {
         Ok((Reader { file, work }, closed))
     }
 
+    /// Reads what is not in the journal.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.run(|connection, _log| work(connection)).await
+    }
+
+    /// Reads as of one moment, with the index of what is still in the log: other processes may write meanwhile.
+    pub(super) async fn read_journal<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &LogIndex) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run(|connection, log| {
+            let moment = connection.unchecked_transaction()?;
+            log.refresh(&moment)?;
+            work(&moment, log)
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &mut LogIndex) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let (answer, result) = oneshot::channel();
         let file = Arc::clone(&self.file);
-        let work = Box::new(move |connection: &Connection| {
-            let read = file.is_there().map_err(Trouble::from).and_then(|()| work(connection));
+        let work = Box::new(move |connection: &Connection, log: &mut LogIndex| {
+            let read = file.is_there().map_err(Trouble::from).and_then(|()| work(connection, log));
             // The caller may be gone.
             drop(answer.send(read.map_err(|trouble| trouble.at(&file.path))));
         });

@@ -7,14 +7,14 @@ use std::ops::Range;
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-use rusqlite::types::{Type, ValueRef};
-use rusqlite::{Connection, Rows, params};
+use rusqlite::Connection;
 
 use super::codec::decode;
+use super::log_index::LogIndex;
 use super::reader::STACK;
 use super::row::RunRow;
+use super::run_rows::{self, RunRows};
 use super::schema::rows_of;
-use super::seal;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError, Stored};
@@ -56,24 +56,23 @@ struct Wanted {
 }
 
 /// Records `from` and following, at most `limit` of them.
-pub(super) fn read(connection: &Connection, run: RunKey, from: u64, limit: usize) -> Result<Vec<Stored>, Trouble> {
-    let ids = rows_of(run);
-    // Read first: there may be more by now, and never fewer.
+pub(super) fn read(
+    connection: &Connection,
+    log: &LogIndex,
+    run: RunKey,
+    from: u64,
+    limit: usize,
+) -> Result<Vec<Stored>, Trouble> {
     let Some(row) = RunRow::find(connection, to_integer(run.0))? else {
         // There may be rows of a run that was deleted.
         return Ok(Vec::new());
     };
     let known = from_integer(row.records);
-    // Begins with the row that holds number `from`, which may hold records before it.
-    let mut select = connection.prepare_cached(
-        "SELECT id, time, records, body, checksum FROM journal
-         WHERE id >= coalesce((SELECT id FROM journal WHERE id >= ?1 AND id <= ?2 ORDER BY id DESC LIMIT 1), ?1)
-         AND id < ?3 ORDER BY id",
-    )?;
-    let rows =
-        select.query(params![ids.start, ids.start.saturating_add(to_integer(from)).min(ids.end - 1), ids.end])?;
+    let mut select = run_rows::select(connection)?;
+    let rows = RunRows::from(connection, &mut select, log, run, from)?;
     let wanted = Wanted { from, limit };
-    let mut journal = Journal { connection, run, start: ids.start, known, wanted, rows, next: None, is_over: false };
+    let mut journal =
+        Journal { connection, run, start: rows_of(run).start, known, wanted, rows, next: None, is_over: false };
     let mut read = journal.batch();
     thread::scope(|scope| {
         let (send, batches) = mpsc::sync_channel(WAITING);
@@ -108,7 +107,7 @@ struct Journal<'c> {
     /// The minimum number of records that must exist.
     known: u64,
     wanted: Wanted,
-    rows: Rows<'c>,
+    rows: RunRows<'c>,
     /// The number of the next record.
     next: Option<u64>,
     is_over: bool,
@@ -139,7 +138,14 @@ impl Journal<'_> {
             self.is_over = true;
             return Ok(());
         }
-        let Some(row) = self.rows.next()? else {
+        let start = self.start;
+        let next = self.rows.next(|row| {
+            let (is_sound, begins) = (row.is_sound(), batch.bodies.len());
+            batch.bodies.extend_from_slice(row.body);
+            let (first, body) = (from_integer(row.id - start), begins..batch.bodies.len());
+            Ok((RawRow { first, time: row.time, records: row.records, body }, is_sound))
+        })?;
+        let Some((row, is_sound)) = next else {
             self.is_over = true;
             let there = self.next.unwrap_or_default();
             if there < self.known {
@@ -147,14 +153,7 @@ impl Journal<'_> {
             }
             return Ok(());
         };
-        let (id, time, records): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let ValueRef::Text(body) = row.get_ref(3)? else {
-            return Err(rusqlite::Error::InvalidColumnType(3, "body".to_owned(), Type::Text).into());
-        };
-        let first = from_integer(id - self.start);
-        let is_sound = row.get::<_, i64>(4)? == seal::of_records(id, time, records, body);
-        let begins = batch.bodies.len();
-        batch.bodies.extend_from_slice(body);
+        let first = row.first;
         if !is_sound {
             return Err(self.damaged(|run| format!("record {first} of {run} does not match its checksum")));
         }
@@ -163,8 +162,8 @@ impl Journal<'_> {
         if first != expected {
             return Err(self.damaged(|run| format!("record {expected} of {run} is not there")));
         }
-        self.next = Some(first + from_integer(records));
-        batch.rows.push(RawRow { first, time, records, body: begins..batch.bodies.len() });
+        self.next = Some(first + from_integer(row.records));
+        batch.rows.push(row);
         Ok(())
     }
 

@@ -2,18 +2,17 @@
 
 use std::time::SystemTime;
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 use super::codec::EncodedRow;
 use super::delete::deleted_until;
-use super::ends::Ends;
 use super::questions::EncodedQuestions;
 use super::read::header_by_id;
 use super::row::RunRow;
-use super::schema::rows_of;
 use super::seal;
-use super::times::{from_integer, to_integer, to_millis};
+use super::times::{from_integer, to_integer};
 use super::trouble::{Trouble, is_written};
+use super::write_transaction::{Journals, WriteTransaction, add_row_alone};
 use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey};
 
 /// A run that is to be added, encoded.
@@ -58,9 +57,9 @@ impl EncodedAppend {
     }
 }
 
-pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Created, Trouble> {
+pub(super) fn create(transaction: &mut WriteTransaction<'_>, run: &EncodedRun) -> Result<Created, Trouble> {
     let EncodedRun { header, graph, rows } = run;
-    if let Some(header) = header_by_id(transaction, &header.id)? {
+    if let Some(header) = header_by_id(transaction, transaction.log(), &header.id)? {
         return Ok(Created::Existing(header));
     }
     if let Some(until) = deleted_until(transaction, &header.id, header.created)? {
@@ -70,127 +69,46 @@ pub(super) fn create(transaction: &Connection, run: &EncodedRun) -> Result<Creat
                     coalesce((SELECT number FROM numbers WHERE name = 'run'), 0)) + 1";
     let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
     let new = RunHeader { key: RunKey(from_integer(key)), ..header.clone() };
-    RunRow::of(&new, false)?.insert(transaction)?;
+    let row = RunRow::of(&new, false)?;
+    row.insert(transaction)?;
     for (tag, value) in &new.tags {
         let mut insert = transaction.prepare_cached("INSERT INTO tags (tag, value, run) VALUES (?1, ?2, ?3)")?;
         is_written(insert.execute(params![tag, value, key])?, "tags")?;
     }
-    insert_rows(transaction, rows_of(new.key).start, header.created, rows)?;
+    transaction.add_rows(new.key, 0, header.created, rows)?;
     insert_graph(transaction, graph)?;
-    let header = header_by_id(transaction, &header.id)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(Created::New(header))
+    // As it is in the file.
+    Ok(Created::New(row.header()?))
 }
 
-pub(super) fn append(transaction: &Connection, batch: &EncodedAppend, ends: &mut Ends) -> Result<Appended, Trouble> {
-    let mut at = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
-    let mut rows = &batch.rows[..];
-    match rows.split_first() {
-        Some((row, others)) if ends.have_been(batch.run, batch.at) => {
-            if !insert_if_free(transaction, at, batch.time, row)? {
-                return Ok(Appended::Conflict);
-            }
-            at += to_integer(row.records);
-            rows = others;
-        }
-        _ if length(transaction, batch.run)? != Some(batch.at) => return Ok(Appended::Conflict),
-        _ => {}
+pub(super) fn append(transaction: &mut WriteTransaction<'_>, batch: &EncodedAppend) -> Result<Appended, Trouble> {
+    if transaction.length(batch.run)? != Some(batch.at) {
+        return Ok(Appended::Conflict);
     }
-    insert_rows(transaction, at, batch.time, rows)?;
+    transaction.add_rows(batch.run, batch.at, batch.time, &batch.rows)?;
     change_header(transaction, batch)?;
     if let Some(questions) = &batch.questions {
         questions.write(transaction, batch.run)?;
     }
-    ends.move_to(batch.run, batch.at + batch.records());
     Ok(Appended::Done)
 }
 
 /// Adds a single row to an existing journal, if the batch is one row without a change of the header. The statement is a
-/// transaction by itself, and so much cheaper than one that has to be begun and ended.
+/// transaction by itself, and so much cheaper than one that has to be begun and ended. `None` if it is not enough.
 pub(super) fn append_in_one_statement(
     connection: &Connection,
+    journals: &mut Journals,
     batch: &EncodedAppend,
-    ends: &mut Ends,
 ) -> Option<Result<Appended, Trouble>> {
     let [row] = &batch.rows[..] else { return None };
     if batch.at == 0 || !batch.is_plain() {
         return None;
     }
-    let added = if ends.have_been(batch.run, batch.at) {
-        let first = rows_of(batch.run).start.saturating_add(to_integer(batch.at));
-        insert_if_free(connection, first, batch.time, row)
-    } else {
-        insert_at_end(connection, batch, row)
-    };
-    Some(added.map(|added| {
-        if !added {
-            return Appended::Conflict;
-        }
-        ends.move_to(batch.run, batch.at + batch.records());
-        Appended::Done
-    }))
-}
-
-/// Adds a row at the end of the journal. Returns whether the journal ends there.
-fn insert_at_end(connection: &Connection, batch: &EncodedAppend, row: &EncodedRow) -> Result<bool, Trouble> {
-    let ids = rows_of(batch.run);
-    let at = ids.start.saturating_add(to_integer(batch.at));
-    let (time, records) = (to_millis(batch.time), to_integer(row.records));
-    let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-    // If the journal ends elsewhere, `records` is NULL, which the table forbids, and the row is ignored.
-    let added = connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO journal (id, time, body, checksum, records) VALUES (?1, ?2, ?3, ?4, iif(
-                 (SELECT id + records FROM journal WHERE id >= ?6 AND id < ?7 ORDER BY id DESC LIMIT 1) = ?1
-                 AND EXISTS (SELECT 1 FROM runs WHERE key = ?1 >> 31), ?5, NULL
-             ))",
-        )?
-        .execute(params![at, time, row.body, checksum, records, ids.start, ids.end])?;
-    if added == 0 && length(connection, batch.run)? == Some(batch.at) {
-        return Err(Trouble::NotWritten("journal"));
+    match add_row_alone(connection, journals, batch.run, batch.at, batch.time, row) {
+        Ok(true) => Some(Ok(Appended::Done)),
+        Ok(false) => None,
+        Err(trouble) => Some(Err(trouble)),
     }
-    Ok(added == 1)
-}
-
-/// Adds a row, if there is none of that number. Returns whether there was none.
-// Rows of a deleted run stay for as long as an engine may believe to own it, and refuse what that engine adds.
-fn insert_if_free(connection: &Connection, at: i64, time: SystemTime, row: &EncodedRow) -> Result<bool, Trouble> {
-    let insert = "INSERT OR IGNORE INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let added = insert_row(connection, insert, at, time, row)?;
-    if added == 0 && !connection.prepare_cached("SELECT 1 FROM journal WHERE id = ?1")?.exists([at])? {
-        return Err(Trouble::NotWritten("journal"));
-    }
-    Ok(added == 1)
-}
-
-fn is_there(connection: &Connection, key: i64) -> Result<bool, Trouble> {
-    Ok(connection.prepare_cached("SELECT 1 FROM runs WHERE key = ?1")?.exists([key])?)
-}
-
-fn insert_row(
-    connection: &Connection,
-    insert: &str,
-    at: i64,
-    time: SystemTime,
-    row: &EncodedRow,
-) -> Result<usize, Trouble> {
-    let (time, records) = (to_millis(time), to_integer(row.records));
-    let checksum = seal::of_records(at, time, records, row.body.as_bytes());
-    Ok(connection.prepare_cached(insert)?.execute(params![at, time, records, row.body, checksum])?)
-}
-
-/// How many records a run has; `None` if there is no such run, or no more.
-// Looking and then adding is cheaper than one statement that does both: SQLite would keep a copy of every page it
-// touches, in order to undo that statement alone.
-fn length(transaction: &Connection, run: RunKey) -> Result<Option<u64>, Trouble> {
-    let ids = rows_of(run);
-    if !is_there(transaction, to_integer(run.0))? {
-        return Ok(None);
-    }
-    let end = transaction
-        .prepare_cached("SELECT id + records FROM journal WHERE id >= ?1 AND id < ?2 ORDER BY id DESC LIMIT 1")?
-        .query_row([ids.start, ids.end], |row| row.get::<_, i64>(0))
-        .optional()?;
-    Ok(Some(end.map_or(0, |end| from_integer(end - ids.start))))
 }
 
 fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
@@ -209,20 +127,6 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), 
         EncodedQuestions::none().write(transaction, batch.run)?;
     }
     RunRow::of(&header, is_nudged)?.update(transaction)
-}
-
-pub(super) fn insert_rows(
-    transaction: &Connection,
-    mut at: i64,
-    time: SystemTime,
-    rows: &[EncodedRow],
-) -> Result<(), Trouble> {
-    let insert = "INSERT INTO journal (id, time, records, body, checksum) VALUES (?1, ?2, ?3, ?4, ?5)";
-    for row in rows {
-        is_written(insert_row(transaction, insert, at, time, row)?, "journal")?;
-        at += to_integer(row.records);
-    }
-    Ok(())
 }
 
 fn insert_graph(transaction: &Connection, graph: &EncodedGraph) -> Result<(), Trouble> {

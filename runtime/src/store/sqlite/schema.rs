@@ -19,10 +19,18 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
     first..first.saturating_add(MOST_RECORDS)
 }
 
+/// The run of a row of records with this id.
+pub(super) fn run_of(id: i64) -> i64 {
+    id >> 31
+}
+
 /// The steps from one format to the next; after the first n of them a file has format n.
 ///
 /// A row of `journal` holds consecutive records; its `id` is `run << 31 | seq` of the first of them. So the records of
-/// a run lie together in their order, and adding some is one insert at its end. `ready` is the time at which a run can
+/// a run lie together in their order. All rows are first added to `commit_log`, in the order of the commits, and moved
+/// to the journal when there are many of them; the records of a run are those of both. `pos` is the place of a row in
+/// the order of all commits: it is given in the transaction that adds the row, and stays with it. A large row is added to
+/// the journal at once, and to the log with an empty body. `ready` is the time at which a run can
 /// resume: 0 if it runs, a time if it waits for one, NULL if it waits for an answer or is over. The index on it holds
 /// only runs that an engine may have to take over, however many others there are. `runs_suspended` has the runs that
 /// wait for a time, by the time when they were suspended: after the clock was set back, that is later than now.
@@ -34,7 +42,7 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 ///
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
 /// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never gets smaller: `run`
-/// is the greatest number of a run that was deleted. `tasks` says which owner has a periodic task.
+/// is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the log. `tasks` says which owner has a periodic task.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
 /// how many there were when its row was last written, so that a journal which has lost its end is detected.
@@ -79,13 +87,23 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (run, question)
     ) STRICT;
     CREATE INDEX questions_asked ON questions (asked, run, question);
-    CREATE TABLE journal (
-        id INTEGER PRIMARY KEY,
+    CREATE TABLE commit_log (
+        pos INTEGER PRIMARY KEY,
+        id INTEGER NOT NULL,
         time INTEGER NOT NULL,
         records INTEGER NOT NULL,
-        body TEXT NOT NULL,
-        checksum INTEGER NOT NULL
+        checksum INTEGER NOT NULL,
+        body TEXT NOT NULL
     ) STRICT;
+    CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        pos INTEGER NOT NULL,
+        time INTEGER NOT NULL,
+        records INTEGER NOT NULL,
+        checksum INTEGER NOT NULL,
+        body TEXT NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX journal_places ON journal (pos);
     CREATE TABLE graphs (hash INTEGER PRIMARY KEY, body TEXT NOT NULL, checksum INTEGER NOT NULL) STRICT;
     CREATE TABLE owners (
         id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -43,9 +43,9 @@ impl Seal {
     }
 }
 
-/// The checksum of a row of the journal.
-pub(super) fn of_records(id: i64, time: i64, records: i64, body: &[u8]) -> i64 {
-    Seal::of(b'j').number(id).number(time).number(records).text(body).finish()
+/// The checksum of a row of records, the same in the commit log and in the journal.
+pub(super) fn of_records(id: i64, position: i64, time: i64, records: i64, body: &[u8]) -> i64 {
+    Seal::of(b'j').number(id).number(position).number(time).number(records).text(body).finish()
 }
 
 /// The checksum of an owner.

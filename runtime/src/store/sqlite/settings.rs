@@ -7,6 +7,14 @@ use std::time::Duration;
 /// begins anew, so its length shows how much of it is in use.
 pub(super) const LOG: u64 = 4 << 20;
 
+/// The commit log is moved to the journals when it has so many rows, or when their bodies have so many bytes.
+pub(super) const LOG_ROWS: usize = 2048;
+pub(super) const LOG_BYTES: i64 = 1 << 20;
+
+/// Bodies from this length on, in bytes, are added to the journal at once: they take pages of their own anyway, and would
+/// be written twice.
+pub(super) const LARGE: usize = 4 << 10;
+
 /// Which failures recorded events survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -24,6 +32,7 @@ pub(super) struct Settings {
     pub(super) durability: Durability,
     pub(super) lease: Duration,
     pub(super) busy_timeout: Duration,
+    pub(super) log_rows: usize,
 }
 
 /// The path of a file beside the database.

@@ -13,13 +13,13 @@ use rusqlite::Connection;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use super::check;
-use super::ends::Ends;
 use super::file::OpenFile;
 use super::open;
 use super::owners::Owners;
 use super::queue::{Job, Queue, Wake};
-use super::settings::{Durability, LOG, Settings, beside};
+use super::settings::{Durability, LOG, LOG_BYTES, Settings, beside};
 use super::trouble::Trouble;
+use super::write_transaction::{Journals, WriteTransaction};
 use crate::store::StoreError;
 use crate::sync::Mutex;
 
@@ -48,7 +48,10 @@ pub(super) struct Shared {
 
 struct Writer {
     connection: Connection,
-    ends: Ends,
+    journals: Journals,
+    /// How many rows the commit log must have to be moved. More than in the settings after a move that has failed.
+    log_rows: usize,
+    /// The path of SQLite's write-ahead log.
     log: PathBuf,
     /// The last group that was committed, by the thread or a caller.
     last: Group,
@@ -89,8 +92,9 @@ impl Uncommitted {
 impl Shared {
     pub(super) fn new(file: Arc<OpenFile>, settings: Settings, connection: Connection) -> Self {
         let log = beside(&file.path, "wal");
-        let writer =
-            Mutex::new(Writer { connection, ends: Ends::default(), log, last: Group::default(), unlooked: LOOK });
+        let (journals, log_rows) = (Journals::default(), settings.log_rows);
+        let writer = Writer { connection, journals, log_rows, log, last: Group::default(), unlooked: LOOK };
+        let writer = Mutex::new(writer);
         Shared { file, owners: Owners::default(), queue: Queue::default(), settings, writer }
     }
 
@@ -100,7 +104,7 @@ impl Shared {
             Ok(writer) if !writer.is_quick(self.settings.durability) => true,
             Ok(mut writer) => {
                 writer.commit_group(self, GROUP_OF_CALLER, Patience::GiveUp);
-                if writer.log_is_long() {
+                if writer.log_is_long() || writer.commit_log_is_full(self) {
                     self.queue.call();
                 }
                 self.queue.len() > 0
@@ -138,6 +142,9 @@ impl Shared {
                 if writer.look(self).is_ok() {
                     writer.renew(self);
                 }
+            }
+            if writer.commit_log_is_full(self) && self.file.is_there().is_ok() {
+                writer.move_commit_log(self);
             }
             if (wake == Wake::Chores || writer.log_is_long()) && self.file.is_there().is_ok() {
                 writer.copy_log_back(self);
@@ -194,9 +201,8 @@ impl Writer {
 
     fn commit(&mut self, shared: &Shared, patience: Patience, jobs: &mut [Box<dyn Job>]) -> Result<(), Uncommitted> {
         let committed = self.try_commit(shared, patience, jobs);
-        match committed {
-            Ok(()) => self.ends.committed(),
-            Err(_) => self.ends.undone(),
+        if let Err(Uncommitted::Undone(_)) = committed {
+            self.journals.forget();
         }
         committed
     }
@@ -209,13 +215,37 @@ impl Writer {
     ) -> Result<(), Uncommitted> {
         self.be(patience, shared).map_err(Uncommitted::NotBegun)?;
         if let [job] = jobs
-            && let Some(done) = job.run_alone(&self.connection, &mut self.ends)
+            && let Some(done) = job.run_alone(&self.connection, &mut self.journals)
         {
             return done.map_err(Uncommitted::NotBegun);
         }
         self.execute("BEGIN IMMEDIATE").map_err(Uncommitted::NotBegun)?;
-        let run = jobs.iter_mut().try_for_each(|job| job.run(&self.connection, &mut self.ends));
+        let run = WriteTransaction::begun(&self.connection, &mut self.journals)
+            .and_then(|mut transaction| jobs.iter_mut().try_for_each(|job| job.run(&mut transaction)));
         self.end(run).map_err(Uncommitted::Undone)
+    }
+
+    fn commit_log_is_full(&self, shared: &Shared) -> bool {
+        let log = self.journals.log();
+        let is_large = log.bytes() >= LOG_BYTES && self.log_rows == shared.settings.log_rows;
+        log.rows() >= self.log_rows || is_large
+    }
+
+    /// Moves the commit log to the journals. If it cannot be moved, nothing is lost, and reading takes longer.
+    fn move_commit_log(&mut self, shared: &Shared) {
+        let begun = self.be(Patience::Wait, shared).and_then(|()| self.execute("BEGIN IMMEDIATE"));
+        let moved = begun.and_then(|()| {
+            let moved = WriteTransaction::begun(&self.connection, &mut self.journals)
+                .and_then(|mut transaction| transaction.move_log());
+            self.end(moved)
+        });
+        self.log_rows = shared.settings.log_rows;
+        if let Err(trouble) = moved {
+            // It is tried again when there are many more rows.
+            self.log_rows += self.journals.log().rows();
+            self.journals.forget();
+            tracing::warn!(error = %trouble.at(&shared.file.path), "the commit log of a store cannot be moved");
+        }
     }
 
     /// Renews the leases of the owners of this process.

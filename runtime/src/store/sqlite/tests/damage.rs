@@ -10,6 +10,7 @@ use super::super::Durability;
 use super::super::row::RunRow;
 use super::super::schema::rows_of;
 use super::super::seal;
+use super::super::write_transaction::WriteTransaction;
 use super::*;
 use crate::store::conformance_cases::{add, at, batch, create, header, new_run, read_all, said};
 use crate::store::{Append, HeaderChange, NewRun, RunKey, RunQuery, RunStatus, Store};
@@ -21,8 +22,8 @@ async fn with_body(body: &str) -> (TempDir, SqliteStore, RunKey) {
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("one"), said("two")]).await;
     let id = rows_of(run).start + 1;
-    let checksum = seal::of_records(id, 1_700_000_000_001, 2, body.as_bytes());
-    let change = "UPDATE journal SET body = ?1, checksum = ?2 WHERE id = ?3 AND records = 2";
+    let checksum = seal::of_records(id, 2, 1_700_000_000_001, 2, body.as_bytes());
+    let change = "UPDATE commit_log SET body = ?1, checksum = ?2 WHERE id = ?3 AND records = 2";
     assert_eq!(behind_the_back(&path).execute(change, params![body, checksum, id]).unwrap(), 1);
     (directory, store, run)
 }
@@ -57,8 +58,19 @@ async fn a_row_that_lacks_a_record_is_named() {
 }
 
 /// What a statement behind the back of the store does to a file with a completed run `a` of four records, and what the
-/// error of a look at it says.
+/// error of a look at it says. Whether the records are in the journal or in the commit log makes no difference.
 async fn damaged(statement: &str, says: &str) {
+    damaged_in(Place::Journal, statement, says).await;
+    damaged_in(Place::Log, &statement.replace("journal", "commit_log"), says).await;
+}
+
+#[derive(PartialEq, Eq)]
+enum Place {
+    Journal,
+    Log,
+}
+
+async fn damaged_in(place_of_records: Place, statement: &str, says: &str) {
     let (_directory, path) = place();
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
@@ -66,6 +78,9 @@ async fn damaged(statement: &str, says: &str) {
     add(&store, run, 2, &[said("two")]).await;
     let change = HeaderChange { status: Some((RunStatus::Completed, None)), ..HeaderChange::default() };
     store.append(Append { header: change, ..batch(run, 3, &[said("three")]) }).await.unwrap();
+    if place_of_records == Place::Journal {
+        move_log(&store).await;
+    }
     store.check().await.unwrap();
     assert_eq!(behind_the_back(&path).execute(statement, []).unwrap(), 1);
 
@@ -185,14 +200,16 @@ async fn a_journal_of_large_records_is_read_whole() {
 #[tokio::test]
 async fn of_a_long_journal_the_first_record_that_is_wrong_is_named() {
     let (_directory, path, store, run) = with_many_rows().await;
+    move_log(&store).await;
     let start = rows_of(run).start;
     let others = behind_the_back(&path);
     let body = r#"["a",{"novel":{}}]"#;
     let unknown = |number: i64| {
         let id = start + number;
-        let time: i64 = others.query_row("SELECT time FROM journal WHERE id = ?1", [id], |row| row.get(0)).unwrap();
+        let select = "SELECT pos, time FROM journal WHERE id = ?1";
+        let (position, time) = others.query_row(select, [id], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let change = "UPDATE journal SET body = ?1, checksum = ?2 WHERE id = ?3";
-        others.execute(change, params![body, seal::of_records(id, time, 1, body.as_bytes()), id]).unwrap();
+        others.execute(change, params![body, seal::of_records(id, position, time, 1, body.as_bytes()), id]).unwrap();
     };
     others.execute("DELETE FROM journal WHERE id = ?1", [start + 2900]).unwrap();
     let corrupt = |says: &str| Err(StoreError::Corrupt { path: path.clone(), message: says.to_owned() });
@@ -282,7 +299,7 @@ async fn nothing_of_a_batch_is_there_when_there_is_no_room_and_all_goes_on_when_
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
     let set_most_pages = |pages: u32| {
-        store.0.write_on_thread(move |connection| {
+        store.0.write_on_thread(move |connection: &mut WriteTransaction<'_>| {
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
             Ok(())
         })
@@ -307,7 +324,7 @@ async fn writing_where_only_reading_is_allowed_is_refused_by_name() {
     let (_directory, path) = place();
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
-    let forbid = |connection: &Connection| Ok(connection.pragma_update(None, "query_only", true)?);
+    let forbid = |connection: &mut WriteTransaction<'_>| Ok(connection.pragma_update(None, "query_only", true)?);
     store.0.write_on_thread(forbid).await.unwrap();
     let error = store.append(batch(run, 1, &[said("no")])).await.unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
@@ -340,6 +357,7 @@ async fn records_that_damage_has_hidden_in_a_large_file_are_found_by_a_check() {
     for number in 1..40 {
         add(&store, run, number, &[said(&"x".repeat(1 << 15))]).await;
     }
+    move_log(&store).await;
     closed(store).await;
     let change = "UPDATE journal SET id = id + (1 << 31) WHERE id = (SELECT max(id) FROM journal)";
     assert_eq!(behind_the_back(&path).execute(change, []).unwrap(), 1);
@@ -364,7 +382,7 @@ fn assert_not_written(error: &StoreError, table: &str) {
 
 #[tokio::test]
 async fn a_new_run_that_a_foreign_trigger_swallows_is_no_damage() {
-    for table in ["runs", "journal", "graphs"] {
+    for table in ["runs", "commit_log", "graphs"] {
         let (_directory, path) = place();
         let store = open(&path).await;
         pass_over(&path, &format!("INSERT ON {table}"));
@@ -379,10 +397,10 @@ async fn records_that_a_foreign_trigger_swallows_are_neither_damage_nor_a_confli
     let store = open(&path).await;
     let run = create(&store, new_run("a")).await.key;
     add(&store, run, 1, &[said("one")]).await;
-    pass_over(&path, "INSERT ON journal");
+    pass_over(&path, "INSERT ON commit_log");
     let elsewhere = open(&path).await;
     for store in [store, elsewhere] {
-        assert_not_written(&store.append(batch(run, 2, &[said("two")])).await.unwrap_err(), "journal");
+        assert_not_written(&store.append(batch(run, 2, &[said("two")])).await.unwrap_err(), "commit_log");
     }
 }
 
@@ -411,7 +429,7 @@ async fn a_damaged_journal_does_not_hide_other_runs_from_a_list() {
     let store = open(&path).await;
     let damaged = create(&store, new_run("damaged")).await.key;
     create(&store, new_run("whole")).await;
-    let change = "UPDATE journal SET time = time + 1 WHERE id >> 31 = ?1";
+    let change = "UPDATE commit_log SET time = time + 1 WHERE id >> 31 = ?1";
     behind_the_back(&path).execute(change, [i64::try_from(damaged.0).unwrap()]).unwrap();
 
     let overview = store.overview(RunQuery::default()).await.unwrap();

@@ -42,6 +42,7 @@ async fn is_read_and_goes_on(file: &str) {
     assert_eq!(store.graph(7).await.unwrap(), Some(serde_json::json!({"nodes": ["charge"]})));
     add(&store, a.key, 3, &[said("three")]).await;
     assert_eq!(read_all(&store, a.key).await.len(), 4);
+    store.check().await.unwrap();
 }
 
 /// `GRAPHWEFT_WRITE_FORMAT=path` writes such a file, for the release of a format.
@@ -58,6 +59,8 @@ async fn a_file_for_this_test_is_written_on_demand() {
     };
     store.append(Append { header: change, ..batch(a, 1, &[said("one"), said("two")]) }).await.unwrap();
     create(&store, NewRun { forked_from: Some(("a".to_owned(), 1)), ..new_run("b") }).await;
+    // Some records are in the journals, and some in the commit log.
+    move_log(&store).await;
     let c = create(&store, new_run("c")).await.key;
     set_status(&store, c, RunStatus::Completed, None).await;
     store.delete(Delete { runs: vec![c], ids_until: Some(at(1000)), now: at(2) }).await.unwrap();

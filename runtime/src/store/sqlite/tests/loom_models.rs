@@ -3,6 +3,7 @@
 //!
 //! `runtime/models.sh` plays them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use loom::future::block_on;
@@ -12,18 +13,19 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::store::StoreError;
-use crate::store::sqlite::ends::Ends;
 use crate::store::sqlite::file::OpenFile;
 use crate::store::sqlite::queue::{Queue, Wake};
+use crate::store::sqlite::schema::migrate;
 use crate::store::sqlite::settings::beside;
 use crate::store::sqlite::tests::place;
 use crate::store::sqlite::trouble::Trouble;
+use crate::store::sqlite::write_transaction::{Journals, WriteTransaction};
 use crate::store::sqlite::writer::Shared;
 use crate::store::sqlite::{Durability, Settings};
 
 type Answer = oneshot::Receiver<Result<u32, StoreError>>;
 
-fn works(number: u32) -> impl FnOnce(&Connection) -> Result<u32, Trouble> + Send {
+fn works(number: u32) -> impl FnOnce(&mut WriteTransaction<'_>) -> Result<u32, Trouble> + Send {
     move |_| Ok(number)
 }
 
@@ -38,16 +40,26 @@ fn model(check: impl Fn() + Sync + Send + 'static) {
     builder.check(check);
 }
 
-/// The writer's thread, without a database.
+/// A database of its own.
+fn database() -> Connection {
+    let mut connection = Connection::open_in_memory().expect("a database");
+    migrate(&mut connection, Path::new("in memory")).expect("the tables");
+    connection
+}
+
+/// The writer's thread.
 fn serve(queue: &Queue) {
-    let connection = Connection::open_in_memory().expect("a database");
+    let connection = database();
     loop {
         match queue.wait(None) {
             Wake::End => return,
             Wake::Chores => {}
             Wake::Work => {
+                let mut journals = Journals::default();
+                let begun = WriteTransaction::begun(&connection, &mut journals);
+                let mut transaction = begun.expect("a transaction");
                 for mut job in queue.take(8) {
-                    let ran = job.run(&connection, &mut Ends::default());
+                    let ran = job.run(&mut transaction);
                     job.answer(ran.map_err(|_| StoreError::Closed));
                 }
             }
@@ -130,8 +142,9 @@ fn a_caller_that_helps_leaves_nobody_without_an_answer() {
     for durability in [Durability::Relaxed, Durability::Full] {
         let file = std::sync::Arc::clone(&file);
         model(move || {
-            let connection = Connection::open_in_memory().expect("a database");
-            let settings = Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO };
+            let connection = database();
+            let settings =
+                Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO, log_rows: 1 };
             let shared = Arc::new(Shared::new(std::sync::Arc::clone(&file), settings, connection));
             let calling = thread::spawn({
                 let shared = Arc::clone(&shared);

@@ -6,6 +6,7 @@ mod deleting;
 mod format;
 #[cfg(graphweft_loom)]
 mod loom_models;
+mod moving;
 mod opening;
 mod owners;
 mod taken_away;
@@ -32,6 +33,11 @@ async fn open(path: &Path) -> SqliteStore {
 
 async fn open_error(path: &Path) -> StoreError {
     SqliteStore::open(path).await.expect_err("it cannot be opened")
+}
+
+/// Moves the commit log to the journals of its runs.
+async fn move_log(store: &SqliteStore) {
+    store.0.write_on_thread(|transaction| transaction.move_log()).await.unwrap();
 }
 
 /// A connection past the store, for what it would never do by itself.

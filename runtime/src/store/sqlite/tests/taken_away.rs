@@ -114,6 +114,7 @@ async fn a_small_file_that_is_cut_off_and_as_long_as_before_when_it_is_looked_at
 async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
     let (_root, path, store) = in_use().await;
     create(&store, long_run()).await;
+    move_log(&store).await;
     let other = behind_the_back(&path);
     // It does nothing while the lease is being renewed, and says so.
     let is_busy = || other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).unwrap() != 0;

@@ -1,0 +1,83 @@
+//! The records of all runs in the order in which they were committed.
+
+use super::{RunKey, StoreError, Stored, Tags};
+
+/// A place in the order of all commits of a store: between two records.
+///
+/// A store gives places that only grow, and keeps them: a record has the same place as long as it exists, also after a
+/// restart. Places of different stores cannot be compared.
+///
+/// ```
+/// use graphweft::store::FeedPlace;
+///
+/// let place = FeedPlace { position: 7, record: 2 };
+/// assert!(FeedPlace::BEGINNING < place && place < FeedPlace { position: 8, record: 0 });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FeedPlace {
+    /// The position of the batch that the next record is in. All batches at smaller positions are before this place.
+    pub position: u64,
+    /// How many records of that batch are before this place.
+    pub record: u32,
+}
+
+impl FeedPlace {
+    /// Before all records.
+    pub const BEGINNING: FeedPlace = FeedPlace { position: 0, record: 0 };
+
+    /// The place behind record number `record` of a batch of so many.
+    pub(crate) fn behind(position: u64, record: u32, records: u64) -> FeedPlace {
+        if u64::from(record) + 1 < records {
+            FeedPlace { position, record: record + 1 }
+        } else {
+            FeedPlace { position: position + 1, record: 0 }
+        }
+    }
+}
+
+/// Which records to read from the feed of a store; the default is all, from the beginning.
+#[derive(Clone, Debug, Default)]
+pub struct FeedQuery {
+    /// Those behind this place.
+    pub after: FeedPlace,
+    /// Of runs of one of these workflows; empty: any.
+    pub workflows: Vec<String>,
+    /// Of runs with all of these labels.
+    pub tags: Tags,
+    /// At most this many; 0: as many as the store reads at once.
+    pub limit: usize,
+}
+
+impl FeedQuery {
+    /// Whether records of a run are wanted.
+    pub(crate) fn wants(&self, workflow: &str, tags: &Tags) -> bool {
+        (self.workflows.is_empty() || self.workflows.iter().any(|wanted| wanted == workflow))
+            && self.tags.iter().all(|(tag, value)| tags.get(tag) == Some(value))
+    }
+}
+
+/// A page of the feed.
+#[derive(Clone, Debug, Default)]
+pub struct FeedPage {
+    /// The records, in the order of their commits. There may be none though the page is not the last one: those that
+    /// were looked at were not wanted, or belong to runs that have been deleted.
+    pub records: Vec<FeedRecord>,
+    /// Where the next page begins. It is the place that was asked for if nothing is behind it.
+    pub place: FeedPlace,
+}
+
+/// A record in the feed.
+#[derive(Clone, Debug)]
+pub struct FeedRecord {
+    /// The place behind it.
+    pub place: FeedPlace,
+    /// The number of its run.
+    pub run: RunKey,
+    /// The id of its run.
+    pub id: String,
+    /// The name of the workflow.
+    pub workflow: String,
+    /// The record. An error if it is damaged or cannot be decoded, and then in the place of all records of its batch
+    /// that follow: one batch does not hide others.
+    pub stored: Result<Stored, StoreError>,
+}

@@ -1,0 +1,401 @@
+//! Moving the commit log to the journals of its runs.
+
+use std::collections::HashMap;
+
+use futures::future::join_all;
+
+use super::*;
+use crate::store::conformance_cases::feed::{follow, page};
+use crate::store::conformance_cases::{add, create, header, new_run, read_all, said, set_status};
+use crate::store::{Appended, Delete, Durability, FeedPlace, FeedQuery, NewRun, RunKey, RunStatus, Store, Stored};
+
+/// A store that moves its log when it has so many rows. Nothing waits for the disk.
+async fn open_with(path: &Path, log_rows: usize) -> SqliteStore {
+    SqliteStore::builder().durability(Durability::Relaxed).log_rows(log_rows).open(path).await.unwrap()
+}
+
+/// How many rows the log and the journal have.
+fn rows(path: &Path) -> (i64, i64) {
+    let count = "SELECT (SELECT count(*) FROM commit_log), (SELECT count(*) FROM journal)";
+    behind_the_back(path).query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+}
+
+/// Waits until the writer has nothing to do: what it does by itself comes before the next job.
+async fn settled(store: &SqliteStore) {
+    store.0.write_on_thread(|_| Ok(())).await.unwrap();
+    store.0.write_on_thread(|_| Ok(())).await.unwrap();
+}
+
+fn are_in_order(stored: &[Stored], run: &str) {
+    for (number, stored) in (0..).zip(stored).skip(1) {
+        assert_eq!((stored.seq, &stored.record), (number, &said(&format!("{run} {number}"))));
+    }
+}
+
+async fn add_next(store: &SqliteStore, run: RunKey, name: &str, at: u64) {
+    assert_eq!(add(store, run, at, &[said(&format!("{name} {at}"))]).await, Appended::Done);
+}
+
+#[tokio::test]
+async fn records_are_read_from_anywhere_wherever_they_are() {
+    for log_rows in [1, 2, 7, 50, 1000] {
+        let (_directory, path) = place();
+        let store = open_with(&path, log_rows).await;
+        let mut runs = Vec::new();
+        for name in ["a", "b", "c"] {
+            runs.push((name, create(&store, new_run(name)).await.key));
+        }
+        for at in 1..40 {
+            for (name, run) in &runs {
+                add_next(&store, *run, name, at).await;
+            }
+        }
+        settled(&store).await;
+
+        for (name, run) in &runs {
+            let all = read_all(&store, *run).await;
+            assert_eq!((all.len(), header(&store, name).await.records), (40, 40));
+            are_in_order(&all, name);
+            for (from, limit) in [(0, 1), (1, 3), (13, 9), (20, 100), (38, 1), (39, 7), (40, 1), (17, 0)] {
+                let page = store.read(*run, from as u64, limit).await.unwrap();
+                assert_eq!(page, all[from.min(40)..(from + limit).min(40).max(from.min(40))], "{from} {limit}");
+            }
+        }
+        store.check().await.unwrap();
+        let (in_log, in_journal) = rows(&path);
+        assert_eq!(in_log + in_journal, 120);
+        assert!(in_log < i64::try_from(log_rows).unwrap(), "{in_log} of {log_rows}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_is_read_with_another_bound_than_it_was_written_with() {
+    let (_directory, path) = place();
+    let mut run = None;
+    for (life, log_rows) in (0_u64..).zip([1000, 3, 1000, 1, 10]) {
+        let store = open_with(&path, log_rows).await;
+        let key = match run {
+            Some(key) => key,
+            None => create(&store, new_run("a")).await.key,
+        };
+        run = Some(key);
+        for at in 0..20 {
+            add_next(&store, key, "a", 1 + 20 * life + at).await;
+        }
+        store.check().await.unwrap();
+        are_in_order(&read_all(&store, key).await, "a");
+        closed(store).await;
+    }
+}
+
+/// Whatever stops a move, it is undone as a whole, and the records are where they were.
+#[tokio::test]
+async fn a_move_that_fails_at_any_statement_is_undone() {
+    let stops = [
+        "BEFORE INSERT ON journal WHEN new.pos = 1 BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON journal WHEN new.pos = 9 BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE INSERT ON journal WHEN new.pos = 5 BEGIN SELECT raise(ignore); END",
+        "BEFORE DELETE ON commit_log WHEN old.pos = 5 BEGIN SELECT raise(abort, 'stopped'); END",
+        "BEFORE DELETE ON commit_log WHEN old.pos = 5 BEGIN SELECT raise(ignore); END",
+        "BEFORE INSERT ON numbers BEGIN SELECT raise(abort, 'stopped'); END",
+    ];
+    for stop in stops {
+        let (_directory, path) = place();
+        let store = open_with(&path, 10).await;
+        let run = create(&store, new_run("a")).await.key;
+        behind_the_back(&path).execute_batch(&format!("CREATE TRIGGER theirs {stop}")).unwrap();
+
+        for at in 1..30 {
+            add_next(&store, run, "a", at).await;
+        }
+        settled(&store).await;
+
+        assert_eq!(rows(&path), (30, 0), "{stop}");
+        are_in_order(&read_all(&store, run).await, "a");
+        assert_eq!(add(&store, run, 29, &[said("at a taken number")]).await, Appended::Conflict);
+        store.check().await.unwrap();
+        behind_the_back(&path).execute_batch("DROP TRIGGER theirs").unwrap();
+        for at in 30..60 {
+            add_next(&store, run, "a", at).await;
+        }
+        settled(&store).await;
+        let (in_log, in_journal) = rows(&path);
+        assert!(in_journal > 0 && in_log + in_journal == 60, "{in_log}, {in_journal} after `{stop}`");
+        are_in_order(&read_all(&store, run).await, "a");
+    }
+}
+
+/// Of two processes that add to one run at the same number one does, whoever moves the log meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_handles_that_add_at_one_number_exactly_one_does() {
+    for bounds in [[1, 1], [1, 1000], [3, 2], [1000, 1000]] {
+        let (_directory, path) = place();
+        let stores = [open_with(&path, bounds[0]).await, open_with(&path, bounds[1]).await];
+        let run = create(&stores[0], new_run("a")).await.key;
+        let mut won = [0, 0];
+        for number in 1..150 {
+            let adding = stores.iter().map(|store| {
+                let store = store.clone();
+                tokio::spawn(async move { add(&store, run, number, &[said(&format!("a {number}"))]).await })
+            });
+            let added: Vec<_> = join_all(adding).await.into_iter().map(Result::unwrap).collect();
+            assert_eq!(added.iter().filter(|added| **added == Appended::Done).count(), 1, "{number}: {added:?}");
+            won[usize::from(added[1] == Appended::Done)] += 1;
+        }
+        for store in &stores {
+            let all = read_all(store, run).await;
+            assert_eq!(all.len(), 150);
+            are_in_order(&all, "a");
+            store.check().await.unwrap();
+        }
+        assert_eq!(won[0] + won[1], 149);
+    }
+}
+
+/// A handle that has not looked for a while knows neither what was added nor that it was moved.
+#[tokio::test]
+async fn a_handle_notices_what_another_has_added_and_moved() {
+    let (_directory, path) = place();
+    let (one, other) = (open_with(&path, 1000).await, open_with(&path, 1000).await);
+    let run = create(&one, new_run("a")).await.key;
+    add_next(&one, run, "a", 1).await;
+    are_in_order(&read_all(&other, run).await, "a");
+
+    add_next(&other, run, "a", 2).await;
+    move_log(&other).await;
+    assert_eq!(add(&one, run, 2, &[said("late")]).await, Appended::Conflict);
+    assert_eq!(read_all(&one, run).await.len(), 3);
+    add_next(&one, run, "a", 3).await;
+    // As many rows as before, and others.
+    move_log(&other).await;
+    add_next(&other, run, "a", 4).await;
+    assert_eq!(add(&one, run, 4, &[said("late")]).await, Appended::Conflict);
+    add_next(&one, run, "a", 5).await;
+
+    for store in [one, other] {
+        are_in_order(&read_all(&store, run).await, "a");
+        assert_eq!(header(&store, "a").await.records, 6);
+        store.check().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_reader_sees_every_record_once_while_the_log_is_moved() {
+    let (_directory, path) = place();
+    let (writer, reader) = (open_with(&path, 3).await, open_with(&path, 1000).await);
+    let run = create(&writer, new_run("a")).await.key;
+    let writing = tokio::spawn(async move {
+        for at in 1..600 {
+            add_next(&writer, run, "a", at).await;
+        }
+    });
+    let mut before = 0;
+    while before < 600 {
+        let all = read_all(&reader, run).await;
+        assert!(all.len() >= before, "{} after {before}", all.len());
+        before = all.len();
+        are_in_order(&all, "a");
+        assert!(header(&reader, "a").await.records as usize >= before);
+    }
+    writing.await.unwrap();
+    reader.check().await.unwrap();
+}
+
+#[tokio::test]
+async fn records_of_a_deleted_run_are_removed_from_the_log_as_well() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let gone = create(&store, new_run("gone")).await.key;
+    let stays = create(&store, NewRun { records: vec![said("stays 0")], ..new_run("stays") }).await.key;
+    set_status(&store, gone, RunStatus::Completed, None).await;
+    let now = std::time::SystemTime::now();
+
+    store.delete(Delete { runs: vec![gone], ids_until: None, now }).await.unwrap();
+
+    assert_eq!(rows(&path), (0, 1));
+    assert_eq!(read_all(&store, stays).await.len(), 1);
+    store.check().await.unwrap();
+}
+
+/// Two rows with one number in the log can only come from damage. Then nothing is moved, and nothing is lost.
+#[tokio::test]
+async fn a_log_that_disagrees_with_the_journal_is_damage_and_stays() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let run = create(&store, new_run("a")).await.key;
+    add_next(&store, run, "a", 1).await;
+    move_log(&store).await;
+    add_next(&store, run, "a", 2).await;
+    assert_eq!(behind_the_back(&path).execute("UPDATE commit_log SET id = id - 1", []).unwrap(), 1);
+    closed(store).await;
+
+    let opened = open_error(&path).await;
+
+    assert!(
+        matches!(&opened, StoreError::Corrupt { message, .. } if message.contains("record 1 of run `a`")),
+        "{opened}"
+    );
+    assert_eq!(rows(&path), (1, 2));
+}
+
+/// Ids and numbers of the whole feed.
+async fn feed(store: &SqliteStore) -> Vec<(String, u64, FeedPlace)> {
+    follow(store, FeedQuery::default()).await
+}
+
+#[tokio::test]
+async fn places_in_the_feed_stay_over_moves_and_restarts() {
+    let (_directory, path) = place();
+    let store = open_with(&path, 1000).await;
+    let (a, b) = (create(&store, new_run("a")).await.key, create(&store, new_run("b")).await.key);
+    for at in 1..10 {
+        add_next(&store, a, "a", at).await;
+        add_next(&store, b, "b", at).await;
+        if at == 4 {
+            move_log(&store).await;
+        }
+    }
+    let before = feed(&store).await;
+    assert_eq!(before.len(), 20);
+    move_log(&store).await;
+    assert_eq!(feed(&store).await, before);
+    closed(store).await;
+    let store = open_with(&path, 1).await;
+    assert_eq!(feed(&store).await, before);
+    let after = store.feed_end().await.unwrap();
+    assert_eq!(before.last().map(|last| last.2), Some(after));
+    add_next(&store, a, "a", 10).await;
+    let later = follow(&store, FeedQuery { after, ..FeedQuery::default() }).await;
+    assert_eq!(later.len(), 1);
+    assert_eq!((later[0].0.as_str(), later[0].1), ("a", 10));
+}
+
+/// Two processes add and move, and a third one follows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_feed_has_every_record_once_while_two_handles_add_and_move() {
+    let (_directory, path) = place();
+    let stores = [open_with(&path, 5).await, open_with(&path, 3).await];
+    let reader = open_with(&path, 1000).await;
+    let mut adding = Vec::new();
+    for (number, store) in stores.iter().enumerate() {
+        for run in 0..3 {
+            let (store, id) = (store.clone(), format!("{number}-{run}"));
+            adding.push(tokio::spawn(async move {
+                let run = create(&store, new_run(&id)).await.key;
+                for at in 1..60 {
+                    add_next(&store, run, &id, at).await;
+                }
+            }));
+        }
+    }
+    let (mut after, mut next, mut seen) = (FeedPlace::BEGINNING, HashMap::<String, u64>::new(), 0);
+    while seen < 6 * 60 {
+        let page = page(&reader, after, 4).await;
+        after = page.place;
+        for record in page.records {
+            let next = next.entry(record.id).or_default();
+            assert_eq!(record.stored.unwrap().seq, *next);
+            *next += 1;
+            seen += 1;
+        }
+    }
+    for adding in adding {
+        adding.await.unwrap();
+    }
+    assert_eq!(page(&reader, after, 4).await.place, after);
+    reader.check().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_row_is_an_error_in_the_feed_and_hides_no_other() {
+    for table in ["commit_log", "journal"] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let run = create(&store, new_run("a")).await.key;
+        for at in 1..4 {
+            add_next(&store, run, "a", at).await;
+        }
+        if table == "journal" {
+            move_log(&store).await;
+        }
+        let change = format!("UPDATE {table} SET body = replace(body, 'a 2', 'a 7') WHERE instr(body, 'a 2')");
+        assert_eq!(behind_the_back(&path).execute(&change, []).unwrap(), 1);
+
+        let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
+
+        let numbers: Vec<_> = records.iter().map(|record| record.stored.as_ref().map(|stored| stored.seq)).collect();
+        let [Ok(0), Ok(1), Err(StoreError::Corrupt { message, .. }), Ok(3)] = &numbers[..] else {
+            panic!("{numbers:?}")
+        };
+        assert_eq!(message, "record 2 of run `a` does not match its checksum");
+        let rest = follow(&store, FeedQuery { after: records[2].place, ..FeedQuery::default() }).await;
+        assert_eq!(rest.len(), 1);
+    }
+}
+
+/// Large bodies are in the journal from the beginning, between others that are not.
+#[tokio::test]
+async fn large_records_are_written_once_and_keep_their_place() {
+    for log_rows in [1, 4, 1000] {
+        let (_directory, path) = place();
+        let store = open_with(&path, log_rows).await;
+        let other = open_with(&path, 1000).await;
+        let (a, b) = (create(&store, new_run("a")).await.key, create(&store, new_run("b")).await.key);
+        let text = |at: u64| if at.is_multiple_of(3) { format!("{at}{}", "x".repeat(9000)) } else { at.to_string() };
+        for at in 1..20_u64 {
+            for run in [a, b] {
+                let by = if at.is_multiple_of(4) { &other } else { &store };
+                assert_eq!(add(by, run, at, &[said(&text(at))]).await, Appended::Done);
+                assert_eq!(add(&store, run, at, &[said("at a taken number")]).await, Appended::Conflict);
+            }
+        }
+        settled(&store).await;
+
+        for store in [&store, &other] {
+            let all = read_all(store, a).await;
+            assert!(all.iter().skip(1).all(|stored| stored.record == said(&text(stored.seq))) && all.len() == 20);
+            for from in 0..=20 {
+                for limit in [1, 2, 5, 30] {
+                    let page = store.read(a, from, limit).await.unwrap();
+                    let (from, to) = (from as usize, (from as usize + limit).min(20));
+                    assert_eq!(page, all[from.min(20)..to.max(from.min(20))], "{from} {limit}");
+                }
+            }
+            assert_eq!(header(store, "a").await.records, 20);
+            let followed = feed(store).await;
+            let of_a: Vec<_> = followed.iter().filter(|(id, ..)| id == "a").map(|(_, seq, _)| *seq).collect();
+            assert!(of_a.into_iter().eq(0..20) && followed.len() == 40);
+            store.check().await.unwrap();
+        }
+        let before = feed(&store).await;
+        move_log(&store).await;
+        assert_eq!((feed(&store).await, rows(&path)), (before, (0, 40)));
+        store.check().await.unwrap();
+        set_status(&store, a, RunStatus::Completed, None).await;
+        add(&store, b, 20, &[said(&text(21))]).await;
+        store.check().await.unwrap();
+        let now = std::time::SystemTime::now();
+        store.delete(Delete { runs: vec![a], ids_until: None, now }).await.unwrap();
+        store.check().await.unwrap();
+        assert_eq!(feed(&store).await.len(), 21);
+    }
+}
+
+#[tokio::test]
+async fn a_large_record_that_is_damaged_is_found_and_named() {
+    for (change, says) in [
+        ("UPDATE journal SET time = time + 1", "record 1 of run `a` does not match its checksum"),
+        ("DELETE FROM journal", "record 1 of run `a` is not there"),
+    ] {
+        let (_directory, path) = place();
+        let store = open_with(&path, 1000).await;
+        let run = create(&store, new_run("a")).await.key;
+        add(&store, run, 1, &[said(&"x".repeat(9000))]).await;
+        add(&store, run, 2, &[said("two")]).await;
+        assert_eq!(behind_the_back(&path).execute(change, []).unwrap(), 1);
+        let corrupt = Err(StoreError::Corrupt { path: path.clone(), message: says.to_owned() });
+        assert_eq!((store.read(run, 0, 10).await, store.check().await), (corrupt.clone(), corrupt.map(drop)));
+        let records = page(&store, FeedPlace::BEGINNING, 0).await.records;
+        assert!(records[1].stored.is_err() && records.len() == 3, "{records:?}");
+    }
+}
