@@ -1,6 +1,6 @@
 //! The records of all runs in the order in which they were committed.
 
-use super::{RunKey, StoreError, Stored, Tags};
+use super::{RunHeader, RunKey, StoreError, Stored, Tags};
 
 /// A place in the order of all commits of a store: between two records.
 ///
@@ -37,6 +37,7 @@ impl FeedPlace {
 
 /// Which records to read from the feed of a store; the default is all, from the beginning.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct FeedQuery {
     /// Those behind this place.
     pub after: FeedPlace,
@@ -58,6 +59,7 @@ impl FeedQuery {
 
 /// A page of the feed.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct FeedPage {
     /// The records, in the order of their commits. There may be none though the page is not the last one: those that
     /// were looked at were not wanted, or belong to runs that have been deleted.
@@ -68,6 +70,7 @@ pub struct FeedPage {
 
 /// A record in the feed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FeedRecord {
     /// The place behind it.
     pub place: FeedPlace,
@@ -80,4 +83,12 @@ pub struct FeedRecord {
     /// The record. An error if it is damaged or cannot be decoded, and then in the place of all records of its batch
     /// that follow: one batch does not hide others.
     pub stored: Result<Stored, StoreError>,
+}
+
+impl FeedRecord {
+    /// A record of the run with this header, and the place behind it.
+    pub fn new(place: FeedPlace, header: &RunHeader, stored: Result<Stored, StoreError>) -> Self {
+        let RunHeader { key, id, workflow, .. } = header;
+        FeedRecord { place, run: *key, id: id.clone(), workflow: workflow.clone(), stored }
+    }
 }

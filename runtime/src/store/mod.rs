@@ -135,14 +135,39 @@ pub trait Store: Send + Sync + 'static {
 
 /// The number that a store has given to a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-pub struct RunKey(pub u64);
+pub struct RunKey(pub(crate) u64);
+
+impl RunKey {
+    /// The run with this number.
+    pub const fn new(number: u64) -> Self {
+        RunKey(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
 
 /// The number that a store has given to an engine. Each is greater than all before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Owner(pub u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+pub struct Owner(pub(crate) u64);
+
+impl Owner {
+    /// The engine with this number.
+    pub const fn new(number: u64) -> Self {
+        Owner(number)
+    }
+
+    /// The number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
 
 /// A record to be added.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Record {
     /// The node, or the workflow for events of the whole run.
     pub path: String,
@@ -150,8 +175,16 @@ pub struct Record {
     pub kind: EventKind,
 }
 
+impl Record {
+    /// What happened at a path.
+    pub fn new(path: impl Into<String>, kind: EventKind) -> Self {
+        Record { path: path.into(), kind }
+    }
+}
+
 /// A record as it is in the journal.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Stored {
     /// Its number, from 0, without gaps.
     pub seq: u64,
@@ -159,6 +192,13 @@ pub struct Stored {
     pub time: SystemTime,
     /// The record.
     pub record: Record,
+}
+
+impl Stored {
+    /// The record with this number.
+    pub fn new(seq: u64, time: SystemTime, record: Record) -> Self {
+        Stored { seq, time, record }
+    }
 }
 
 /// The status of a run.
@@ -194,6 +234,7 @@ impl RunStatus {
 
 /// A run to be added.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct NewRun {
     /// Its id, unique in the store.
     pub id: String,
@@ -216,6 +257,21 @@ pub struct NewRun {
 }
 
 impl NewRun {
+    /// A run without an owner, a tag, a record, or anything else that need not be.
+    pub fn new(id: impl Into<String>, workflow: impl Into<String>, graph: Arc<(u64, Value)>, time: SystemTime) -> Self {
+        NewRun {
+            id: id.into(),
+            workflow: workflow.into(),
+            owner: None,
+            graph,
+            forked_from: None,
+            tags: Tags::new(),
+            wake_at: None,
+            time,
+            records: Vec::new(),
+        }
+    }
+
     /// The header of the run, to which a store has given this number. All stores begin with it.
     pub fn header(&self, key: RunKey) -> RunHeader {
         RunHeader {
@@ -237,6 +293,7 @@ impl NewRun {
 
 /// The result of [`Store::create`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Created {
     /// A new run.
     New(RunHeader),
@@ -249,8 +306,10 @@ pub enum Created {
     },
 }
 
-/// A run, without its records.
-#[derive(Clone, Debug, PartialEq)]
+/// A run, without its records. A store that keeps it in columns of its own keeps its JSON as well, so that later versions may
+/// add fields; times in it are exact to the millisecond.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct RunHeader {
     /// The number of the run in the store.
     pub key: RunKey,
@@ -261,20 +320,24 @@ pub struct RunHeader {
     /// Its status.
     pub status: RunStatus,
     /// When it was started.
+    #[serde(with = "crate::event::millis")]
     pub created: SystemTime,
     /// When its status changed last.
+    #[serde(with = "crate::event::millis")]
     pub updated: SystemTime,
     /// How many records it has.
     pub records: u64,
     /// Its owner, if it has one.
     pub owner: Option<Owner>,
     /// When its next timer fires, if it waits for one.
+    #[serde(default, with = "crate::event::optional_millis")]
     pub wake_at: Option<SystemTime>,
     /// The hash of the graph that its last records were made under.
     pub graph: u64,
     /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
     /// Labels to find it by.
+    #[serde(default)]
     pub tags: Tags,
 }
 
@@ -307,6 +370,7 @@ impl RunHeader {
 
 /// A run with what a list of runs shows of it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct RunOverview {
     /// Its header.
     pub header: RunHeader,
@@ -320,12 +384,23 @@ pub struct RunOverview {
 }
 
 impl RunOverview {
+    /// A run with its last records, and the number and the first of its open questions.
+    pub fn new(
+        header: RunHeader,
+        last: Result<Vec<Stored>, StoreError>,
+        open: u64,
+        question: Option<OpenQuestion>,
+    ) -> Self {
+        RunOverview { header, last, open, question }
+    }
+
     /// How many of the last records of a run are shown.
     pub const RECORDS: u64 = 8;
 }
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct OpenQuestion {
     /// The question.
     pub question: Question,
@@ -334,8 +409,16 @@ pub struct OpenQuestion {
     pub asked: SystemTime,
 }
 
+impl OpenQuestion {
+    /// A question, and when it was asked.
+    pub fn new(question: Question, asked: SystemTime) -> Self {
+        OpenQuestion { question, asked }
+    }
+}
+
 /// An open question, with the run that asks it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct AskedQuestion {
     /// The number of the run.
     pub run: RunKey,
@@ -350,6 +433,12 @@ pub struct AskedQuestion {
 }
 
 impl AskedQuestion {
+    /// A question of the run with this header.
+    pub fn new(header: &RunHeader, question: OpenQuestion) -> Self {
+        let RunHeader { key, id, workflow, tags, .. } = header;
+        AskedQuestion { run: *key, id: id.clone(), workflow: workflow.clone(), tags: tags.clone(), question }
+    }
+
     /// Its place among all open questions, for [`QuestionQuery::after`].
     pub fn place(&self) -> QuestionPlace {
         QuestionPlace { asked: self.question.asked, run: self.run, question: self.question.question.id.clone() }
@@ -358,6 +447,7 @@ impl AskedQuestion {
 
 /// The place of an open question among all of them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
 pub struct QuestionPlace {
     /// When it was asked, to the millisecond.
     #[serde(with = "crate::event::millis")]
@@ -368,8 +458,16 @@ pub struct QuestionPlace {
     pub question: String,
 }
 
+impl QuestionPlace {
+    /// That of a question of a run.
+    pub fn new(asked: SystemTime, run: RunKey, question: impl Into<String>) -> Self {
+        QuestionPlace { asked, run, question: question.into() }
+    }
+}
+
 /// Which open questions to list; the default is all.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct QuestionQuery {
     /// Of runs whose ids begin with this.
     pub id_prefix: String,
@@ -387,6 +485,7 @@ pub struct QuestionQuery {
 
 /// Runs to be deleted.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Delete {
     /// Their numbers.
     pub runs: Vec<RunKey>,
@@ -398,6 +497,7 @@ pub struct Delete {
 
 /// A periodic task to be reserved.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ReserveTask {
     /// Its name.
     pub task: String,
@@ -411,6 +511,7 @@ pub struct ReserveTask {
 
 /// Records and changes for one run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Append {
     /// The run.
     pub run: RunKey,
@@ -424,8 +525,16 @@ pub struct Append {
     pub header: HeaderChange,
 }
 
+impl Append {
+    /// Records for a run, which do not change its header.
+    pub fn new(run: RunKey, at: u64, time: SystemTime, records: impl Into<Records>) -> Self {
+        Append { run, at, time, records: records.into(), header: HeaderChange::default() }
+    }
+}
+
 /// What changes in a run's header; the default is nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct HeaderChange {
     /// The new status, and when the next timer of the run fires.
     pub status: Option<(RunStatus, Option<SystemTime>)>,
@@ -442,6 +551,7 @@ pub struct HeaderChange {
 
 /// What changes in the open questions of a run; the default is nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct QuestionChange {
     /// Whether [`open`](Self::open) has all open questions: others are not open any more.
     pub is_all: bool,
@@ -461,6 +571,7 @@ impl QuestionChange {
 
 /// The result of [`Store::append`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Appended {
     /// It is recorded.
     Done,
@@ -471,6 +582,7 @@ pub enum Appended {
 
 /// Which runs to take over.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Claim {
     /// The new owner.
     pub owner: Owner,
@@ -509,6 +621,7 @@ impl Claim {
 
 /// The result of [`Store::claim`].
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Claimed {
     /// The runs that the caller now owns, including the new record.
     pub runs: Vec<RunHeader>,
@@ -523,6 +636,7 @@ pub struct Claimed {
 
 /// A damaged run, which cannot be taken over.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Damaged {
     /// Its number, for [`Claim::except`].
     pub key: RunKey,
@@ -532,8 +646,16 @@ pub struct Damaged {
     pub error: StoreError,
 }
 
+impl Damaged {
+    /// A run that is damaged in this way.
+    pub fn new(key: RunKey, id: impl Into<String>, error: StoreError) -> Self {
+        Damaged { key, id: id.into(), error }
+    }
+}
+
 /// Which runs to list or to count; the default is all.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct RunQuery {
     /// Whose ids begin with this.
     pub id_prefix: String,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arbitrary::{Result, Unstructured};
-use graphweft::store::{Append, Created, HeaderChange, MemoryStore, NewRun, Record, Records, RunStatus, Store};
+use graphweft::store::{Append, Created, MemoryStore, NewRun, Record, Records, RunStatus, Store};
 use graphweft::{AfterFailure, Engine, Event, EventKind, Json, Outcome, Run, RunError};
 use tokio::time::timeout;
 
@@ -114,39 +114,20 @@ fn nothing_twice(before: &[Event], ledger: &Ledger) {
 /// A store in which a process that is no longer there has left these records.
 async fn seed(store: &MemoryStore, log: &Log, how: &How) {
     let begun = SystemTime::now();
-    let new = NewRun {
-        id: "run".to_owned(),
-        workflow: log.workflow.clone(),
-        owner: None,
-        graph: Arc::new(log.graph.clone()),
-        forked_from: None,
-        tags: Default::default(),
-        wake_at: None,
-        time: begun,
-        records: Vec::new(),
-    };
+    let new = NewRun::new("run", log.workflow.clone(), Arc::new(log.graph.clone()), begun);
     let Created::New(header) = store.create(new).await.expect("a store") else { panic!("the store is new") };
     for (at, event) in (0..).zip(&log.events) {
-        append(
-            store,
-            Append {
-                run: header.key,
-                at,
-                time: event.time,
-                records: vec![Record { path: event.path.clone(), kind: event.kind.clone() }].into(),
-                header: HeaderChange::default(),
-            },
-        )
-        .await;
+        let record = Record::new(event.path.clone(), event.kind.clone());
+        append(store, Append::new(header.key, at, event.time, vec![record])).await;
     }
     let status = match how {
         How::Recover | How::Fork(_) => RunStatus::Running,
         How::Answer => RunStatus::Waiting,
         How::Retry { .. } => RunStatus::Failed,
     };
-    let header = HeaderChange { status: Some((status, None)), ..HeaderChange::default() };
-    let at = log.events.len() as u64;
-    append(store, Append { run: store_key(store).await, at, time: begun, records: Records::default(), header }).await;
+    let mut last = Append::new(store_key(store).await, log.events.len() as u64, begun, Records::default());
+    last.header.status = Some((status, None));
+    append(store, last).await;
 }
 
 async fn store_key(store: &MemoryStore) -> graphweft::store::RunKey {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
+use graphweft::store::{Append, Appended, Record, Store};
 use graphweft::{EventKind, RunError, json};
 use graphweft_tests::{Death, Remains, life};
 
@@ -107,13 +107,8 @@ fn a_record_in_a_child_workflow_that_no_program_can_read_is_found_before_a_node_
     let reported = life(async {
         let header = remains.store.header("run").await.unwrap().unwrap();
         let kind = EventKind::NodeCompleted { label: None, output: None, state: Vec::new() };
-        let append = Append {
-            run: header.key,
-            at: header.records,
-            time: SystemTime::now(),
-            records: vec![Record { path: path.clone(), kind }].into(),
-            header: HeaderChange::default(),
-        };
+        let records = vec![Record::new(path.clone(), kind)];
+        let append = Append::new(header.key, header.records, SystemTime::now(), records);
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);
         let engine = remains.engine(&Death::default()).register::<then::calling>().build().unwrap();
         engine.recover().await.unwrap().failed.remove(0).1

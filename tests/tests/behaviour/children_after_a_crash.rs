@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphweft::prelude::*;
 use graphweft::state::Sum;
-use graphweft::store::{Append, Appended, HeaderChange, Record, Store};
+use graphweft::store::{Append, Appended, Record, Store};
 use graphweft::{AfterFailure, ChildError, EventKind, RetryPolicy, RunError};
 use graphweft_tests::{Death, Journal, Remains, failure, life, paths};
 use serde::{Deserialize, Deserializer};
@@ -652,13 +652,8 @@ fn with_a_record_that_does_not_fit() -> Remains {
     life(async {
         let header = remains.store.header("run").await.unwrap().unwrap();
         let kind = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
-        let append = Append {
-            run: header.key,
-            at: header.records,
-            time: std::time::SystemTime::now(),
-            records: vec![Record { path: "main_flow/runs_sub/sub:s/renamed".to_owned(), kind }].into(),
-            header: HeaderChange::default(),
-        };
+        let records = vec![Record::new("main_flow/runs_sub/sub:s/renamed", kind)];
+        let append = Append::new(header.key, header.records, std::time::SystemTime::now(), records);
         assert_eq!(remains.store.append(append).await.unwrap(), Appended::Done);
     });
     remains

@@ -138,7 +138,8 @@ async fn look(path: &Path) -> Result<Seen, String> {
     };
     let shown = |runs: Vec<RunHeader>| format!("{runs:?}");
     note("all runs".to_owned(), store.list(RunQuery::default()).await.map(shown))?;
-    let forks = RunQuery { forked_from: Some("done".to_owned()), ..RunQuery::default() };
+    let mut forks = RunQuery::default();
+    forks.forked_from = Some("done".to_owned());
     note("forks".to_owned(), store.list(forks).await.map(shown))?;
     for id in IDS {
         let header = store.header(id).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures::FutureExt;
 use futures::future::{Either, select};
 use graphweft::prelude::*;
-use graphweft::store::{Append, Appended, HeaderChange, MemoryStore, Record, Records, Store};
+use graphweft::store::{Append, Appended, MemoryStore, Record, Store};
 use graphweft::{AnswerError, EventKind, Never};
 use graphweft_tests::{Death, Journal, Remains, life, paths, records};
 
@@ -16,16 +16,10 @@ const LATER: Duration = Duration::from_secs(3600);
 /// Records an answer as another process does, without any that continues the run.
 async fn record_answer(remains: &Remains, question: &str, answer: u32) {
     let header = remains.store.header("run").await.unwrap().unwrap();
-    let append = Append {
-        run: header.key,
-        at: header.records,
-        time: SystemTime::now(),
-        records: Records::from(vec![Record {
-            path: question.to_owned(),
-            kind: EventKind::Answered { answer: answer.into(), by: None, comment: None, unchecked: true },
-        }]),
-        header: HeaderChange { nudge: true, ..HeaderChange::default() },
-    };
+    let kind = EventKind::Answered { answer: answer.into(), by: None, comment: None, unchecked: true };
+    let records = vec![Record::new(question, kind)];
+    let mut append = Append::new(header.key, header.records, SystemTime::now(), records);
+    append.header.nudge = true;
     assert_eq!(remains.store.append(append).await, Ok(Appended::Done));
 }
 
