@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::edge::{Copies, Edge, hand_nothing};
+use super::fault_forms::FaultForms;
 use super::mention::{Mention, Source};
 use super::probe::ErrorJson;
 use crate::fault::Fault;
@@ -35,34 +36,6 @@ pub struct ErrorForms<E> {
     pub from_fault: FaultForms<E>,
     /// How it is recorded and read back. An error that is no payload has none, and its workflow does not compile.
     pub json: Option<ErrorJson<E>>,
-}
-
-/// How a fault becomes an error.
-pub struct FaultForms<E> {
-    /// By itself.
-    pub alone: Option<fn(Fault) -> E>,
-    /// With the input of the attempt. It is preferred.
-    pub with_input: Option<FromFaultAndInput<E>>,
-}
-
-/// Makes an error of a fault and a boxed input; `None` if the box holds something else.
-pub type FromFaultAndInput<E> = fn(Fault, BoxValue) -> Option<E>;
-
-impl<E> Clone for FaultForms<E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E> Copy for FaultForms<E> {}
-
-impl<E> FaultForms<E> {
-    fn make(self, fault: Fault, input: Option<BoxValue>) -> Option<E> {
-        match (self.with_input, input) {
-            (Some(make), Some(input)) => make(fault, input),
-            _ => self.alone.map(|make| make(fault)),
-        }
-    }
 }
 
 impl<E> Clone for ErrorForms<E> {

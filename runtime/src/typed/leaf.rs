@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::arrival::{JoinTable, take, take_one};
 use super::edge::Edge;
 use super::exit::{Exit, Unrouted, exit_one};
-use super::mention::Target;
+use super::mention::{Target, show};
 use super::scope::NestedScope;
 use crate::context::Context;
 use crate::error_text::is_too_deep;
@@ -271,15 +271,6 @@ fn taken<N, I>(input: I) -> impl FnOnce(&N) -> Result<I, Fault> {
 
 fn wrong_input<N: Node>() -> Fault {
     Fault::Context { message: format!("a kept input does not have the type `{}`", std::any::type_name::<N::Input>()) }
-}
-
-/// An input as JSON, in the form of a record.
-pub(super) fn show<T: Target>(input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
-    let wanted = || Fault::Context {
-        message: format!("an input does not have the type `{}`", std::any::type_name::<T::Input>()),
-    };
-    let input = input.downcast_ref::<T::Input>().ok_or_else(wanted)?;
-    T::show(input, max).map_err(|error| Fault::Context { message: format!("the input is not JSON: {error}") })
 }
 
 fn copy_input<N: Node>(input: &BoxValue) -> Result<BoxValue, Fault> {

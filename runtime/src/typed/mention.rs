@@ -7,6 +7,7 @@ use schemars::Schema;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload};
+use crate::table::BoxValue;
 use crate::value::{MaxSize, Unrecordable, check_json};
 
 /// An expression that names a node's type.
@@ -119,6 +120,15 @@ impl<N: Node> Target for N {
     fn schema() -> Schema {
         N::Input::__schema()
     }
+}
+
+/// An input as JSON, in the form of a record.
+pub(super) fn show<T: Target>(input: &BoxValue, max: MaxSize) -> Result<serde_json::Value, Fault> {
+    let wanted = || Fault::Context {
+        message: format!("an input does not have the type `{}`", std::any::type_name::<T::Input>()),
+    };
+    let input = input.downcast_ref::<T::Input>().ok_or_else(wanted)?;
+    T::show(input, max).map_err(|error| Fault::Context { message: format!("the input is not JSON: {error}") })
 }
 
 fn not_kept<T>(error: &dyn std::error::Error) -> Fault {

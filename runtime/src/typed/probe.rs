@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::future::{FutureExt, Map};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::exit::FromFaultAndInput;
+use super::fault_forms::FromFaultAndInput;
 use super::mention::Source;
 use crate::context::StateWriter;
 use crate::error_text::{chain, text};

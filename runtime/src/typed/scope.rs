@@ -9,9 +9,8 @@ use super::arrival::{JoinTable, cast, take};
 use super::edge::Gives;
 use super::exit::Exit;
 use super::group::JoinFn;
-use super::leaf::show;
 
-use super::mention::{Each, Source, Target};
+use super::mention::{Each, Source, Target, show};
 use super::shape::Shape;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
