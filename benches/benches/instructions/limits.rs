@@ -17,9 +17,9 @@ pub(crate) const IN_ENGINE: u64 = 179_000;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.
 pub(crate) const TO_END: u64 = 48_800;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 30_500_000;
+pub(crate) const DURABLE: u64 = 32_500_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
-pub(crate) const READ: u64 = 29_300_000;
+pub(crate) const READ: u64 = 37_700_000;
 /// Making records of them.
 pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.
