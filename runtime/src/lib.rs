@@ -84,10 +84,10 @@ pub use state::StateKey;
 pub use store::RunStatus;
 pub use typed::{END, START};
 pub use workflow::{Flow, Workflow};
-// Of the crates whose types are in signatures, those that do not change how rustc names other types in its messages. Of
-// the others, `Json` and what follows.
+// Traits and types of other crates that are in signatures are re-exported one by one: with `serde_json`, `futures`, `serde` or
+// `schemars` in reach, rustc's messages say `std::option::Option` and `std::string::String`.
 #[doc(no_inline)]
-pub use {futures::Stream, schemars, serde};
+pub use futures::Stream;
 
 /// The JSON of `start_json`, events and schemas.
 // An alias and no re-export: with the variant of that name in scope, rustc would print every `String` as
