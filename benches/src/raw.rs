@@ -104,7 +104,9 @@ impl Raw {
 pub fn bodies(path: &Path) -> Vec<String> {
     let connection = Connection::open(path).expect("a file of runs");
     let mut rows = connection
-        .prepare("SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id")
+        .prepare(
+            "SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id",
+        )
         .expect("a file of runs");
     let bodies = rows.query_map([], |row| row.get(0)).expect("a file of runs");
     bodies.collect::<Result<_, _>>().expect("text")

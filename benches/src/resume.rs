@@ -130,7 +130,9 @@ fn read_once(file: &Path) -> Duration {
     let connection = Connection::open(file).expect("a file of runs");
     let begun = Instant::now();
     let mut rows = connection
-        .prepare("SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id")
+        .prepare(
+            "SELECT body FROM (SELECT id, body FROM journal UNION ALL SELECT id, body FROM commit_log) ORDER BY id",
+        )
         .expect("a file of runs");
     let bytes = rows.query_map([], |row| Ok(row.get_ref(0)?.as_str()?.len())).expect("a file of runs");
     std::hint::black_box(bytes.map(|bytes| bytes.expect("a body")).sum::<usize>());
