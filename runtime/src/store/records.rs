@@ -15,7 +15,7 @@ use super::Record;
 /// use graphweft::EventKind;
 /// use graphweft::store::{Record, Records};
 ///
-/// let records = Records::from(vec![Record { path: "checkout".into(), kind: EventKind::RunCancelled }]);
+/// let records = Records::from(vec![Record::new("checkout", EventKind::RunCancelled)]);
 /// assert_eq!(records.len(), 1);
 /// assert_eq!(records[0].path, "checkout");
 /// ```
