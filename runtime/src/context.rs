@@ -169,7 +169,7 @@ impl Context {
     }
 
     /// Sends progress to the subscribers of the run's events in this process. It is not recorded. While the node is under way the
-    /// last 1,024 of it are kept, for subscribers that come later or come back
+    /// last 1,024 of it are kept (about 65,536 of all nodes of the run), for subscribers that come later or come back
     /// ([`Run::events_after`](crate::Run::events_after)). Data that cannot be written as JSON is skipped, with a warning
     /// in the log. In a run without an engine it does nothing.
     pub fn progress(&self, data: impl Serialize) {

@@ -162,7 +162,8 @@ impl Events {
     }
 
     fn was_seen(&self, event: &Event) -> bool {
-        let of_last = |seen: EventPosition| event.derived && !seen.is_progress() && seen.seq() == event.seq;
+        // They may have been sent behind the progress of the same record.
+        let of_last = |seen: EventPosition| event.derived && seen.seq() == event.seq;
         self.seen.is_some_and(|seen| event.position() <= seen && !of_last(seen))
     }
 

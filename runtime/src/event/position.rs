@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ([`Run::events_after`](crate::Run::events_after)). As text, and as JSON, it is `17`, or `17.3` for the third progress
 /// that was sent since the run began or continued in its process: a `Last-Event-ID` of server-sent events.
 ///
-/// Positions do not get smaller in the course of a run. An event that follows from another one
-/// ([`Event::derived`](crate::Event::derived)) has the position of that.
+/// Positions of records and of progress do not get smaller in the course of a run. An event that follows from another one
+/// ([`Event::derived`](crate::Event::derived)) has the position of that, and may come behind progress.
 ///
 /// ```
 /// use graphweft::EventPosition;
@@ -46,10 +46,6 @@ impl EventPosition {
     /// The number of the event, or of the recorded event before it: [`Event::seq`](crate::Event::seq).
     pub fn seq(self) -> u64 {
         self.seq
-    }
-
-    pub(crate) fn is_progress(self) -> bool {
-        self.progress > 0
     }
 }
 

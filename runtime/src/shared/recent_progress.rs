@@ -1,19 +1,22 @@
 //! The progress that running nodes have sent, for watchers that come later.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
-
-use foldhash::HashMap;
 
 use crate::event::Event;
 
 /// How much of each node is kept.
-const KEPT: usize = 1024;
+const OF_NODE: usize = 1024;
+
+/// How much is kept of all nodes that are under way at once, such as the items of a `[..]`.
+const OF_RUN: usize = 65_536;
 
 /// By path: the last progress of each attempt that is under way.
 #[derive(Default)]
 pub(super) struct RecentProgress {
-    by_path: HashMap<String, VecDeque<Arc<Event>>>,
+    by_path: BTreeMap<String, VecDeque<Arc<Event>>>,
+    kept: usize,
     /// How much was sent in this process.
     sent: u64,
 }
@@ -27,10 +30,12 @@ impl RecentProgress {
 
     pub(super) fn keep(&mut self, event: &Arc<Event>) {
         let of_node = self.by_path.entry(event.path.clone()).or_default();
-        if of_node.len() == KEPT {
-            of_node.pop_front();
+        if of_node.len() == OF_NODE || self.kept >= OF_RUN {
+            self.kept -= usize::from(of_node.pop_front().is_some());
         }
+        // Where all places of the run are taken by other nodes, the last of this one is kept all the same.
         of_node.push_back(Arc::clone(event));
+        self.kept += 1;
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -39,14 +44,20 @@ impl RecentProgress {
 
     /// An attempt is over, and with it those at its requests.
     pub(super) fn forget(&mut self, path: &str) {
-        if !self.is_empty() {
-            let is_at = |of: &str| of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            self.by_path.retain(|of, _| !is_at(of));
+        let is_at = |of: &str| of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let behind = self
+            .by_path
+            .range::<str, _>((Bound::Included(path), Bound::Unbounded))
+            .take_while(|(of, _)| of.starts_with(path));
+        let over: Vec<String> = behind.map(|(of, _)| of).filter(|of| is_at(of)).cloned().collect();
+        for of in over {
+            self.kept -= self.by_path.remove(&of).map_or(0, |events| events.len());
         }
     }
 
     pub(super) fn clear(&mut self) {
         self.by_path.clear();
+        self.kept = 0;
     }
 
     /// All that is kept, in the order in which it was sent.

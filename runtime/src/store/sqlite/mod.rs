@@ -48,6 +48,7 @@ use self::log_index::LogIndex;
 use self::questions::EncodedQuestions;
 use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
+use self::schema::MOST_RECORDS;
 pub use self::settings::Durability;
 use self::settings::{LOG_ROWS, Settings};
 use self::trouble::Trouble;
@@ -293,7 +294,7 @@ impl Handle {
             graph: self.encode_graph(&run.graph)?,
             rows: codec::encode(&run.records).map_err(unwritable)?,
         };
-        let created = self.write(move |transaction| runs::create(transaction, &run)).await?;
+        let created = self.write(move |transaction| runs::create(transaction, &run)).await??;
         if matches!(created, Created::New(_)) {
             self.known_graphs(|graphs| graphs.insert(hash));
         }
@@ -302,6 +303,16 @@ impl Handle {
 
     async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
         let Append { run, at, time, records, header: change } = batch;
+        // A number above that of any run is a conflict, as any that is too high.
+        let most = MOST_RECORDS.cast_unsigned();
+        if at < most && at + records.len() as u64 >= most {
+            let message = format!(
+                "{} records were not added to a run that has {at}: a run can have fewer than {MOST_RECORDS} of them; let it end, and start \
+                 another one",
+                records.len()
+            );
+            return Err(StoreError::Other { message });
+        }
         let hash = change.graph.as_ref().map(|graph| graph.0);
         let batch = EncodedAppend {
             run,

@@ -9,11 +9,12 @@ use super::delete::deleted_until;
 use super::questions::EncodedQuestions;
 use super::read::header_by_id;
 use super::row::RunRow;
+use super::schema::LAST_RUN;
 use super::seal;
 use super::times::{from_integer, to_integer};
 use super::trouble::{Trouble, is_written};
 use super::write_transaction::{Journals, WriteTransaction, add_row_alone};
-use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey};
+use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey, StoreError};
 
 /// A run that is to be added, encoded.
 pub(super) struct EncodedRun {
@@ -57,17 +58,29 @@ impl EncodedAppend {
     }
 }
 
-pub(super) fn create(transaction: &mut WriteTransaction<'_>, run: &EncodedRun) -> Result<Created, Trouble> {
+/// Adds a run. The inner error refuses only this one: what else is in the transaction is not undone.
+pub(super) fn create(
+    transaction: &mut WriteTransaction<'_>,
+    run: &EncodedRun,
+) -> Result<Result<Created, StoreError>, Trouble> {
     let EncodedRun { header, graph, rows } = run;
     if let Some(header) = header_by_id(transaction, transaction.log(), &header.id)? {
-        return Ok(Created::Existing(header));
+        return Ok(Ok(Created::Existing(header)));
     }
     if let Some(until) = deleted_until(transaction, &header.id, header.created)? {
-        return Ok(Created::Deleted { until });
+        return Ok(Ok(Created::Deleted { until }));
     }
     let next = "SELECT max(coalesce((SELECT max(key) FROM runs), 0),
                     coalesce((SELECT number FROM numbers WHERE name = 'run'), 0)) + 1";
     let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
+    if key > LAST_RUN {
+        let id = &header.id;
+        let message = format!(
+            "run `{id}` was not added: the file has given all {LAST_RUN} numbers of runs that it can give; start new runs in \
+             another file"
+        );
+        return Ok(Err(StoreError::Other { message }));
+    }
     let new = RunHeader { key: RunKey(from_integer(key)), ..header.clone() };
     let row = RunRow::of(&new, false)?;
     row.insert(transaction)?;
@@ -78,7 +91,7 @@ pub(super) fn create(transaction: &mut WriteTransaction<'_>, run: &EncodedRun) -
     transaction.add_rows(new.key, 0, header.created, rows)?;
     insert_graph(transaction, graph)?;
     // As it is in the file.
-    Ok(Created::New(row.header()?))
+    Ok(Ok(Created::New(row.header()?)))
 }
 
 pub(super) fn append(transaction: &mut WriteTransaction<'_>, batch: &EncodedAppend) -> Result<Appended, Trouble> {

@@ -12,9 +12,14 @@ use crate::store::{RunKey, StoreError};
 /// Marks a file as a database of runs: `grwf`.
 const APPLICATION: i64 = 0x6772_7766;
 
+/// A run has fewer records than this: with more, the ids of its rows would be those of the next run.
+pub(super) const MOST_RECORDS: i64 = 1 << 31;
+
+/// The greatest number of a run whose rows have ids of their own.
+pub(super) const LAST_RUN: i64 = i64::MAX / MOST_RECORDS;
+
 /// The ids that rows of the journal can have for a run.
 pub(super) fn rows_of(run: RunKey) -> Range<i64> {
-    const MOST_RECORDS: i64 = 1 << 31;
     let first = to_integer(run.0).saturating_mul(MOST_RECORDS);
     first..first.saturating_add(MOST_RECORDS)
 }

@@ -103,3 +103,30 @@ async fn the_log_does_not_grow_for_ever() {
         assert!(log < 20 << 20, "{log} bytes of log after 40 MiB");
     }
 }
+
+#[tokio::test]
+async fn a_file_that_has_no_number_left_refuses_new_runs_and_keeps_those_that_it_has() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    let early = create(&store, new_run("early")).await.key;
+    closed(store).await;
+    let last = crate::store::sqlite::schema::LAST_RUN;
+    let insert = "INSERT INTO numbers (name, number) VALUES ('run', ?1)";
+    rusqlite::Connection::open(&path).unwrap().execute(insert, [last - 1]).unwrap();
+    let store = open(&path).await;
+    let at_last = create(&store, new_run("last")).await.key;
+    assert_eq!(at_last.get(), last.cast_unsigned());
+    let (refused, added, other) = futures::join!(
+        store.create(new_run("too many")),
+        store.append(batch(at_last, 1, &[said("added")])),
+        store.append(batch(early, 1, &[said("added as well")])),
+    );
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("`too many`") && refused.contains("another file"), "{refused}");
+    assert_eq!((added, other), (Ok(Appended::Done), Ok(Appended::Done)));
+    assert_eq!((read_all(&store, at_last).await.len(), read_all(&store, early).await.len()), (2, 2));
+    let too_far = store.append(batch(early, (1 << 31) - 1, &[said("no")])).await.unwrap_err().to_string();
+    assert!(too_far.contains("2147483648"), "{too_far}");
+    closed(store).await;
+    assert_eq!(read_all(&open(&path).await, at_last).await.len(), 2);
+}
