@@ -189,13 +189,22 @@ impl Feed {
     #[must_use]
     pub fn workflow(mut self, name: impl Into<String>) -> Self {
         self.query.workflows.push(name.into());
-        self
+        self.read_again()
     }
 
-    /// Only events of runs with this label; called more than once, with all of them.
+    /// Only events of runs with this label; called more than once, with all of them. Of two values of one label the last
+    /// one counts.
     #[must_use]
     pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.tags.insert(key.into(), value.into());
+        self.read_again()
+    }
+
+    /// What was read by another filter, and not returned yet, is read again.
+    fn read_again(mut self) -> Self {
+        self.query.after = self.cursor.0;
+        self.ready.clear();
+        self.state = State::Read;
         self
     }
 

@@ -323,3 +323,21 @@ async fn a_damaged_record_is_an_error_and_the_feed_continues() {
     assert!(matches!(&error.source, StoreError::Corrupt { message, .. } if message.contains("run `a`")), "{error}");
     assert_eq!(engine.count_runs(RunFilter::default()).await.unwrap(), 2);
 }
+
+#[tokio::test]
+async fn a_filter_that_comes_late_holds_for_all_that_follows() {
+    let engine = of_store(MemoryStore::new());
+    let waits = engine.start::<confirmed>(1).await.unwrap();
+    waits.outcome().await.unwrap();
+    let run = engine.start::<doubled>(1).await.unwrap();
+    run.outcome().await.unwrap();
+    let mut feed = engine.watch(FeedFrom::Beginning).await.unwrap();
+    assert_eq!(next(&mut feed).await.workflow, "confirmed");
+    let mut feed = feed.workflow("doubled");
+    let followed = until_ended(&mut feed, 1).await;
+    assert!(followed.iter().all(|event| event.workflow == "doubled"), "{followed:?}");
+    assert_eq!(
+        followed.len(),
+        engine.history(run.id()).await.unwrap().unwrap().iter().filter(|it| !it.derived).count()
+    );
+}
