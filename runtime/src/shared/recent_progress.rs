@@ -56,8 +56,11 @@ impl RecentProgress {
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_path.clear();
-        self.kept = 0;
+        // For a node that follows another in place, and in most cases nothing is kept.
+        if self.kept > 0 {
+            self.by_path.clear();
+            self.kept = 0;
+        }
     }
 
     /// All that is kept, in the order in which it was sent.
