@@ -1,5 +1,6 @@
 //! Programs as users write them, held against what graphweft promises: what they share.
 
+mod forwarding;
 mod on_disk;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -56,6 +56,14 @@ impl Engine {
         if is_known {
             return Ok(Some(Signalled::Duplicate));
         }
+        // Records that were added since the header was read may have ended the run, and nothing is added behind its end.
+        let header = match next == header.records {
+            true => header,
+            false => match self.0.store.header(run).await?.filter(|now| now.key == header.key) {
+                Some(now) => now,
+                None => return Ok(None),
+            },
+        };
         if header.status.is_over() {
             let (run, signal) = (run.to_owned(), sent.name.clone());
             return Err(SignalError::RunOver { run, status: header.status, signal });

@@ -8,10 +8,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 use graphweft::prelude::*;
-use graphweft::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, SqliteStore, Store, StoreError, Stored,
-};
+use graphweft::store::{Append, Appended, RunKey, SqliteStore, Store, StoreError, Stored};
 use graphweft::{AnswerError, Engine, EventKind, Run, RunError};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -99,16 +96,8 @@ struct Counts {
 }
 
 impl Store for Counting {
-    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        self.inner.join(workflows)
-    }
-
-    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        self.inner.leave(owner)
-    }
-
-    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        self.inner.create(run)
+    graphweft_tests::forward_store! {
+        join leave create header list count overview open_questions delete reserve_task claim is_alive is_served is_shared is_volatile feed feed_end graph
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
@@ -134,66 +123,6 @@ impl Store for Counting {
             Ok(read)
         }
         .boxed()
-    }
-
-    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        self.inner.header(id)
-    }
-
-    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        self.inner.list(query)
-    }
-
-    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.inner.count(query)
-    }
-
-    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
-        self.inner.overview(query)
-    }
-
-    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.inner.open_questions(query)
-    }
-
-    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
-        self.inner.delete(delete)
-    }
-
-    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.reserve_task(task)
-    }
-
-    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        self.inner.claim(claim)
-    }
-
-    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.is_alive(owner)
-    }
-
-    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.is_served(workflow)
-    }
-
-    fn is_shared(&self) -> bool {
-        self.inner.is_shared()
-    }
-
-    fn is_volatile(&self) -> bool {
-        self.inner.is_volatile()
-    }
-
-    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        self.inner.feed(query)
-    }
-
-    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
-        self.inner.feed_end()
-    }
-
-    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<serde_json::Value>, StoreError>> {
-        self.inner.graph(hash)
     }
 }
 

@@ -12,7 +12,7 @@ use graphweft::{AwaitedSignal, Event, Json, Signal, SignalError, Signalled, json
 use graphweft_tests::{Death, Remains, failure, life, paths};
 use tokio::sync::Notify;
 
-const MESSAGE: Signal<String> = Signal::new("message");
+pub(super) const MESSAGE: Signal<String> = Signal::new("message");
 const PAID: Signal<u64> = Signal::new("paid");
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -30,7 +30,7 @@ async fn takes(ctx: &Context) -> Vec<String> {
     }
 }
 
-workflow! { taking(()) -> Vec<String> { START => takes; } }
+workflow! { pub(super) taking(()) -> Vec<String> { START => takes; } }
 
 fn engine() -> Engine {
     Engine::builder().build().unwrap()

@@ -1,27 +1,14 @@
 //! Signals over a file: two processes at once, restarts, and runs that have not begun.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
-use graphweft::{EngineBuilder, Signal, SignalError, Signalled, json};
-use graphweft_tests::OnDisk;
+use graphweft::store::{Append, Appended, BoxFuture, Record, RunHeader, Store, StoreError};
+use graphweft::{EngineBuilder, SignalError, Signalled, json};
+use graphweft_tests::{OnDisk, life};
 
-const MESSAGE: Signal<String> = Signal::new("message");
-
-/// Takes messages until one says that it is the last.
-#[node]
-async fn takes(ctx: &Context) -> Vec<String> {
-    let mut all = Vec::new();
-    loop {
-        let message = ctx.wait(MESSAGE).await;
-        if message == "end" {
-            return all;
-        }
-        all.push(message);
-    }
-}
-
-workflow! { taking(()) -> Vec<String> { START => takes; } }
+use super::signals::{MESSAGE, taking};
 
 async fn builder(directory: &tempfile::TempDir) -> EngineBuilder {
     Engine::builder().store(SqliteStore::open(directory.path().join("runs.db")).await.unwrap())
@@ -185,5 +172,50 @@ fn a_later_version_of_the_program_that_does_not_wait_any_more_leaves_the_signal_
         }
         run.answer("text", "really ").await.unwrap();
         assert_eq!(completed(&run).await, r#"String("really kept")"#);
+    });
+}
+
+/// A run ends in another process right after its header is read.
+struct EndsMeanwhile {
+    inner: SqliteStore,
+    ends: AtomicBool,
+}
+
+impl Store for EndsMeanwhile {
+    graphweft_tests::forward_store! {
+        join leave create append read list count overview open_questions delete reserve_task claim is_alive is_served feed
+        feed_end graph
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        let header = self.inner.header(id);
+        Box::pin(async move {
+            let header = header.await?;
+            if let Some(header) = header.as_ref().filter(|_| self.ends.swap(false, Ordering::SeqCst)) {
+                let record = Record::new(&*header.workflow, EventKind::RunCompleted { output: json!([]) });
+                let mut end = Append::new(header.key, header.records, SystemTime::now(), vec![record]);
+                end.header.status = Some((RunStatus::Completed, None));
+                assert_eq!(self.inner.append(end).await, Ok(Appended::Done));
+            }
+            Ok(header)
+        })
+    }
+}
+
+#[test]
+fn no_signal_is_recorded_behind_the_end_of_a_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = async || SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    life(async {
+        let engine = Engine::builder().store(open().await).register::<taking>().build().unwrap();
+        engine.start::<taking>(()).id("run").await.unwrap().outcome().await.unwrap();
+    });
+    life(async {
+        let store = EndsMeanwhile { inner: open().await, ends: AtomicBool::new(true) };
+        let engine = Engine::builder().store(store).build().unwrap();
+        let sent = engine.signal("run", MESSAGE, "late".to_owned()).id("evt_1").await;
+        assert!(matches!(sent, Err(SignalError::RunOver { .. })), "{sent:?}");
+        let events = engine.history("run").await.unwrap().unwrap();
+        assert!(events.last().unwrap().is_terminal(), "{events:?}");
     });
 }

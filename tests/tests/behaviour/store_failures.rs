@@ -10,10 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use graphweft::prelude::*;
-use graphweft::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, MemoryStore,
-    NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
-};
+use graphweft::store::{Append, Appended, Created, MemoryStore, NewRun, RunKey, Store, StoreError, Stored};
 use graphweft::{
     ChildError, Engine, EventKind, RetryError, RetryPolicy, RunError, RunFilter, Workflow, state::Append as AppendTo,
 };
@@ -53,12 +50,8 @@ fn full() -> StoreError {
 }
 
 impl Store for Failing {
-    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
-        self.inner.join(workflows)
-    }
-
-    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        self.inner.leave(owner)
+    graphweft_tests::forward_store! {
+        join leave header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
@@ -94,58 +87,6 @@ impl Store for Failing {
             return async { Err(full()) }.boxed();
         }
         self.inner.read(run, from, limit)
-    }
-
-    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        self.inner.header(id)
-    }
-
-    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
-        self.inner.list(query)
-    }
-
-    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.inner.count(query)
-    }
-
-    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
-        self.inner.overview(query)
-    }
-
-    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
-        self.inner.open_questions(query)
-    }
-
-    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
-        self.inner.delete(delete)
-    }
-
-    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.reserve_task(task)
-    }
-
-    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
-        self.inner.claim(claim)
-    }
-
-    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.is_alive(owner)
-    }
-
-    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.is_served(workflow)
-    }
-
-    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        self.inner.feed(query)
-    }
-
-    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
-        self.inner.feed_end()
-    }
-
-    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
-        self.inner.graph(hash)
     }
 }
 
