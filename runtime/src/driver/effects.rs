@@ -249,7 +249,7 @@ impl Driver {
             return self.fails(task, &place, Fault::Context { message }, false);
         }
         let number = self.run.attempts(task);
-        let may_repeat = self.run.keeps_input(task);
+        let keeps_input = self.run.keeps_input(task);
         let arrived = match self.run.take_input(task).map(|arrived| self.read(arrived)).transpose() {
             Ok(arrived) => arrived,
             Err(halt) => return self.halt = Some(halt),
@@ -262,9 +262,9 @@ impl Driver {
         let attempt = self.attempt(task, &definition, place.clone(), number, options.at_most_once);
         let context = Context::new(&attempt);
         let has_arrived = arrived.is_some();
-        let future = match (arrived, may_repeat) {
+        let future = match (arrived, keeps_input) {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
-            (arrived, _) => self.repeatable(task, node, arrived, may_repeat, context),
+            (arrived, _) => self.repeatable(task, node, arrived, keeps_input, context),
         };
         match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), span))) {
             Ok(running) => {
@@ -273,7 +273,7 @@ impl Driver {
             }
             // The conversion consumes the value of the edge. If it panics, there is no input for another attempt.
             Err(fault) => {
-                let is_lost = has_arrived && may_repeat && !self.retained.contains_key(&task);
+                let is_lost = has_arrived && keeps_input && !self.retained.contains_key(&task);
                 self.fails(task, &place, fault, is_lost);
             }
         }
@@ -307,7 +307,7 @@ impl Driver {
         task: TaskId,
         node: &dyn AnyNode,
         arrived: Option<Arrived>,
-        may_repeat: bool,
+        keeps_input: bool,
         context: Context,
     ) -> Result<AttemptBody<'static>, Fault> {
         let input = match arrived {
@@ -318,7 +318,7 @@ impl Driver {
             },
         };
         let input = input.ok_or_else(input_is_gone)?;
-        let input = if may_repeat {
+        let input = if keeps_input {
             let copy = caught(|| node.copy(&input));
             self.retained.insert(task, RetainedInput::Values(vec![input]));
             copy??

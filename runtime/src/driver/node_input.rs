@@ -35,10 +35,12 @@ impl Driver {
     fn input_at(&mut self, path: &str) -> Result<Option<Value>, Halt> {
         let places = self.run.tasks().into_iter().filter_map(|task| Some((task, self.run.place_of(task)?)));
         let Some((task, place)) = places.into_iter().find(|(_, place)| place.path() == path) else { return Ok(None) };
-        let Some(arrived) = self.run.take_input(task) else { return Ok(None) };
+        let broken =
+            |what: &str| Halt::broken(&self.definition.name, &Fault::Context { message: format!("`{path}` {what}") });
+        let Some(arrived) = self.run.take_input(task) else { return Err(broken("has started, and has no input")) };
         let arrived = self.read(arrived)?;
         let max = self.shared.env.max_value_size;
-        let Some(entry) = self.executable.entry(&self.definition, &place) else { return Ok(None) };
+        let Some(entry) = self.executable.entry(&self.definition, &place) else { return Err(broken("has no body")) };
         let shown = match (&entry.scope, &entry.node) {
             (Some(scope), _) if place.is_scope() => scope.enter(arrived).and_then(|inputs| {
                 let mut items = inputs.iter().map(|input| scope.show(input, max)).collect::<Result<Vec<_>, Fault>>()?;
@@ -46,7 +48,7 @@ impl Driver {
                 Ok(if is_one { items.remove(0) } else { Value::Array(items) })
             }),
             (_, Some(node)) => node.prepare(arrived).and_then(|input| node.show(&input, max)),
-            _ => return Ok(None),
+            _ => return Err(broken("is no node")),
         };
         let message = |fault: Fault| Unreadable::whole(fault.to_string());
         shown.map(Some).map_err(|fault| super::event_codec::unreadable(&place, message(fault)))

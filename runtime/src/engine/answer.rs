@@ -343,7 +343,7 @@ impl Engine {
                 ..HeaderChange::default()
             },
         };
-        let is_done = self.0.store.append(append).await? == Appended::Done;
+        let is_done = self.0.append(append).await? == Appended::Done;
         if is_done {
             self.halted().remove(&header.key);
         }
@@ -401,7 +401,7 @@ impl Engine {
             records: Records::from(records),
             header: HeaderChange { nudge: true, questions, ..HeaderChange::default() },
         };
-        Ok(self.0.store.append(append).await? == Appended::Done)
+        Ok(self.0.append(append).await? == Appended::Done)
     }
 }
 

@@ -15,7 +15,7 @@ use super::runs::Runs;
 use super::signal_logs::SignalLogs;
 use crate::halt::Halt;
 use crate::shared::Env;
-use crate::store::{Owner, RunKey, Store, StoreError};
+use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
 
 /// Runs workflows: provides their resources and limits, records them, and finds them by id.
@@ -83,6 +83,29 @@ impl Inner {
     pub(super) fn leave(&self) -> Option<BoxFuture<'static, ()>> {
         let owner = self.owner.get().filter(|_| !self.has_left.swap(true, Ordering::AcqRel))?;
         Some(self.store.leave(*owner))
+    }
+
+    // What the engine records itself, and not by the journal of a run that it drives: feeds read it at once.
+
+    /// See [`Store::create`].
+    pub(super) async fn create(&self, run: NewRun) -> Result<Created, StoreError> {
+        let created = self.store.create(run).await;
+        self.env.feeds.notify();
+        created
+    }
+
+    /// See [`Store::append`].
+    pub(super) async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+        let appended = self.store.append(batch).await;
+        self.env.feeds.notify();
+        appended
+    }
+
+    /// See [`Store::claim`].
+    pub(super) async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let claimed = self.store.claim(claim).await;
+        self.env.feeds.notify();
+        claimed
     }
 
     /// A run is no longer driven here.

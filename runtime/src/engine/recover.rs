@@ -149,7 +149,7 @@ impl Engine {
     /// Claims runs. Whatever is claimed, the store reports all runs of this engine that other engines have added records
     /// to, and reports that once: those runs read them.
     pub(super) async fn claim_runs(&self, claim: Claim) -> Result<Claimed, StoreError> {
-        let claimed = self.0.store.claim(claim).await?;
+        let claimed = self.0.claim(claim).await?;
         for key in &claimed.nudged {
             if let Some(live) = self.0.runs.by_key(*key) {
                 live.journal.catch_up().await;
@@ -284,7 +284,7 @@ impl Engine {
                 ..HeaderChange::default()
             },
         };
-        if self.0.store.append(append).await? == Appended::Conflict {
+        if self.0.append(append).await? == Appended::Conflict {
             self.0.lost_claim.store(true, Ordering::Release);
         }
         self.keep();
@@ -366,7 +366,7 @@ impl Engine {
                 records: Records::default(),
                 header: HeaderChange { owner: Some(None), ..HeaderChange::default() },
             };
-            if self.0.store.append(append).await? == Appended::Done {
+            if self.0.append(append).await? == Appended::Done {
                 break;
             }
         }

@@ -272,7 +272,7 @@ impl Retry {
             },
         };
         let undriven = Undriven::by(&engine);
-        let appended = engine.0.store.append(append).await;
+        let appended = engine.0.append(append).await;
         // From here the run is driven without another `.await`.
         undriven.done();
         if appended != Ok(Appended::Done) {
@@ -410,8 +410,7 @@ impl Fork {
             records,
         };
         let undriven = Undriven::by(&engine);
-        let created = engine.0.store.create(new).await;
-        engine.0.env.feeds.notify();
+        let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
         let header = match created? {

@@ -80,10 +80,9 @@ impl Engine {
             records: Records::from(vec![record]),
             header: HeaderChange { nudge, ..HeaderChange::default() },
         };
-        if self.0.store.append(append).await? != Appended::Done {
+        if self.0.append(append).await? != Appended::Done {
             return Ok(None);
         }
-        self.0.env.feeds.notify();
         if is_awaited {
             self.adopt(&header).await;
         }

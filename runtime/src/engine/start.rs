@@ -362,8 +362,7 @@ impl<T> Start<T> {
             records: vec![Record { path: definition.name.clone(), kind: first }],
         };
         let undriven = Undriven::by(&engine);
-        let created = engine.0.store.create(new).await;
-        engine.0.env.feeds.notify();
+        let created = engine.0.create(new).await;
         // From here the run is driven without another `.await`.
         undriven.done();
         match created? {

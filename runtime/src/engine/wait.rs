@@ -7,9 +7,6 @@ use super::inner::Engine;
 use super::run::Outcome;
 use crate::run_error::RunError;
 
-/// What a run has come to: its outcome as [`Run::outcome`](crate::Run::outcome) returns it, or why there is none.
-type Came = Result<Outcome<Json>, RunError>;
-
 impl Engine {
     /// Waits until each of these runs has ended or waits for an answer, in any process, and returns what they have come to,
     /// in the order of the ids. One that cannot be read, or does not exist ([`RunError::NotFound`]), does not end the
@@ -38,7 +35,10 @@ impl Engine {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
     /// ```
-    pub async fn wait_all<I: AsRef<str>>(&self, ids: impl IntoIterator<Item = I>) -> Vec<(String, Came)> {
+    pub async fn wait_all<I: AsRef<str>>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+    ) -> Vec<(String, Result<Outcome<Json>, RunError>)> {
         join_all(ids.into_iter().map(|id| self.wait_for(id.as_ref().to_owned()))).await
     }
 
@@ -48,7 +48,10 @@ impl Engine {
     ///
     /// A run that has been returned is returned again as long as it is among the ids: take it out to wait for the next
     /// one. For each run of another process the store is read ten times a second.
-    pub async fn wait_any<I: AsRef<str>>(&self, ids: impl IntoIterator<Item = I>) -> Option<(String, Came)> {
+    pub async fn wait_any<I: AsRef<str>>(
+        &self,
+        ids: impl IntoIterator<Item = I>,
+    ) -> Option<(String, Result<Outcome<Json>, RunError>)> {
         let waits: Vec<_> = ids.into_iter().map(|id| Box::pin(self.wait_for(id.as_ref().to_owned()))).collect();
         if waits.is_empty() {
             return None;
@@ -57,7 +60,7 @@ impl Engine {
         Some(first)
     }
 
-    async fn wait_for(&self, id: String) -> (String, Came) {
+    async fn wait_for(&self, id: String) -> (String, Result<Outcome<Json>, RunError>) {
         let came = match self.get_run(&id).await {
             Ok(Some(run)) => run.outcome().await,
             Ok(None) => Err(RunError::NotFound),

@@ -444,7 +444,7 @@ impl Journal {
             self.publish_all(&mut inner, batch, derived);
         }
         let plain = batch.records.plain();
-        let accepted = plain.filter_map(|(at, record)| self.heed(record, batch.at + at as u64)).collect();
+        let accepted = plain.filter_map(|(at, record)| self.heed(&mut inner, record, batch.at + at as u64)).collect();
         inner.length += batch.records.len() as u64;
         inner.durable = ticket;
         inner.in_flight = None;
@@ -471,9 +471,14 @@ impl Journal {
 
     /// Applies a record that opens a question, answers one, or is a signal. Called under the lock, so that a run that comes to
     /// [`rest`](Self::rest) has seen the effect of everything recorded.
-    pub(super) fn heed(&self, record: &Record, seq: u64) -> Option<Record> {
+    pub(super) fn heed(&self, inner: &mut Inner, record: &Record, seq: u64) -> Option<Record> {
         if let EventKind::Answered { .. } | EventKind::SignalReceived { .. } = record.kind {
             self.set_progress(Progress::Running);
+        }
+        if let EventKind::SignalReceived { name, id: Some(id), .. } = &record.kind
+            && !inner.sent.is_empty()
+        {
+            inner.sent.remove(&(name.clone(), id.clone()));
         }
         self.desk.recorded(record, seq)
     }

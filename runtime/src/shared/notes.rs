@@ -3,6 +3,8 @@
 use foldhash::HashMap;
 use serde_json::Value;
 
+use super::tree::below;
+
 /// By path: the notes that an attempt has recorded in an earlier process and not repeated in this one.
 #[derive(Default)]
 pub(super) struct Notes(HashMap<String, Vec<(String, Value)>>);
@@ -23,8 +25,7 @@ impl Notes {
     /// An attempt is over, and with it those at its requests.
     pub(super) fn forget(&mut self, path: &str) {
         if !self.0.is_empty() {
-            let is_at = |of: &str| of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            self.0.retain(|of, _| !is_at(of));
+            self.0.retain(|of, _| !(*of == *path || below(of, path)));
         }
     }
 }

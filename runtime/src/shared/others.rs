@@ -96,7 +96,7 @@ impl Journal {
         for stored in &applied {
             inner.questions.follow(&stored.record);
             self.publish(&mut inner, stored.seq, stored.time, &stored.record, false);
-            accepted.extend(self.heed(&stored.record, stored.seq));
+            accepted.extend(self.heed(&mut inner, &stored.record, stored.seq));
         }
         self.push_following(&mut inner, accepted);
         drop(inner);

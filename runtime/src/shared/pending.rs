@@ -44,7 +44,7 @@ pub(super) struct Inner {
     pub(super) cancelled: bool,
     /// Questions for which an answer of this process came after one of another process.
     pub(super) late_answers: HashSet<String>,
-    /// The names and ids of signals that this process has pushed.
+    /// The names and ids of signals that this process has pushed and that are not recorded yet.
     pub(super) sent: HashSet<(String, String)>,
     /// Those of them that came after one of another process.
     pub(super) late_signals: HashSet<(String, String)>,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use super::tree::below;
 use crate::event::Event;
 
 /// How much of each node is kept.
@@ -44,12 +45,11 @@ impl RecentProgress {
 
     /// An attempt is over, and with it those at its requests.
     pub(super) fn forget(&mut self, path: &str) {
-        let is_at = |of: &str| of.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         let behind = self
             .by_path
             .range::<str, _>((Bound::Included(path), Bound::Unbounded))
             .take_while(|(of, _)| of.starts_with(path));
-        let over: Vec<String> = behind.map(|(of, _)| of).filter(|of| is_at(of)).cloned().collect();
+        let over: Vec<String> = behind.map(|(of, _)| of).filter(|of| *of == path || below(of, path)).cloned().collect();
         for of in over {
             self.kept -= self.by_path.remove(&of).map_or(0, |events| events.len());
         }

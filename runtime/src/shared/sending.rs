@@ -36,7 +36,6 @@ impl Journal {
             return Ok(Some(if is_known { Signalled::Duplicate } else { Signalled::New }));
         };
         let mut inner = self.inner();
-        inner.sent.remove(&of);
         let is_late = inner.late_signals.remove(&of);
         Ok(Some(if is_late { Signalled::Duplicate } else { Signalled::New }))
     }

@@ -85,7 +85,7 @@ impl Life<'_> {
         }
         let is_it = |at: &Stored| matches!(&at.record.kind, EventKind::SignalReceived { name, id: Some(_), .. } if name == signal);
         if !self.disk.with_records_of(run, |records| records.iter().any(is_it)) {
-            return Err(format!("the signal `{signal}` was taken, and is not on record"));
+            return Err(format!("the signal `{signal}` was taken, and that is not recorded"));
         }
         Ok(Ok(()))
     }

@@ -25,8 +25,15 @@ impl FeedPlace {
     /// Before all records.
     pub const BEGINNING: FeedPlace = FeedPlace { position: 0, record: 0 };
 
-    /// The place behind record number `record` of a batch of so many.
-    pub(crate) fn behind(position: u64, record: u32, records: u64) -> FeedPlace {
+    /// The place behind record number `record` of a batch with so many `records`: the next record of the batch, or the
+    /// batch at the next position if it was the last one.
+    ///
+    /// ```
+    /// # use graphweft::store::FeedPlace;
+    /// assert_eq!(FeedPlace::behind(7, 0, 2), FeedPlace { position: 7, record: 1 });
+    /// assert_eq!(FeedPlace::behind(7, 1, 2), FeedPlace { position: 8, record: 0 });
+    /// ```
+    pub fn behind(position: u64, record: u32, records: u64) -> FeedPlace {
         if u64::from(record) + 1 < records {
             FeedPlace { position, record: record + 1 }
         } else {
@@ -50,8 +57,8 @@ pub struct FeedQuery {
 }
 
 impl FeedQuery {
-    /// Whether records of a run are wanted.
-    pub(crate) fn wants(&self, workflow: &str, tags: &Tags) -> bool {
+    /// Whether records of a run are wanted: one of this workflow, with these labels.
+    pub fn wants(&self, workflow: &str, tags: &Tags) -> bool {
         (self.workflows.is_empty() || self.workflows.iter().any(|wanted| wanted == workflow))
             && self.tags.iter().all(|(tag, value)| tags.get(tag) == Some(value))
     }

@@ -334,13 +334,7 @@ impl Runs {
                 && (query.workflows.is_empty() || query.workflows.contains(&header.workflow))
                 && has_tags(header, &query.tags)
                 && query.name.as_ref().is_none_or(|name| name_without_key(&place.question) == name.as_str());
-            is_wanted.then(|| AskedQuestion {
-                run: place.run,
-                id: header.id.clone(),
-                workflow: header.workflow.clone(),
-                tags: header.tags.clone(),
-                question: open.clone(),
-            })
+            is_wanted.then(|| AskedQuestion::new(header, open.clone()))
         });
         wanted.take(limit).collect()
     }

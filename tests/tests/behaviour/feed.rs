@@ -48,7 +48,7 @@ fn of_store(store: impl Store) -> Engine {
 
 async fn next(feed: &mut Feed) -> FeedEvent {
     let next = tokio::time::timeout(Duration::from_secs(20), feed.next()).await.expect("there is a next event");
-    next.expect("the feed goes on").unwrap()
+    next.expect("the feed has another event").unwrap()
 }
 
 /// Events up to the end of so many runs.

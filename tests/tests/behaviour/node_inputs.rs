@@ -136,10 +136,10 @@ async fn each_node_has_the_input_that_it_got() {
     assert_eq!(inputs, [Some(json!(200)), Some(json!(201)), Some(json!(202))], "{items:?}");
     let item = items[0];
     let own = input(&run, item).await;
-    assert_eq!(input(&run, &format!("{item}/double")).await, own, "a child has it on record");
+    assert_eq!(input(&run, &format!("{item}/double")).await, own, "that of a child is recorded");
     assert_eq!(input(&run, &format!("{item}/copy")).await, None, "a step has none");
     assert_eq!(input(&run, "shop/never").await, None, "it has not started");
-    assert_eq!(input(&run, "shop/nobody").await, None);
+    assert_eq!(input(&run, "shop/missing").await, None);
     drop(engine);
     // The next process, in which the run is over.
     let engine = Engine::builder().store(store.clone()).register::<shop>().build().unwrap();

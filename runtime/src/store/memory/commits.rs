@@ -83,12 +83,9 @@ impl Committed<'_> {
     /// Its records without the first ones.
     fn records_behind(&self, position: u64, skip: u32) -> impl Iterator<Item = FeedRecord> {
         let count = self.records.len() as u64;
-        (0..).zip(self.records.iter()).skip(skip as usize).map(move |(number, record)| FeedRecord {
-            place: FeedPlace::behind(position, number, count),
-            run: self.header.key,
-            id: self.header.id.clone(),
-            workflow: self.header.workflow.clone(),
-            stored: Ok(Stored { seq: self.first + u64::from(number), time: self.time, record: record.clone() }),
+        (0..).zip(self.records.iter()).skip(skip as usize).map(move |(number, record)| {
+            let stored = Stored::new(self.first + u64::from(number), self.time, record.clone());
+            FeedRecord::new(FeedPlace::behind(position, number, count), self.header, Ok(stored))
         })
     }
 }

@@ -87,11 +87,8 @@ impl Plan {
                 Ok(header) => runs.push(take_over(transaction, header, claim)?),
                 // Damage of one run does not affect the others.
                 Err(trouble @ Trouble::Damaged(_)) => {
-                    damaged.push(Damaged {
-                        key: RunKey(from_integer(ready.key)),
-                        id: id_of(transaction, ready.key),
-                        error: trouble.at(database),
-                    });
+                    let (key, id) = (RunKey(from_integer(ready.key)), id_of(transaction, ready.key));
+                    damaged.push(Damaged::new(key, id, trouble.at(database)));
                 }
                 Err(other) => return Err(other),
             }

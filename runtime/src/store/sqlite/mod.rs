@@ -307,8 +307,8 @@ impl Handle {
         let most = MOST_RECORDS.cast_unsigned();
         if at < most && at + records.len() as u64 >= most {
             let message = format!(
-                "{} records were not added to a run that has {at}: a run can have fewer than {MOST_RECORDS} of them; let it end, and start \
-                 another one",
+                "{} records were not added to a run that has {at}: a run can have fewer than {MOST_RECORDS} of them; let it \
+                 end, and start another one",
                 records.len()
             );
             return Err(StoreError::Other { message });

@@ -161,13 +161,7 @@ pub(super) fn list(connection: &Connection, query: &QuestionQuery) -> Result<Vec
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let header = RunRow::read(row)?.header()?;
-        found.push(AskedQuestion {
-            run: header.key,
-            id: header.id,
-            workflow: header.workflow,
-            tags: header.tags,
-            question: read(row, COLUMNS_COUNT)?,
-        });
+        found.push(AskedQuestion::new(&header, read(row, COLUMNS_COUNT)?));
     }
     Ok(found)
 }

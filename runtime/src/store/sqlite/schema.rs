@@ -12,8 +12,11 @@ use crate::store::{RunKey, StoreError};
 /// Marks a file as a database of runs: `grwf`.
 const APPLICATION: i64 = 0x6772_7766;
 
+/// How many bits of the id of a row are the number of its first record.
+const RECORD_BITS: u32 = 31;
+
 /// A run has fewer records than this: with more, the ids of its rows would be those of the next run.
-pub(super) const MOST_RECORDS: i64 = 1 << 31;
+pub(super) const MOST_RECORDS: i64 = 1 << RECORD_BITS;
 
 /// The greatest number of a run whose rows have ids of their own.
 pub(super) const LAST_RUN: i64 = i64::MAX / MOST_RECORDS;
@@ -26,7 +29,7 @@ pub(super) fn rows_of(run: RunKey) -> Range<i64> {
 
 /// The run of a row of records with this id.
 pub(super) fn run_of(id: i64) -> i64 {
-    id >> 31
+    id >> RECORD_BITS
 }
 
 /// The steps from one format to the next; after the first n of them a file has format n.
@@ -46,8 +49,9 @@ pub(super) fn run_of(id: i64) -> i64 {
 /// `questions` has the open questions of all runs, with the time when each was asked.
 ///
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
-/// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never gets smaller: `run`
-/// is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the log. `tasks` says which owner has a periodic task.
+/// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never
+/// gets smaller: `run` is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the
+/// log. `tasks` says which owner has a periodic task.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
 /// how many there were when its row was last written, so that a journal which has lost its end is detected.

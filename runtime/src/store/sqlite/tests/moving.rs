@@ -125,7 +125,7 @@ async fn a_move_that_fails_at_any_statement_is_undone() {
     }
 }
 
-/// Of two processes that add to one run at the same number one does, whoever moves the log meanwhile.
+/// Of two processes that add to one run at the same number one does, whichever of them moves the log meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_two_handles_that_add_at_one_number_exactly_one_does() {
     for bounds in [[1, 1], [1, 1000], [3, 2], [1000, 1000]] {
