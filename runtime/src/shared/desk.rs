@@ -190,6 +190,19 @@ impl Desk {
         !self.is_empty() && self.inner().requests.signals.knows(name, id)
     }
 
+    /// The signals that no node has taken when these records, from this number on, are behind all that are known.
+    pub(crate) fn signals_not_taken<'r>(
+        &self,
+        behind: impl Iterator<Item = (usize, &'r Record)>,
+        from: u64,
+    ) -> Vec<EventKind> {
+        let mut signals = self.inner().requests.signals.clone();
+        for (at, record) in behind {
+            signals.follow(from + at as u64, record);
+        }
+        signals.not_taken()
+    }
+
     /// Checks the payload of a signal against the types of the attempts that wait for it, if there are any.
     ///
     /// # Errors

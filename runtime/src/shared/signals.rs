@@ -29,7 +29,7 @@ use crate::signal::AwaitedSignal;
 use crate::store::Record;
 
 /// The signals of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     /// By the numbers of their records: signals that a wait has, or may still get.
     received: BTreeMap<u64, Received>,
@@ -49,21 +49,23 @@ pub(crate) struct Signals {
     graphs: BTreeSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Received {
     name: String,
     payload: Value,
     plain: bool,
+    id: Option<String>,
+    by: Option<String>,
 }
 
 /// The signals of a name that no wait has, and the waits for it that have none, each since a record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     free: BTreeSet<u64>,
     open: BTreeMap<u64, String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Wait {
     name: String,
     until: Option<SystemTime>,
@@ -108,10 +110,11 @@ impl Signals {
             self.graphs.remove(path);
         }
         match kind {
-            EventKind::SignalReceived { name, payload, id, plain, .. } => {
+            EventKind::SignalReceived { name, payload, id, by, plain } => {
                 let is_counted = id.as_ref().is_none_or(|id| self.known.insert((name.clone(), id.clone())));
                 if is_counted {
-                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain };
+                    let (id, by) = (id.clone(), by.clone());
+                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain, id, by };
                     self.received.insert(number, received);
                     self.free(number);
                 }
@@ -299,6 +302,21 @@ impl Signals {
     pub(super) fn payload(&self, path: &str) -> Option<(Value, bool)> {
         let received = self.received.get(&self.delivered(path)?)?;
         Some((received.payload.clone(), received.plain))
+    }
+
+    /// The signals that no node has taken, in the order in which they have come.
+    pub(crate) fn not_taken(&self) -> Vec<EventKind> {
+        let taken = self.waits.values().filter_map(|wait| match wait.has {
+            Has::Taken(signal) => Some(signal),
+            Has::Nothing | Has::Delivered(_) | Has::Withdrawn => None,
+        });
+        let taken: BTreeSet<u64> = taken.chain(self.taken.keys().map(|(_, signal)| *signal)).collect();
+        let not_taken = self.received.iter().filter(|(signal, _)| !taken.contains(signal));
+        let record = |(_, signal): (_, &Received)| {
+            let Received { name, payload, plain, id, by } = signal.clone();
+            EventKind::SignalReceived { name, payload, id, by, plain }
+        };
+        not_taken.map(record).collect()
     }
 
     /// Whether the run has got a signal with this name and id.

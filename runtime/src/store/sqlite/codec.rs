@@ -147,6 +147,8 @@ enum Short {
         state: Map<String, Value>,
         #[serde(rename = "t", default, skip_serializing_if = "Tags::is_empty")]
         tags: Tags,
+        #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
         #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
         begins: Option<Begins>,
         #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
@@ -327,6 +329,13 @@ enum Short {
     RunCancelling,
     #[serde(rename = "T")]
     RunTimedOut,
+    #[serde(rename = "v")]
+    RunStartingOver {
+        #[serde(rename = "i")]
+        input: Value,
+        #[serde(rename = "s", default, skip_serializing_if = "Map::is_empty")]
+        state: Map<String, Value>,
+    },
     #[serde(rename = "C")]
     RunCompleted {
         #[serde(rename = "o")]
@@ -339,6 +348,11 @@ enum Short {
     },
     #[serde(rename = "X")]
     RunCancelled,
+    #[serde(rename = "V")]
+    RunStartedOver {
+        #[serde(rename = "n")]
+        next: String,
+    },
 }
 
 /// [`AfterFailure`] in few letters.
