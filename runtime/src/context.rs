@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 pub use state_writer::StateWriter;
 
 use crate::attempt::{Attempt, Holder};
+use crate::core::NextRun;
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::requests::ClonedContext;
@@ -340,6 +341,23 @@ impl Context {
             }
             drop(attempt);
             std::future::pending().await
+        }
+    }
+
+    /// Ends the attempt of the node of the graph that this is a part of, and the run, which another one follows. The first
+    /// call counts, and none after a fault.
+    pub(crate) fn end_with(&self, next: Box<NextRun>) {
+        let node = self.0.outermost();
+        let mut draft = node.draft();
+        if draft.fault.is_none() {
+            draft.fault = Some(Fault::Context { message: "the run starts over".to_owned() });
+            draft.next_run = Some(next);
+        }
+        drop(draft);
+        for attempt in [node, &self.0] {
+            if let Some(requests) = attempt.requests.get() {
+                requests.waker.wake_body();
+            }
         }
     }
 

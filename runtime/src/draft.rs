@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::core::WriteSet;
+use crate::core::{NextRun, WriteSet};
 use crate::fault::Fault;
 use crate::state_write::StateWrite;
 
@@ -26,6 +26,8 @@ pub(crate) struct Draft {
     pub(crate) broken: Option<Fault>,
     /// The fault with which the attempt has to end.
     pub(crate) fault: Option<Fault>,
+    /// The run that follows this one, if the attempt ends with [`fault`](Self::fault) because it has started over.
+    pub(crate) next_run: Option<Box<NextRun>>,
     /// Whether no other attempt may follow.
     pub(crate) is_last: bool,
 }

@@ -64,6 +64,9 @@ pub enum EventKind {
         /// Its [tags](crate::Start::tag).
         #[serde(default, skip_serializing_if = "Tags::is_empty")]
         tags: Tags,
+        /// The run that it follows, which has [started over](crate::Context::start_over).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
         /// When it begins, if not at once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         begins: Option<Begins>,
@@ -260,6 +263,12 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         plain: bool,
     },
+    /// Signals that the runs before this one have got, which do not count when they are sent again: the last 1,024 that
+    /// came with an id and do not go over to this run. The path is that of the workflow.
+    SignalsKnown {
+        /// The name and the id of each, in the order in which they came.
+        signals: Vec<(String, String)>,
+    },
     /// A node waits for a signal, `ctx.wait(..)`. The path is that of the wait.
     SignalAwaited {
         /// The name of the signal.
@@ -302,6 +311,15 @@ pub enum EventKind {
     /// The run has taken longer than its workflow may (`#[timeout = ".."]`): everything that is under way is stopped,
     /// and the run fails.
     RunTimedOut,
+    /// A node has [started over](crate::Context::start_over): the run ends, so that another one follows, and everything
+    /// else that is under way is stopped. The path is that of the node.
+    RunStartingOver {
+        /// The input of the next run.
+        input: Value,
+        /// Its initial state.
+        #[serde(default, skip_serializing_if = "Map::is_empty")]
+        state: Map<String, Value>,
+    },
     /// The run has its output.
     RunCompleted {
         /// The output.
@@ -314,6 +332,11 @@ pub enum EventKind {
     },
     /// The run was cancelled.
     RunCancelled,
+    /// The run has started over: another one follows, which began in the same commit.
+    RunStartedOver {
+        /// The id of the next run.
+        next: String,
+    },
 }
 
 /// The items of a node with a graph inside.
@@ -406,6 +429,7 @@ impl EventKind {
             EventKind::TimerSet { .. } => "timer_set",
             EventKind::TimerFired => "timer_fired",
             EventKind::SignalReceived { .. } => "signal_received",
+            EventKind::SignalsKnown { .. } => "signals_known",
             EventKind::SignalAwaited { .. } => "signal_awaited",
             EventKind::SignalDelivered { .. } => "signal_delivered",
             EventKind::SignalTaken => "signal_taken",
@@ -415,15 +439,23 @@ impl EventKind {
             EventKind::CancelRequested => "cancel_requested",
             EventKind::RunCancelling => "run_cancelling",
             EventKind::RunTimedOut => "run_timed_out",
+            EventKind::RunStartingOver { .. } => "run_starting_over",
             EventKind::RunCompleted { .. } => "run_completed",
             EventKind::RunFailed { .. } => "run_failed",
             EventKind::RunCancelled => "run_cancelled",
+            EventKind::RunStartedOver { .. } => "run_started_over",
         }
     }
 
     /// Whether the run ends with this event.
     pub fn is_terminal(&self) -> bool {
-        matches!(self, EventKind::RunCompleted { .. } | EventKind::RunFailed { .. } | EventKind::RunCancelled)
+        matches!(
+            self,
+            EventKind::RunCompleted { .. }
+                | EventKind::RunFailed { .. }
+                | EventKind::RunCancelled
+                | EventKind::RunStartedOver { .. }
+        )
     }
 
     /// Whether this is a result of a request, with which a waiting node continues.
@@ -447,6 +479,7 @@ impl EventKind {
                     | EventKind::NodeCollecting { .. }
                     | EventKind::NodeFailed { .. }
                     | EventKind::NodeCancelled
+                    | EventKind::RunStartingOver { .. }
                     | EventKind::RequestWithdrawn
             )
     }

@@ -50,7 +50,8 @@ pub use ask::{Ask, AskHuman, Elapsed, Wait, Within};
 pub use asked::Question;
 pub use block_on::block_on;
 pub use child::{
-    AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, Step, StepContext,
+    AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, StartOver, Step,
+    StepContext,
 };
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};

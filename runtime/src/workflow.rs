@@ -124,7 +124,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
             output.downcast().map(|output| *output).map_err(|_| RunError::Failed(wrong_output(definition)))
         }
         Ending::Failed(failure) => Err(RunError::Failed(failure)),
-        Ending::Cancelled => Err(RunError::Cancelled),
+        Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => Err(RunError::Cancelled),
         Ending::Halted(halt) => Err(halt.into()),
     }
 }
@@ -154,7 +154,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
     match Box::pin(job.run(Box::new(input))).await {
         Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),
         Ending::Failed(failure) => Err(failure),
-        Ending::Halted(_) | Ending::Cancelled => {
+        Ending::Halted(_) | Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => {
             let cause = Cause::from(Fault::Context { message: "cancelled".to_owned() });
             Err(Failure::at(context.path(), 1, cause))
         }

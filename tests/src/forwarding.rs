@@ -30,6 +30,11 @@ macro_rules! forward_store {
             self.inner.append(batch)
         }
     };
+    (@ start_over) => {
+        fn start_over(&self, end: graphweft::store::Append, next: graphweft::store::NewRun) -> graphweft::store::BoxFuture<'static, Result<graphweft::store::StartedOver, graphweft::store::StoreError>> {
+            self.inner.start_over(end, next)
+        }
+    };
     (@ read) => {
         fn read(&self, run: graphweft::store::RunKey, from: u64, limit: usize) -> graphweft::store::BoxFuture<'_, Result<Vec<graphweft::store::Stored>, graphweft::store::StoreError>> {
             self.inner.read(run, from, limit)

@@ -19,7 +19,7 @@ pub(crate) use own_task::OwnTask;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::{Place, Stand, Writes, escaped};
+use crate::core::{NextRun, Place, Stand, Writes, escaped};
 use crate::draft::{Draft, Part, SharedDraft};
 use crate::fault::Fault;
 use crate::requests::{Asker, Requests};
@@ -380,6 +380,25 @@ impl Attempt {
     /// Whether its node has called `ctx.no_retry()`.
     pub(crate) fn is_last(&self) -> bool {
         self.draft.was_locked() && self.draft().is_last
+    }
+
+    /// The run that follows this one, if its node has started over.
+    pub(crate) fn take_next_run(&self) -> Option<Box<NextRun>> {
+        if self.draft.was_locked() { self.draft().next_run.take() } else { None }
+    }
+
+    /// The attempt at the node of the graph that it belongs to, by its callers.
+    pub(crate) fn outermost(self: &Arc<Self>) -> &Arc<Attempt> {
+        let mut at = self;
+        while let Some(parent) = &at.parent {
+            at = parent;
+        }
+        at
+    }
+
+    /// Whether its node is in the graph of the run itself, and not in that of a child.
+    pub(crate) fn is_of_run(&self) -> bool {
+        matches!(&self.at, At::Node(place) if place.scope.is_of_run())
     }
 
     /// Its path.

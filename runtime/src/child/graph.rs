@@ -69,7 +69,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
                     Err(_) => fault("the workflow gave an output of another type"),
                 },
                 Ending::Failed(failure) => failed::<N, F>(node, retries, failure, max),
-                Ending::Cancelled => fault("cancelled"),
+                Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) => fault("cancelled"),
                 Ending::Halted(halt) => halted(halt, parent).await,
             }
         };

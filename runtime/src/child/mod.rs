@@ -13,6 +13,7 @@ mod kept;
 mod node;
 mod retries;
 mod sleep;
+mod start_over;
 mod step;
 mod tried;
 
@@ -26,6 +27,7 @@ pub use error::ChildError;
 pub use error_text::ErrorText;
 pub use form::{AsPayload, AsText, ErrorForm};
 pub use sleep::Sleep;
+pub use start_over::StartOver;
 pub use step::{Step, StepContext};
 
 use crate::context::Context;

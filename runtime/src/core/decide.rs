@@ -47,6 +47,10 @@ impl<V> Run<V> {
                 };
                 counts.then_some(Event::TimerFired { task })
             }
+            Report::StartsOver { task, next } => match self.live(task)? {
+                None => Some(Event::StartingOver { task, next }),
+                Some(_) => self.stopped(task),
+            },
             Report::Cancel => {
                 let is_under_way = self.state.scopes.first().is_some_and(Option::is_some);
                 is_under_way.then_some(Event::Cancelling)

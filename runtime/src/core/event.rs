@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::items::{ItemPace, TimeLimit};
 use super::state_map::Writes;
@@ -37,8 +37,18 @@ pub(crate) enum Event<V> {
     Cancelling,
     /// The run has taken too long: all that is under way is stopped, and then it has failed.
     TimedOut,
+    /// A node ends the run, so that another one follows: all else that is under way is stopped.
+    StartingOver { task: TaskId, next: Box<NextRun> },
     /// Time limits begin anew: the run is retried.
     Retried { at: SystemTime },
+}
+
+/// What a run begins with that follows another one.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NextRun {
+    pub(crate) input: Json,
+    /// The initial state.
+    pub(crate) state: Map<String, Json>,
 }
 
 /// What follows a failed attempt.
@@ -100,6 +110,11 @@ pub(crate) enum Report<V> {
     TimerFired {
         task: TaskId,
     },
+    /// A node ends the run, so that another one follows.
+    StartsOver {
+        task: TaskId,
+        next: Box<NextRun>,
+    },
     Cancel,
     /// The time limit of the run is over.
     TimeIsUp,
@@ -142,6 +157,8 @@ pub(crate) enum RunEnd<V> {
     Completed(Arrived<V>),
     Failed(Failure),
     Cancelled,
+    /// Another run follows.
+    StartsOver(Box<NextRun>),
 }
 
 /// A consequence of an event that is not recorded, for watchers.
@@ -162,6 +179,7 @@ impl<V> Event<V> {
             | Event::Collecting { task, .. }
             | Event::Failed { task, .. }
             | Event::TimerFired { task }
+            | Event::StartingOver { task, .. }
             | Event::Stopped { task } => Some(*task),
             Event::Begun { .. } | Event::Cancelling | Event::TimedOut | Event::Retried { .. } => None,
         }
@@ -180,6 +198,7 @@ impl<V> Event<V> {
             Event::Stopped { .. } => "Stopped",
             Event::Cancelling => "Cancelling",
             Event::TimedOut => "TimedOut",
+            Event::StartingOver { .. } => "StartingOver",
             Event::Retried { .. } => "Retried",
         }
     }

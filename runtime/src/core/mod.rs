@@ -84,7 +84,7 @@ pub(crate) use apply::{Lent, LentNodes, LentOf, Walk};
 pub(crate) use attempts::{
     AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Resumable, Resumption, Verdict, after, is_retryable,
 };
-pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, Report, RunEnd, Then};
+pub(crate) use event::{Admission, Chance, Conclusion, Derived, Entered, Event, NextRun, Report, RunEnd, Then};
 pub(crate) use fold_writes::fold_into;
 pub(crate) use impossible::{Applied, Impossible};
 pub(crate) use items::{ItemPace, TimeLimit};

@@ -111,6 +111,15 @@ impl ScopePath {
         ScopePath { layout, around, prefix, item: Some(item) }
     }
 
+    /// Whether it is a graph of the run itself, and not of a workflow that a node has started.
+    pub(crate) fn is_of_run(&self) -> bool {
+        let mut scope = self;
+        while let Some(around) = &scope.around {
+            scope = &around.scope;
+        }
+        scope.prefix.is_none()
+    }
+
     /// The number of names before that of each node of this scope.
     fn depth(&self) -> usize {
         let (mut scope, mut depth) = (self, 1);

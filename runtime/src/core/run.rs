@@ -12,6 +12,7 @@ use super::impossible::Applied;
 use super::path::{Place, ScopePath};
 use super::program::{NodeKind, Program};
 use super::run_state::RunState;
+use super::scope::ScopeExit;
 use super::state_map::{StateMap, Writes};
 use super::task::{Execution, Task, Wanted};
 use super::task_id::{StopReason, TaskId};
@@ -257,6 +258,12 @@ impl<V> Run<V> {
     /// Whether it is to end, or has.
     pub(crate) fn is_ending(&self) -> bool {
         self.state.scopes.first().is_none_or(|root| root.as_ref().is_none_or(|root| root.closing.is_some()))
+    }
+
+    /// Whether it is to end so that another one follows. A cancellation may still come before that.
+    pub(crate) fn is_starting_over(&self) -> bool {
+        let root = self.state.scopes.first().and_then(Option::as_ref);
+        root.is_some_and(|root| matches!(root.closing, Some(ScopeExit::StartsOver(_))))
     }
 
     /// The run's state, as a node of its own graph that starts now sees it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::event::NextRun;
 use super::frame::Frame;
 use super::path::ScopePath;
 use super::state_map::Snapshot;
@@ -58,6 +59,8 @@ pub(super) struct Removed<V> {
 pub(super) enum ScopeExit {
     Failed(Failure),
     Cancelled,
+    /// Another run follows; only that of the whole run.
+    StartsOver(Box<NextRun>),
 }
 
 /// The node around a scope that opens.

@@ -151,6 +151,7 @@ fn scope_line<V>(scope: &Scope<V>) -> String {
     let closing = match &scope.closing {
         Some(ScopeExit::Failed(failure)) => format!("fails: {failure:?}"),
         Some(ScopeExit::Cancelled) => "is cancelled".to_owned(),
+        Some(ScopeExit::StartsOver(next)) => format!("starts over: {next:?}"),
         None => String::new(),
     };
     let places = (scope.places, scope.taken);

@@ -472,7 +472,11 @@ impl Driver {
         self.timers.unset(Timer::Grace(task));
         let writes = attempt.take_writes();
         let is_last = attempt.is_last();
+        let next = if let Finished::Fault(_) = finished { attempt.take_next_run() } else { None };
         self.spare = Some(attempt);
+        if let Some(next) = next {
+            return self.report(Report::StartsOver { task, next }, None);
+        }
         let finished = match finished {
             Finished::Emitted { emitted, output, .. } if is_empty(&writes) => {
                 let Err(emitted) = self.complete_in_place(task, emitted) else { return };

@@ -6,7 +6,8 @@ use foldhash::HashMap;
 use serde_json::Value;
 
 use crate::core::{
-    Derived, Emitted, Entered, Event, Impossible, ItemPace, Place, Run, TaskId, Then, TimeLimit, WriteSet, Writes,
+    Derived, Emitted, Entered, Event, Impossible, ItemPace, NextRun, Place, Run, TaskId, Then, TimeLimit, WriteSet,
+    Writes,
 };
 use crate::event::{self, AfterFailure, EventKind, Limit};
 use crate::fault::Cause;
@@ -84,6 +85,10 @@ pub(super) fn encode<V>(
         }
         Event::TimerFired { .. } => EventKind::TimerFired,
         Event::Stopped { .. } => EventKind::NodeCancelled,
+        Event::StartingOver { next, .. } => {
+            let NextRun { input, state } = NextRun::clone(next);
+            EventKind::RunStartingOver { input, state }
+        }
     };
     Some(Record { path: place?.path(), kind })
 }
@@ -245,6 +250,7 @@ impl<V> Replay<V> {
             | EventKind::GraphChanged { .. }
             | EventKind::CancelRequested
             | EventKind::SignalReceived { .. }
+            | EventKind::SignalsKnown { .. }
             | EventKind::Message { .. }
             | EventKind::Note { .. }
             | EventKind::ResultReused
@@ -252,7 +258,8 @@ impl<V> Replay<V> {
             | EventKind::NodeSkipped
             | EventKind::RunCompleted { .. }
             | EventKind::RunFailed { .. }
-            | EventKind::RunCancelled => return Ok(Taken::Nothing),
+            | EventKind::RunCancelled
+            | EventKind::RunStartedOver { .. } => return Ok(Taken::Nothing),
             EventKind::RunCancelling if path == self.run.path() => Some(Event::Cancelling),
             EventKind::RunTimedOut => Some(Event::TimedOut),
             EventKind::RunRetried { .. } => Some(Event::Retried { at: time }),
@@ -322,6 +329,9 @@ impl<V> Replay<V> {
             }
             EventKind::TimerFired => Event::TimerFired { task },
             EventKind::NodeCancelled => Event::Stopped { task },
+            EventKind::RunStartingOver { input, state } => {
+                Event::StartingOver { task, next: Box::new(NextRun { input, state }) }
+            }
             _ => return Ok(None),
         }))
     }
@@ -413,9 +423,10 @@ impl OfRequests {
     /// After an event of a node.
     pub(super) fn after<V>(event: &Event<V>) -> Option<(TaskId, OfRequests)> {
         match event {
-            Event::Completed { task, .. } | Event::Collecting { task, .. } | Event::Stopped { task } => {
-                Some((*task, OfRequests::Forgotten))
-            }
+            Event::Completed { task, .. }
+            | Event::Collecting { task, .. }
+            | Event::StartingOver { task, .. }
+            | Event::Stopped { task } => Some((*task, OfRequests::Forgotten)),
             Event::Failed { task, then: Then::RetryAt(_), .. } => Some((*task, OfRequests::Forgiven)),
             Event::Failed { task, .. } => Some((*task, OfRequests::Forgotten)),
             _ => None,

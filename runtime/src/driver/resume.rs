@@ -57,7 +57,7 @@ impl Driver {
         let values = values.values;
         self.run = replay.run;
         self.run.stop_indexing();
-        self.wants_cancel = wants_cancel && !self.run.is_ending();
+        self.wants_cancel = wants_cancel && (!self.run.is_ending() || self.run.is_starting_over());
         Ok(values)
     }
 

@@ -305,7 +305,7 @@ impl Driver {
             }
             Ending::Failed(failure) => (EventKind::RunFailed { failure: failure.clone() }, Ending::Failed(failure)),
             Ending::Cancelled => (EventKind::RunCancelled, Ending::Cancelled),
-            halted @ Ending::Halted(_) => return halted,
+            not_yet @ (Ending::Halted(_) | Ending::StartsOver(_) | Ending::StartedOver(_)) => return not_yet,
         };
         journal.push(self.definition.name.clone(), kind);
         flushed(&journal, ending).await
@@ -329,7 +329,7 @@ impl Driver {
                 {
                     journal.push(self.definition.name.clone(), EventKind::CancelRequested);
                 }
-                if !self.run.is_ending() {
+                if !self.run.is_ending() || self.run.is_starting_over() {
                     self.report(Report::Cancel, None);
                 }
             }
@@ -358,6 +358,7 @@ impl Driver {
             }
             RunEnd::Failed(failure) => Ending::Failed(failure),
             RunEnd::Cancelled => Ending::Cancelled,
+            RunEnd::StartsOver(next) => Ending::StartsOver(next),
         }
     }
 

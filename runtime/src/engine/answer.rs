@@ -43,6 +43,7 @@ impl Engine {
             return Err(invalid(message));
         }
         let answer = Answer::new(question, Given { answer, by, comment });
+        let run = &self.last_of(run).await?;
         let (mut is_asked, mut is_woken) = (false, false);
         loop {
             if answer.is_new()
@@ -290,15 +291,23 @@ impl Engine {
     }
 
     /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
-    /// has ended.
+    /// has ended. If it has [started over](crate::Context::start_over), cancels the last run that follows it.
     ///
     /// # Errors
     /// If the request cannot be recorded.
     pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
+        let mut run = run.to_owned();
         loop {
-            if let Some(live) = self.0.runs.get(run) {
+            if let Some(live) = self.0.runs.get(&run) {
                 live.journal.push_cancel();
-                let Err(halt) = live.journal.flush().await else { return Ok(()) };
+                let Err(halt) = live.journal.flush().await else {
+                    // The request came behind the last record of a run that has started over.
+                    match live.journal.next() {
+                        Some(next) => run = next,
+                        None => return Ok(()),
+                    }
+                    continue;
+                };
                 // The run is leaving this process.
                 Engine::until_gone(&live).await;
                 match halt {
@@ -306,9 +315,14 @@ impl Engine {
                     _ => continue,
                 }
             }
-            let Some(header) = self.0.store.header(run).await?.filter(|header| !header.status.is_over()) else {
-                return Ok(());
-            };
+            let Some(header) = self.0.store.header(&run).await? else { return Ok(()) };
+            if header.status.is_over() {
+                match header.next {
+                    Some(next) => run = next,
+                    None => return Ok(()),
+                }
+                continue;
+            }
             if self.obstacle(&header).await?.is_some() {
                 if self.end_cancelled(&header).await? {
                     return Ok(());

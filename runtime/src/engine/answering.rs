@@ -43,7 +43,8 @@ impl Engine {
     /// If an answer is not read within 10 s, or somewhat longer while very many are awaited, this returns
     /// [`AnswerError::Unread`].
     ///
-    /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it.
+    /// `question` is the id of a [`Question`](crate::Question), or its name if only one open question has it. If the run has
+    /// [started over](crate::Context::start_over), it is one of the last run that follows it.
     ///
     /// Cancel safe: if the future is dropped, the answer may or may not have been recorded.
     ///

@@ -6,6 +6,7 @@ use crate::field::at_field;
 use crate::halt::Halt;
 use crate::resource::MissingResources;
 use crate::run_error::{NO_TIMERS, RunError, state_keys};
+use crate::shared::MAX_ID;
 use crate::store::StoreError;
 
 /// An engine could not be built.
@@ -167,9 +168,6 @@ pub enum StartError {
     #[error("{NO_TIMERS}")]
     NoTimers,
 }
-
-/// How many bytes the id of a run may have.
-pub(super) const MAX_ID: usize = 1024;
 
 /// The length of an id in bytes, if it is not valid for a run.
 pub(super) fn invalid_length(id: &str) -> Option<usize> {

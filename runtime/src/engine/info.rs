@@ -38,6 +38,10 @@ pub struct RunInfo {
     pub wake_at: Option<SystemTime>,
     /// The run that it was forked from, and the number of the first event that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// The run that it follows, which has [started over](crate::Context::start_over).
+    pub previous: Option<String>,
+    /// The run that follows it, if it has started over.
+    pub next: Option<String>,
     /// Its [tags](crate::Start::tag).
     pub tags: Tags,
     /// Where it is, if it has not ended.
@@ -124,6 +128,8 @@ impl From<RunOverview> for RunInfo {
             records: header.records,
             wake_at: header.wake_at,
             forked_from: header.forked_from,
+            previous: header.previous,
+            next: header.next,
             tags: header.tags,
             position,
             open_questions: open,

@@ -86,14 +86,14 @@ impl Engine {
         self.halted().remove(&journal.key);
         drop(reservation);
         let mut started = self.0.started.lock().unwrap_or_else(PoisonError::into_inner);
-        started.entry(journal.workflow.clone()).or_insert(definition);
+        started.entry(journal.workflow.clone()).or_insert_with(|| Arc::clone(&definition));
         drop(started);
         if self.0.store.is_shared() || self.0.retention.deletes_something() {
             self.keep();
         }
         // If the runtime is shut down, this is dropped at any point of the task.
         let guard = Dropped { journal: Some(journal), engine: self.not_held() };
-        Ok((Arc::clone(&live), Driven { live, drive, guard }))
+        Ok((Arc::clone(&live), Driven { live, definition, drive, guard }))
     }
 }
 
@@ -150,16 +150,21 @@ enum Drive {
 /// A run in the table, with its driver.
 pub(super) struct Driven {
     live: Arc<Live>,
+    definition: Arc<Definition>,
     drive: Drive,
     guard: Dropped,
 }
 
 impl Driven {
     pub(super) async fn run(self) {
-        let Driven { live, drive, guard } = self;
+        let Driven { live, definition, drive, guard } = self;
         let ending = match drive {
             Drive::New(job, input) => job.run(input).await,
             Drive::Resumed(prepared) => prepared.run().await,
+        };
+        let ending = match ending {
+            Ending::StartsOver(next) => guard.engine.begin_next(&live.journal, &definition, *next).await,
+            ending => ending,
         };
         guard.over(&live, ending);
     }
@@ -189,6 +194,9 @@ impl Dropped {
             Ending::Completed(output) => End::Completed(Some(output)),
             Ending::Failed(failure) => End::Failed(failure),
             Ending::Cancelled => End::Cancelled,
+            Ending::StartedOver(next) => End::StartedOver(next),
+            // It was not begun, so this one continues.
+            Ending::StartsOver(_) => return self.engine.halt(&journal, Halt::ShutDown),
             Ending::Halted(halt) => return self.engine.halt(&journal, halt),
         };
         *live.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);

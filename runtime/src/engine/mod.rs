@@ -19,6 +19,7 @@ mod keeper;
 mod list;
 mod live;
 mod look;
+mod next_run;
 mod node_input;
 mod recover;
 mod replay;

@@ -148,6 +148,7 @@ pub(super) fn is_end(kind: &EventKind) -> bool {
         EventKind::NodeCompleted { .. }
             | EventKind::NodeCollecting { .. }
             | EventKind::NodeCancelled
+            | EventKind::RunStartingOver { .. }
             | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
     )
 }

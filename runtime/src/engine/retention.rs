@@ -35,7 +35,9 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Deletes completed runs this long after they have ended.
+    /// Deletes completed runs this long after they have ended, and so those that have [started
+    /// over](crate::Context::start_over). The id of a chain of runs is that of the first of them: what is sent to it
+    /// does not reach the last one any more when a run between the two was deleted.
     pub fn completed(keep: Duration) -> Self {
         Retention { completed: Some(keep), ..Retention::default() }
     }
@@ -70,7 +72,12 @@ impl Retention {
     /// The statuses of which runs are deleted, and after how long.
     pub(super) fn ages(self) -> impl Iterator<Item = (RunStatus, Duration)> {
         let Retention { completed, failed, cancelled, ids: _ } = self;
-        let all = [(RunStatus::Completed, completed), (RunStatus::Failed, failed), (RunStatus::Cancelled, cancelled)];
+        let all = [
+            (RunStatus::Completed, completed),
+            (RunStatus::StartedOver, completed),
+            (RunStatus::Failed, failed),
+            (RunStatus::Cancelled, cancelled),
+        ];
         all.into_iter().filter_map(|(status, keep)| Some((status, keep?)))
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::changed::check_input;
 use super::derived::Deriver;
-use super::error::{MAX_ID, invalid_length};
+use super::error::invalid_length;
 use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
 use super::run::Run;
@@ -18,6 +18,7 @@ use super::set_back::by_the_clock_of;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
 use crate::run_error::RunError;
+use crate::shared::MAX_ID;
 use crate::store::{
     Append, Appended, Created, HeaderChange, NewRun, Record, Records, RunHeader, RunStatus, StoreError, Stored,
 };
@@ -223,6 +224,11 @@ impl Retry {
                 let (state, help) = ("has completed", "`engine.fork(..)` starts a new run from one of its events");
                 return Err(RetryError::NotFailed { run, state, help });
             }
+            RunStatus::StartedOver => {
+                let (state, help) =
+                    ("has started over", "the run that follows it, `run.next()`, can be retried if it fails");
+                return Err(RetryError::NotFailed { run, state, help });
+            }
             _ => {
                 return Err(match engine.obstacle(&header).await? {
                     Some(halt) => RunError::from(halt).into(),
@@ -404,6 +410,7 @@ impl Fork {
             owner: Some(owner),
             graph,
             forked_from: Some((run, at)),
+            previous: None,
             tags: old.tags.clone(),
             wake_at: None,
             time: now,

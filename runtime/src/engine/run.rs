@@ -27,6 +27,10 @@ use crate::table::BoxValue;
 use crate::value::Against;
 
 /// A handle to a run, whichever process executes it. Cheap to clone. Dropping it does not stop the run.
+///
+/// If the run [starts over](crate::Context::start_over), the handle stays with it: its events, its status and its questions
+/// are those of this run. [`result`](Self::result) and [`outcome`](Self::outcome) are those of the last run that follows it, and
+/// [`next`](Self::next) is the next one. What is sent to it, a signal, an answer or a cancellation, goes to the last one.
 pub struct Run<T> {
     engine: Engine,
     id: Arc<str>,
@@ -55,6 +59,13 @@ pub enum Outcome<T> {
     Waiting(Vec<Question>),
     /// It cannot make progress until one of these signals comes (or a timer fires); no question is open.
     AwaitingSignals(Vec<AwaitedSignal>),
+}
+
+/// What a run has come to.
+enum Came<T> {
+    To(Outcome<T>),
+    /// It has started over, and the run with this id follows it.
+    Over(String),
 }
 
 impl Engine {
@@ -142,9 +153,20 @@ impl<T> Run<T> {
         Events::new(&self.engine, &self.id, self.key, position.seq(), Some(position))
     }
 
+    /// The run that follows this one, if it has [started over](crate::Context::start_over). `None` if it has not, or if the
+    /// store does not contain one of the two any more.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn next(&self) -> Result<Option<Run<T>>, StoreError> {
+        let Some(next) = self.engine.next_of(&self.id).await? else { return Ok(None) };
+        Ok(self.engine.get_run(&next).await?.map(|next| next.of_output()))
+    }
+
     /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which
     /// [`outcome`](Self::outcome) waits for. A run that has ended or is failing does not change. A run of another
-    /// process is cancelled through the store.
+    /// process is cancelled through the store. If the run has [started over](crate::Context::start_over), the last run that
+    /// follows it is cancelled.
     ///
     /// # Errors
     /// If the request cannot be recorded.
@@ -197,7 +219,8 @@ impl<T> Run<T> {
 }
 
 impl<T: Payload> Run<T> {
-    /// Waits until the run has ended, or until it cannot make progress without an answer. Cancel safe. It may be called
+    /// Waits until the run has ended, or until it cannot make progress without an answer. If it [starts
+    /// over](crate::Context::start_over), waits for the run that follows it. Cancel safe. It may be called
     /// again: the first call after the end returns the output itself, later calls read it from its record.
     ///
     /// A handle follows its run: through retries, and to other processes.
@@ -208,6 +231,19 @@ impl<T: Payload> Run<T> {
     /// [`RunError::ShutDown`] if this engine was shut down, or if every clone of it was dropped and no living engine,
     /// not this one either, executes the run.
     pub async fn outcome(&self) -> Result<Outcome<T>, RunError> {
+        let mut came = self.own_outcome().await?;
+        loop {
+            let next = match came {
+                Came::To(outcome) => return Ok(outcome),
+                Came::Over(next) => next,
+            };
+            let next = self.engine.get_run(&next).await?.ok_or(RunError::NotFound)?;
+            came = next.of_output::<T>().own_outcome().await?;
+        }
+    }
+
+    /// The outcome of this run, and not of one that follows it.
+    async fn own_outcome(&self) -> Result<Came<T>, RunError> {
         // How many records the run had when it was found that this program can resume it.
         let mut checked = None;
         loop {
@@ -223,7 +259,7 @@ impl<T: Payload> Run<T> {
                 _ => None,
             };
             if let Some(output) = output {
-                return Ok(Outcome::Completed(output));
+                return Ok(Came::To(Outcome::Completed(output)));
             }
             if let Some(outcome) = self.outcome_of_record(&mut checked).await? {
                 return Ok(outcome);
@@ -237,7 +273,7 @@ impl<T: Payload> Run<T> {
     }
 
     /// `None` if it has left this process meanwhile.
-    async fn outcome_of_live(&self, live: &Live) -> Result<Option<Outcome<T>>, RunError> {
+    async fn outcome_of_live(&self, live: &Live) -> Result<Option<Came<T>>, RunError> {
         let mut progress = live.journal.progress();
         let now = progress.wait_for(|now| !matches!(now, Progress::Running)).await.map(|now| now.clone());
         match now.map_err(|_| RunError::ShutDown)? {
@@ -255,38 +291,44 @@ impl<T: Payload> Run<T> {
                     let _gone = progress.changed().await;
                     return Ok(None);
                 }
-                Ok(Some(if open.is_empty() { Outcome::AwaitingSignals(signals) } else { Outcome::Waiting(open) }))
+                let outcome = if open.is_empty() { Outcome::AwaitingSignals(signals) } else { Outcome::Waiting(open) };
+                Ok(Some(Came::To(outcome)))
             }
             Progress::Halted => Ok(None),
             Progress::Running | Progress::Over => {
                 let taken = match &mut *live.end.lock().unwrap_or_else(PoisonError::into_inner) {
                     Some(End::Completed(output)) => take(output),
-                    Some(End::Failed(failure)) => return Ok(Some(Outcome::Failed(failure.clone()))),
-                    Some(End::Cancelled) => return Ok(Some(Outcome::Cancelled)),
+                    Some(End::Failed(failure)) => return Ok(Some(Came::To(Outcome::Failed(failure.clone())))),
+                    Some(End::Cancelled) => return Ok(Some(Came::To(Outcome::Cancelled))),
+                    Some(End::StartedOver(next)) => return Ok(Some(Came::Over(next.clone()))),
                     None => None,
                 };
-                Ok(taken.map(Outcome::Completed))
+                Ok(taken.map(|output| Came::To(Outcome::Completed(output))))
             }
         }
     }
 
     /// `None` if the run continues, and has not ended.
-    async fn outcome_of_record(&self, checked: &mut Option<u64>) -> Result<Option<Outcome<T>>, RunError> {
+    async fn outcome_of_record(&self, checked: &mut Option<u64>) -> Result<Option<Came<T>>, RunError> {
         let (engine, store) = (&self.engine, &self.engine.0.store);
         let Some(header) = store.header(&self.id).await? else {
             // The store has deleted it since.
             return match self.own_end().as_deref() {
-                Some(Some(End::Failed(failure))) => Ok(Some(Outcome::Failed(failure.clone()))),
-                Some(Some(End::Cancelled)) => Ok(Some(Outcome::Cancelled)),
+                Some(Some(End::Failed(failure))) => Ok(Some(Came::To(Outcome::Failed(failure.clone())))),
+                Some(Some(End::Cancelled)) => Ok(Some(Came::To(Outcome::Cancelled))),
+                Some(Some(End::StartedOver(next))) => Ok(Some(Came::Over(next.clone()))),
                 _ => Err(RunError::NotFound),
             };
         };
         if header.status.is_over() {
             let last = store.read(header.key, header.records.saturating_sub(1), 1).await?;
             return match last.into_iter().next().map(|stored| stored.record.kind) {
-                Some(EventKind::RunCompleted { output }) => read(&output).map(|it| Some(Outcome::Completed(it))),
-                Some(EventKind::RunFailed { failure }) => Ok(Some(Outcome::Failed(failure))),
-                Some(EventKind::RunCancelled) => Ok(Some(Outcome::Cancelled)),
+                Some(EventKind::RunCompleted { output }) => {
+                    read(&output).map(|it| Some(Came::To(Outcome::Completed(it))))
+                }
+                Some(EventKind::RunFailed { failure }) => Ok(Some(Came::To(Outcome::Failed(failure)))),
+                Some(EventKind::RunCancelled) => Ok(Some(Came::To(Outcome::Cancelled))),
+                Some(EventKind::RunStartedOver { next }) => Ok(Some(Came::Over(next))),
                 _ => Ok(None),
             };
         }
@@ -305,11 +347,11 @@ impl<T: Payload> Run<T> {
         if header.status == RunStatus::Waiting {
             let open = engine.asked(header.key).await?.open();
             if !open.is_empty() {
-                return Ok(Some(Outcome::Waiting(open)));
+                return Ok(Some(Came::To(Outcome::Waiting(open))));
             }
             let signals = engine.awaited_by(&header).await?;
             if !signals.is_empty() {
-                return Ok(Some(Outcome::AwaitingSignals(signals)));
+                return Ok(Some(Came::To(Outcome::AwaitingSignals(signals))));
             }
         }
         // A program that has only dropped its engine may still follow the run of another one.

@@ -31,6 +31,8 @@ pub(crate) enum End {
     Completed(Option<BoxValue>),
     Failed(Failure),
     Cancelled,
+    /// The run with this id follows it.
+    StartedOver(String),
 }
 
 /// The runs of this process by their ids.

@@ -123,6 +123,7 @@ mod tests {
             input: serde_json::Value::Null,
             state: serde_json::Map::new(),
             tags: Default::default(),
+            previous: None,
             begins: None,
             limit: Some(Limit { after: Duration::from_secs(4), until: at(until) }),
         };

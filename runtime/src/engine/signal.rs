@@ -10,14 +10,24 @@ use crate::shared::Signals;
 use crate::signal::{AwaitedSignal, Sent, SignalError, Signalled, check_length};
 use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, StoreError};
 
+/// What has become of a signal that was sent by way of the store.
+enum By {
+    Recorded(Signalled),
+    /// The run has changed meanwhile: the caller has to look again.
+    Changed,
+    /// The run has started over, and this one follows it.
+    StartedOver(String),
+}
+
 impl Engine {
     /// See [`signal`](Self::signal).
     pub(super) async fn send(&self, run: &str, sent: Sent) -> Result<Signalled, SignalError> {
         check_length("name", &sent.name)?;
         sent.id.as_deref().map_or(Ok(()), |id| check_length("id", id))?;
         sent.by.as_deref().map_or(Ok(()), |by| check_length("sender", by))?;
+        let mut run = run.to_owned();
         loop {
-            if let Some(live) = self.0.runs.get(run) {
+            if let Some(live) = self.0.runs.get(&run) {
                 let checked = live.journal.desk.check_signal(&sent.name, &sent.payload, sent.plain);
                 checked.map_err(|(field, message)| SignalError::Invalid {
                     signal: sent.name.clone(),
@@ -37,33 +47,40 @@ impl Engine {
                     }
                 }
             }
-            if let Some(signalled) = self.send_by_the_store(run, &sent).await? {
-                return Ok(signalled);
+            match self.send_by_the_store(&run, &sent).await? {
+                By::Recorded(signalled) => return Ok(signalled),
+                By::Changed => {}
+                By::StartedOver(next) => run = next,
             }
         }
     }
 
-    /// Adds a signal to the records of a run that is not driven here. `None` if it has changed meanwhile: the caller has to
-    /// look again.
-    async fn send_by_the_store(&self, run: &str, sent: &Sent) -> Result<Option<Signalled>, SignalError> {
+    /// Adds a signal to the records of a run that is not driven here.
+    async fn send_by_the_store(&self, run: &str, sent: &Sent) -> Result<By, SignalError> {
         let header = self.0.store.header(run).await?;
         let header = header.ok_or_else(|| SignalError::UnknownRun { run: run.to_owned() })?;
+        if let Some(next) = header.next {
+            return Ok(By::StartedOver(next));
+        }
         let look = |signals: &Signals| {
             let is_known = sent.id.as_deref().is_some_and(|id| signals.knows(&sent.name, id));
             (is_known, signals.waits_for(&sent.name).next().is_some())
         };
         let (next, (is_known, is_awaited)) = self.look_at_signals(&header, look).await?;
         if is_known {
-            return Ok(Some(Signalled::Duplicate));
+            return Ok(By::Recorded(Signalled::Duplicate));
         }
         // Records that were added since the header was read may have ended the run, and nothing is added behind its end.
         let header = match next == header.records {
             true => header,
             false => match self.0.store.header(run).await?.filter(|now| now.key == header.key) {
                 Some(now) => now,
-                None => return Ok(None),
+                None => return Ok(By::Changed),
             },
         };
+        if let Some(next) = header.next {
+            return Ok(By::StartedOver(next));
+        }
         if header.status.is_over() {
             let (run, signal) = (run.to_owned(), sent.name.clone());
             return Err(SignalError::RunOver { run, status: header.status, signal });
@@ -81,12 +98,12 @@ impl Engine {
             header: HeaderChange { nudge, ..HeaderChange::default() },
         };
         if self.0.append(append).await? != Appended::Done {
-            return Ok(None);
+            return Ok(By::Changed);
         }
         if is_awaited {
             self.adopt(&header).await;
         }
-        Ok(Some(Signalled::New))
+        Ok(By::Recorded(Signalled::New))
     }
 
     /// Looks at the signals of a run by its records, of which it also returns the number.

@@ -31,6 +31,8 @@ impl Engine {
     /// does. The run may execute, wait, sleep, or not have begun, and its workflow need not be registered here. A run that
     /// waits for the signal outside of the memory is resumed.
     ///
+    /// If the run has [started over](crate::Context::start_over), the signal goes to the last run that follows it.
+    ///
     /// With an [`id`](Signalling::id), such as that of the event that a webhook reports, a signal that is sent again is not
     /// counted again: the result is [`Signalled::Duplicate`].
     ///

@@ -347,6 +347,7 @@ impl<T> Start<T> {
             input: recorded.clone(),
             state: state.clone(),
             tags: tags.clone(),
+            previous: None,
             begins,
             limit: limit.map(Limit::from),
         };
@@ -356,6 +357,7 @@ impl<T> Start<T> {
             owner: Some(owner).filter(|_| begins.is_none()),
             graph,
             forked_from: None,
+            previous: None,
             tags,
             wake_at: begins.map(|begins| begins.at),
             time: engine.0.env.clock.now(),

@@ -289,6 +289,7 @@ fn an_event_is_read_back_as_it_was_written() {
             input: json!({"a": 1}),
             state: serde_json::Map::new(),
             tags: Default::default(),
+            previous: None,
             begins: None,
             limit: None,
         },
@@ -484,6 +485,7 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
         input: json!(1),
         state: serde_json::Map::new(),
         tags: Default::default(),
+        previous: None,
         begins: None,
         limit: None,
     };
@@ -495,6 +497,7 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
         owner: None,
         graph: engine.graph_of(&flow),
         forked_from: None,
+        previous: None,
         tags: Default::default(),
         wake_at: None,
         time: SystemTime::now(),

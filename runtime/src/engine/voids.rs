@@ -191,7 +191,7 @@ impl Past {
             EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } => node.end = End::Completed,
             EventKind::NodeFailed { then: AfterFailure::Fails, .. } => node.end = End::Failed,
             EventKind::NodeCancelled if stopping == Some(StopReason::OutputUnneeded) => node.end = End::Unneeded,
-            EventKind::NodeCancelled => node.end = End::Stopped,
+            EventKind::NodeCancelled | EventKind::RunStartingOver { .. } => node.end = End::Stopped,
             _ => {}
         }
         Some(())
@@ -227,7 +227,10 @@ impl Past {
             };
             let is_void = match kind {
                 kind if kind.is_terminal() => true,
-                EventKind::CancelRequested | EventKind::RunCancelling | EventKind::RunTimedOut => !fact.is_request,
+                EventKind::CancelRequested
+                | EventKind::RunCancelling
+                | EventKind::RunTimedOut
+                | EventKind::RunStartingOver { .. } => !fact.is_request,
                 EventKind::NodeFailed { then: AfterFailure::Fails, .. } if !fact.is_request => counts(),
                 EventKind::NodeCancelled if !fact.is_request => {
                     fact.stopping != Some(StopReason::OutputUnneeded) && counts()

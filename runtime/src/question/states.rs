@@ -136,5 +136,6 @@ pub(crate) fn closes(kind: &EventKind) -> bool {
             | EventKind::NodeCancelled
             | EventKind::NodeFailed { then: AfterFailure::Routed { .. } | AfterFailure::Fails, .. }
             | EventKind::NodeCollecting { .. }
+            | EventKind::RunStartingOver { .. }
     )
 }

@@ -145,8 +145,10 @@ impl Desk {
     /// Applies a record from before this process, of any kind, to the signals of the run. Before it is
     /// [restored](Self::restore).
     pub(crate) fn follow_signals(&self, stored: &Stored) {
-        let is_signal =
-            matches!(stored.record.kind, EventKind::SignalReceived { .. } | EventKind::SignalAwaited { .. });
+        let is_signal = matches!(
+            stored.record.kind,
+            EventKind::SignalReceived { .. } | EventKind::SignalsKnown { .. } | EventKind::SignalAwaited { .. }
+        );
         if is_signal || !self.is_empty() {
             self.used().requests.follow_signals(stored.seq, &stored.record);
         } else {
@@ -188,6 +190,20 @@ impl Desk {
     /// Whether the run has got a signal with this name and id.
     pub(crate) fn knows_signal(&self, name: &str, id: &str) -> bool {
         !self.is_empty() && self.inner().requests.signals.knows(name, id)
+    }
+
+    /// What the next run has to know of the signals of this one when these records, from this number on, are behind all
+    /// that are known.
+    pub(crate) fn signals_of_next<'r>(
+        &self,
+        behind: impl Iterator<Item = (usize, &'r Record)>,
+        from: u64,
+    ) -> Vec<EventKind> {
+        let mut signals = self.inner().requests.signals.clone();
+        for (at, record) in behind {
+            signals.follow(from + at as u64, record);
+        }
+        signals.of_next()
     }
 
     /// Checks the payload of a signal against the types of the attempts that wait for it, if there are any.

@@ -22,12 +22,13 @@ use super::pending::{Derived, Inner, Pending};
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
 use super::steps::Step;
+use super::succession::{Committed, Succession, commit};
 use crate::clock::Clock;
 use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
 use crate::question::{Given, States};
-use crate::store::{Append, Appended, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store};
+use crate::store::{Append, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Tags};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
 /// The progress of a run, as reported to callers that wait for it.
@@ -45,6 +46,9 @@ pub(crate) struct Journal {
     pub(crate) run_id: String,
     pub(crate) workflow: String,
     pub(crate) key: RunKey,
+    pub(crate) tags: Tags,
+    /// Whether it follows a run that has started over.
+    pub(super) is_next: bool,
     pub(crate) owner: Owner,
     pub(crate) store: Arc<dyn Store>,
     is_volatile: bool,
@@ -117,12 +121,16 @@ impl Journal {
             sent: HashSet::new(),
             late_signals: HashSet::new(),
             questions: QuestionIndex::default(),
+            next: None,
+            over: None,
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {
             run_id: header.id.clone(),
             workflow: header.workflow.clone(),
             key: header.key,
+            tags: header.tags.clone(),
+            is_next: header.previous.is_some(),
             owner,
             is_volatile: store.is_volatile(),
             store,
@@ -405,7 +413,8 @@ impl Journal {
         let batch = Append { run: self.key, at: inner.length, time, records, header };
         let (ticket, journal, store) = (inner.pushed, Arc::downgrade(self), Arc::clone(&self.store));
         let derived = std::mem::take(&mut inner.derived);
-        let future = append(journal, store, batch, derived, ticket).boxed().shared();
+        let succession = inner.next.take().map(Succession::of);
+        let future = append(journal, store, batch, derived, ticket, succession).boxed().shared();
         inner.in_flight = Some(future.clone());
         future
     }
@@ -569,13 +578,29 @@ async fn append(
     mut batch: Append,
     mut derived: Vec<Derived>,
     ticket: u64,
+    mut succession: Option<Succession>,
 ) {
     loop {
-        let result = store.append(batch.clone()).await;
+        let begun = match &succession {
+            Some(succession) => journal.upgrade().map(|journal| succession.next_run(&journal.desk, &batch)),
+            None => None,
+        };
+        let result = commit(&*store, batch.clone(), begun).await;
         let Some(journal) = journal.upgrade() else { return };
         match result {
-            Ok(Appended::Done) => return journal.done(&batch, &derived, ticket),
-            Ok(Appended::Conflict) => {
+            Ok(Committed::Done(over)) => {
+                if let Some(over) = over {
+                    journal.inner().over = Some(*over);
+                }
+                return journal.done(&batch, &derived, ticket);
+            }
+            Ok(Committed::Refused(why)) => {
+                if let Some(succession) = succession.take() {
+                    let over = succession.fail(&mut batch, &why);
+                    journal.inner().over = Some(over);
+                }
+            }
+            Ok(Committed::Conflict) => {
                 let news = match store.read(batch.run, batch.at, usize::MAX).await {
                     Ok(news) => news,
                     Err(error) => return journal.halt(Halt::Store(error)),
@@ -593,6 +618,12 @@ async fn append(
                 let text = |id: &str| journal.desk.question(id);
                 batch.header.questions = journal.inner().questions.report(&records, time, is_all, text);
                 batch.records = records.into();
+                if journal.cancel_is_recorded()
+                    && let Some(succession) = succession.take()
+                {
+                    let over = succession.cancel(&mut batch);
+                    journal.inner().over = Some(over);
+                }
                 let (length, halted) = {
                     let inner = journal.inner();
                     (inner.length, inner.halted.clone())

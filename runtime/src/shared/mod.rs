@@ -13,7 +13,9 @@ mod recent_progress;
 mod request_state;
 mod sending;
 mod signals;
+mod starting_over;
 mod steps;
+mod succession;
 mod tree;
 
 use std::any::{Any, TypeId};
@@ -34,6 +36,7 @@ pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use signals::Signals;
 pub(crate) use steps::Step;
+pub(crate) use succession::{MAX_ID, Over};
 pub(crate) use tree::below;
 
 use crate::clock::Clock;

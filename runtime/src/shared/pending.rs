@@ -10,10 +10,11 @@ use tokio::sync::mpsc;
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
 use super::steps::{Step, Steps};
+use super::succession::Over;
 use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
-use crate::store::{Compact, HeaderChange, Record, Records, RunStatus, to_the_millisecond};
+use crate::store::{Compact, HeaderChange, NewRun, Record, Records, RunStatus, to_the_millisecond};
 
 /// Records, some of them compact.
 #[derive(Default)]
@@ -50,6 +51,10 @@ pub(super) struct Inner {
     pub(super) late_signals: HashSet<(String, String)>,
     /// The open questions as the store has them.
     pub(super) questions: QuestionIndex,
+    /// The run that begins with the last of the pending records, which says that this one has started over.
+    pub(super) next: Option<NewRun>,
+    /// How this run ended, if it was to start over.
+    pub(super) over: Option<Over>,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before
@@ -125,6 +130,7 @@ impl Inner {
             EventKind::RunCompleted { .. } => Some(RunStatus::Completed),
             EventKind::RunFailed { .. } => Some(RunStatus::Failed),
             EventKind::RunCancelled => Some(RunStatus::Cancelled),
+            EventKind::RunStartedOver { .. } => Some(RunStatus::StartedOver),
             _ => None,
         };
         self.cancelled |= matches!(kind, EventKind::CancelRequested);
@@ -133,7 +139,12 @@ impl Inner {
         }
         let rested = self.leave_rest();
         if let Some(status) = status {
-            self.header = HeaderChange { status: Some((status, None)), owner: Some(None), ..HeaderChange::default() };
+            let next = match kind {
+                EventKind::RunStartedOver { next } => Some(next.clone()),
+                _ => None,
+            };
+            self.header =
+                HeaderChange { status: Some((status, None)), owner: Some(None), next, ..HeaderChange::default() };
             self.ended = true;
         }
         self.pushed += 1;

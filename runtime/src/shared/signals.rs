@@ -28,13 +28,16 @@ use crate::question::closes;
 use crate::signal::AwaitedSignal;
 use crate::store::Record;
 
+/// How many signals of the runs before it a run knows by their ids.
+const KNOWN_TO_NEXT: usize = 1024;
+
 /// The signals of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Signals {
     /// By the numbers of their records: signals that a wait has, or may still get.
     received: BTreeMap<u64, Received>,
-    /// The names and ids of all signals that have come with an id.
-    known: BTreeSet<(String, String)>,
+    /// The names and ids of all signals that have come with an id, each with its place in the order in which they came.
+    known: BTreeMap<(String, String), u64>,
     /// By the name of the signal.
     queues: BTreeMap<String, Queue>,
     /// By path.
@@ -49,21 +52,23 @@ pub(crate) struct Signals {
     graphs: BTreeSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Received {
     name: String,
     payload: Value,
     plain: bool,
+    id: Option<String>,
+    by: Option<String>,
 }
 
 /// The signals of a name that no wait has, and the waits for it that have none, each since a record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Queue {
     free: BTreeSet<u64>,
     open: BTreeMap<u64, String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Wait {
     name: String,
     until: Option<SystemTime>,
@@ -108,12 +113,18 @@ impl Signals {
             self.graphs.remove(path);
         }
         match kind {
-            EventKind::SignalReceived { name, payload, id, plain, .. } => {
-                let is_counted = id.as_ref().is_none_or(|id| self.known.insert((name.clone(), id.clone())));
+            EventKind::SignalReceived { name, payload, id, by, plain } => {
+                let is_counted = id.as_ref().is_none_or(|id| self.learn((name.clone(), id.clone())));
                 if is_counted {
-                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain };
+                    let (id, by) = (id.clone(), by.clone());
+                    let received = Received { name: name.clone(), payload: payload.clone(), plain: *plain, id, by };
                     self.received.insert(number, received);
                     self.free(number);
+                }
+            }
+            EventKind::SignalsKnown { signals } => {
+                for signal in signals {
+                    self.learn(signal.clone());
                 }
             }
             EventKind::SignalAwaited { name, until, inside } => {
@@ -301,9 +312,52 @@ impl Signals {
         Some((received.payload.clone(), received.plain))
     }
 
+    /// Whether a signal with this name and id is a new one.
+    fn learn(&mut self, signal: (String, String)) -> bool {
+        let place = self.known.len() as u64;
+        let mut is_new = false;
+        self.known.entry(signal).or_insert_with(|| {
+            is_new = true;
+            place
+        });
+        is_new
+    }
+
+    /// What a run has to know that follows this one by starting over: the names and ids of the last signals of this one,
+    /// and the signals that no node has taken, in the order in which they have come.
+    pub(crate) fn of_next(&self) -> Vec<EventKind> {
+        let not_taken = self.not_taken();
+        let with_id = not_taken.iter().filter_map(|kind| match kind {
+            EventKind::SignalReceived { name, id: Some(id), .. } => Some((name, id)),
+            _ => None,
+        });
+        let go_over: BTreeSet<_> = with_id.collect();
+        let mut known: Vec<_> = self.known.iter().filter(|((name, id), _)| !go_over.contains(&(name, id))).collect();
+        known.sort_unstable_by_key(|(_, place)| **place);
+        let known = &known[known.len().saturating_sub(KNOWN_TO_NEXT)..];
+        let signals: Vec<(String, String)> = known.iter().map(|(of, _)| (*of).clone()).collect();
+        let known = (!signals.is_empty()).then_some(EventKind::SignalsKnown { signals });
+        known.into_iter().chain(not_taken).collect()
+    }
+
+    /// The signals that no node has taken, in the order in which they have come.
+    fn not_taken(&self) -> Vec<EventKind> {
+        let taken = self.waits.values().filter_map(|wait| match wait.has {
+            Has::Taken(signal) => Some(signal),
+            Has::Nothing | Has::Delivered(_) | Has::Withdrawn => None,
+        });
+        let taken: BTreeSet<u64> = taken.chain(self.taken.keys().map(|(_, signal)| *signal)).collect();
+        let not_taken = self.received.iter().filter(|(signal, _)| !taken.contains(signal));
+        let record = |(_, signal): (_, &Received)| {
+            let Received { name, payload, plain, id, by } = signal.clone();
+            EventKind::SignalReceived { name, payload, id, by, plain }
+        };
+        not_taken.map(record).collect()
+    }
+
     /// Whether the run has got a signal with this name and id.
     pub(crate) fn knows(&self, name: &str, id: &str) -> bool {
-        !self.known.is_empty() && self.known.contains(&(name.to_owned(), id.to_owned()))
+        !self.known.is_empty() && self.known.contains_key(&(name.to_owned(), id.to_owned()))
     }
 
     /// The paths of the open waits for a signal of this name, the one that has been open for the longest time first.

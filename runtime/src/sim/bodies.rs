@@ -11,23 +11,26 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::select_all;
 use graphweft_graph::{START, Way};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use super::behaviour::{self, Routing};
 use super::jobs::Job;
 use super::ledger::{Ledger, UnderWay};
 use super::load::{self, Carried};
+use super::originals;
 use super::scenario::{Doing, Failing, Flow, Inside, Scenario, Special};
 use super::workflows::Workflows;
 use crate::clock::Clock;
 use crate::context::Context;
-use crate::node::Node;
+use crate::core::NextRun;
+use crate::node::{Node, Payload};
 use crate::options::RetryPolicy;
 use crate::signal::Signal;
 use crate::state::{Append, StateKey, StateKeyFact, Sum};
 use crate::table::{Definition, Limits, ScopeKind};
 use crate::testing::{Made, Net, Step, made_of};
+use crate::value::MaxSize;
 
 /// How long an attempt may take that is not to end by itself; all others take much less.
 pub(super) const LIMIT: Duration = Duration::from_secs(5);
@@ -185,6 +188,11 @@ impl Body {
             if waits {
                 world.ledger.goes_on(path);
             }
+        }
+        if self.special.starts_over && !originals::is_next(context.run_id()) && !world.ledger.is_mended() {
+            let input = behaviour::run_gets(scenario).__to_json(MaxSize::DEFAULT).expect("a value");
+            context.end_with(Box::new(NextRun { input, state: Map::new() }));
+            return std::future::pending().await;
         }
         let choice = self.routing.choose(scenario, path);
         let output = if self.collects {

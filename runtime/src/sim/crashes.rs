@@ -34,6 +34,8 @@ pub(super) struct Counts {
     /// Attempts of a process that began once more in another, while that one lived.
     pub(super) repeated: u64,
     pub(super) signals: SignalCounts,
+    /// Runs that have started over.
+    pub(super) started_over: u64,
 }
 
 /// What has become of signals.
@@ -73,6 +75,7 @@ impl Counts {
         self.store_failures += played.store_failures;
         self.takeovers.add(played.takeovers);
         self.repeated += played.repeated;
+        self.started_over += played.started_over;
         played.runs.iter().for_each(|run| self.signals.add(run));
         self.forked_early.0 += played.forked_early.0;
         self.forked_early.1 += played.forked_early.1;

@@ -203,6 +203,16 @@ impl Disk {
         self.state().tracks.originals.clone()
     }
 
+    /// The id of the run that is played now.
+    pub(super) fn id(&self) -> String {
+        self.state().tracks.id().to_owned()
+    }
+
+    /// How often a run has started over.
+    pub(super) fn started_over(&self) -> u64 {
+        self.state().tracks.before.len() as u64
+    }
+
     pub(super) fn forks(&self) -> usize {
         self.state().tracks.originals.len()
     }
@@ -298,6 +308,15 @@ impl State {
         if before.is_some_and(|before| before >= self.booted) {
             self.counts.taken += 1;
             self.counts.taken_back += u64::from(is_back);
+        }
+    }
+
+    /// What a process appends to a run is refused.
+    pub(super) fn is_refused(&mut self, process: u32, run: RunKey) {
+        let is_lost = self.tracks.of(run).is_some_and(|track| track.is_lost_to(process));
+        self.counts.refused += u64::from(is_lost);
+        if is_lost {
+            self.machine(process).refused.entry(run).or_insert_with(Instant::now);
         }
     }
 

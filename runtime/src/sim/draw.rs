@@ -238,6 +238,33 @@ pub(super) fn forked_early(seed: u64) -> Scenario {
     Scenario { early: Some(EarlyFork { at, before }), time_limit: None, ..drawn }
 }
 
+/// A scenario in which some nodes start over.
+pub(super) fn started_over(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(20));
+    let mut drawn = match random.below(10) {
+        0 => child_workflows(seed ^ 0x33),
+        1..3 => retried(seed ^ 0x33),
+        3 => limited(seed ^ 0x33),
+        4..6 => taken_over(seed ^ 0x33),
+        6..8 => signalled(seed ^ 0x33),
+        _ => scenario(seed ^ 0x33),
+    };
+    starting_over(&mut random, &mut drawn.flow);
+    // The run that is forked is the one that has started over, and so begins with that again.
+    Scenario { early: None, forks: Vec::new(), ..drawn }
+}
+
+fn starting_over(random: &mut Random, flow: &mut Flow) {
+    for node in notation::read(&flow.graph).nodes.iter().skip(START + 2) {
+        let special = flow.nodes.entry(node.id.clone()).or_default();
+        match &mut special.inside {
+            Some(inside) => starting_over(random, inside.flow_mut()),
+            None => special.starts_over = random.in_percent(35),
+        }
+    }
+    flow.nodes.retain(|_, special| *special != Special::default());
+}
+
 /// A scenario in which graphs have time limits.
 pub(super) fn limited(seed: u64) -> Scenario {
     let mut random = Random::new(seed.rotate_left(48));

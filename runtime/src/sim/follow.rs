@@ -40,6 +40,8 @@ pub(super) struct Follower {
     /// When the time of the run began to count.
     counts_from: SystemTime,
     is_over: bool,
+    /// Whether a node has started over.
+    starts_over: bool,
     /// If the run was forked from another, and that from yet another: the numbers of the first records of their own.
     forked: BTreeSet<u64>,
     /// Whether the run was retried. Failed nodes may then continue at any place.
@@ -78,6 +80,7 @@ impl Follower {
             cancel_requested: false,
             counts_from: UNIX_EPOCH,
             is_over: false,
+            starts_over: false,
             forked: BTreeSet::new(),
             is_retried: false,
             completed: BTreeSet::new(),
@@ -200,11 +203,12 @@ impl Follower {
         }
         self.records += 1;
         self.time = stored.time;
+        self.starts_over(stored)?;
         match &stored.record.kind {
             EventKind::RunStarted { .. } => self.counts_from = stored.time,
             EventKind::RunResumed { .. } => self.resumed += 1,
             EventKind::CancelRequested => self.cancel_requested = true,
-            EventKind::SignalReceived { .. } => {}
+            EventKind::SignalReceived { .. } | EventKind::SignalsKnown { .. } => {}
             // All records that a fork copies have its time.
             EventKind::RunTimedOut if self.forked.iter().any(|fork| *fork > stored.seq) => {}
             EventKind::RunTimedOut if self.is_over_time(stored.time) => {}
@@ -218,6 +222,35 @@ impl Follower {
             _ => return self.below(stored),
         }
         Ok(())
+    }
+
+    /// Once a node has started over nothing else begins or is completed, and the run follows, unless it is cancelled
+    /// before.
+    fn starts_over(&mut self, stored: &Stored) -> Result<(), String> {
+        let path = &stored.record.path;
+        let is_node = self.sites.is_node(path) && self.sites.job(path).is_none();
+        match &stored.record.kind {
+            EventKind::RunRetried { .. } => self.starts_over = false,
+            EventKind::RunStartingOver { .. } if self.starts_over => return Err("starts over a second time".to_owned()),
+            EventKind::RunStartingOver { .. } => self.starts_over = true,
+            EventKind::RunStartedOver { .. } if !self.starts_over => return Err("has not started over".to_owned()),
+            EventKind::RunStartedOver { .. } if self.cancel_requested => {
+                return Err("has started over, and was cancelled before".to_owned());
+            }
+            EventKind::NodeStarted { .. } | EventKind::NodeCompleted { .. } if self.starts_over && is_node => {
+                return Err("goes on, and the run has started over".to_owned());
+            }
+            EventKind::RunCompleted { .. } | EventKind::RunFailed { .. } if self.starts_over => {
+                return Err("ends otherwise than by starting over".to_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The numbers of the signals that no node has taken.
+    pub(super) fn signals_not_taken(&self) -> Vec<u64> {
+        self.signals.not_taken()
     }
 
     fn is_over_time(&self, now: SystemTime) -> bool {
@@ -499,7 +532,10 @@ impl Follower {
 /// Whether a record ends a node and all its requests, in any way.
 fn lets_go(kind: &EventKind) -> bool {
     match kind {
-        EventKind::NodeCompleted { .. } | EventKind::NodeCollecting { .. } | EventKind::NodeCancelled => true,
+        EventKind::NodeCompleted { .. }
+        | EventKind::NodeCollecting { .. }
+        | EventKind::NodeCancelled
+        | EventKind::RunStartingOver { .. } => true,
         EventKind::NodeFailed { cause, .. } => cause.fault.as_ref().is_some_and(Fault::is_cut_short),
         _ => false,
     }

@@ -20,8 +20,9 @@ use crate::store::{StoreError, Stored};
 pub(super) fn ended(disk: &Disk, outcomes: Vec<Outcome<Value>>) -> Vec<Ended> {
     let originals = disk.originals().into_iter().map(|original| (original.records, original.events));
     let last = (disk.with_records(<[Stored]>::to_vec), disk.with_follower(|follower| follower.events()));
-    let runs = originals.chain([last]).zip(outcomes).enumerate();
-    runs.map(|(at, ((records, events), outcome))| Ended { id: id(at), outcome, records, events }).collect()
+    let ids = (0..disk.forks()).map(id).chain([disk.id()]);
+    let runs = originals.chain([last]).zip(outcomes).zip(ids);
+    runs.map(|(((records, events), outcome), id)| Ended { id, outcome, records, events }).collect()
 }
 
 /// The early fork, if there is one.
@@ -33,7 +34,7 @@ pub(super) fn ended_early(disk: &Disk, outcome: Option<Outcome<Value>>) -> Optio
 impl Life<'_> {
     /// The id of the run that is played now.
     pub(super) fn id(&self) -> String {
-        id(self.disk.forks())
+        self.disk.id()
     }
 
     /// The fork that is asked for and not there yet.

@@ -9,6 +9,11 @@ pub(super) fn id(forks: usize) -> String {
     if forks == 0 { "x".to_owned() } else { format!("x{forks}") }
 }
 
+/// Whether the run of this id follows another one that has started over.
+pub(super) fn is_next(id: &str) -> bool {
+    id.contains('~')
+}
+
 /// The id of the fork of a run that is not over.
 pub(super) const EARLY: &str = "early";
 

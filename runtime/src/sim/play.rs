@@ -53,6 +53,8 @@ pub(super) struct Played {
     pub(super) forked_early: (u64, u64),
     /// How many attempts of a process began once more in another, while that one lived.
     pub(super) repeated: u64,
+    /// How many runs have started over.
+    pub(super) started_over: u64,
 }
 
 /// Plays it.
@@ -145,6 +147,7 @@ fn play_on(scenario: &Scenario, store: impl Leased) -> Result<Played, String> {
         takeovers: disk.takeovers(),
         forked_early: ledger.forked_early(),
         repeated: ledger.repeated(),
+        started_over: disk.started_over(),
     })
 }
 
@@ -197,7 +200,7 @@ impl Life<'_> {
             let failed = match run {
                 Ok(run) => match self.accompanies(&driving, &run).await? {
                     Ok(outcome) if !self.is_in_charge(&driving) => {
-                        self.ledger.follows(run.id().to_owned(), outcome);
+                        self.ledger.follows(self.id(), outcome);
                         return Ok(());
                     }
                     Ok(Outcome::Failed(_) | Outcome::Cancelled) if self.is_to_be_retried() => {
@@ -206,7 +209,7 @@ impl Life<'_> {
                     }
                     // Another process has retried it since.
                     Ok(outcome @ (Outcome::Failed(_) | Outcome::Cancelled))
-                        if self.scenario.retries && !self.is_how_it_ends(run.id(), &outcome) =>
+                        if self.scenario.retries && !self.is_how_it_ends(&self.id(), &outcome) =>
                     {
                         continue;
                     }
@@ -317,12 +320,13 @@ impl Life<'_> {
             }
             loop {
                 tokio::time::sleep(Duration::from_millis(7)).await;
-                let questions = match run.questions().await {
+                let asked = async { self.last_of(engine, run).await?.questions().await };
+                let questions = match asked.await {
                     Ok(questions) => questions,
                     Err(error) => return Ok(error),
                 };
                 for question in questions.iter().filter(|question| self.is_asked(driving, &question.id)) {
-                    if let Err(error) = self.answers(engine, run.id(), &question.id).await? {
+                    if let Err(error) = self.answers(engine, &self.last_id_of(run), &question.id).await? {
                         return Ok::<StoreError, String>(error);
                     }
                 }
@@ -339,7 +343,7 @@ impl Life<'_> {
                             continue;
                         }
                         for question in asked {
-                            if let Err(error) = self.answers(engine, run.id(), &question.id).await? {
+                            if let Err(error) = self.answers(engine, &self.last_id_of(run), &question.id).await? {
                                 return Ok(Err(error));
                             }
                         }
@@ -366,6 +370,20 @@ impl Life<'_> {
         }
     }
 
+    /// The id of the last of the runs that follow a run by starting over.
+    pub(super) fn last_id_of(&self, run: &Run<Value>) -> String {
+        if run.id() == EARLY { EARLY.to_owned() } else { self.id() }
+    }
+
+    /// The last of the runs that follow a run by starting over.
+    pub(super) async fn last_of(&self, engine: &Engine, run: &Run<Value>) -> Result<Run<Value>, StoreError> {
+        let id = self.last_id_of(run);
+        if id == run.id() {
+            return Ok(run.clone());
+        }
+        Ok(engine.get_run(&id).await?.unwrap_or_else(|| run.clone()))
+    }
+
     fn retried_at(&self) -> Option<SystemTime> {
         self.disk.with_records(|records| records.iter().find(|at| is_retry(at)).map(|at| at.time))
     }
@@ -389,6 +407,7 @@ impl Life<'_> {
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             // It may have been withdrawn, or answered by a process that did not live to know it.
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
+            _ if self.has_started_over_since(run) => return Ok(Ok(())),
             other => return Err(format!("a wrong answer to `{question}` gave {other:?}")),
         }
         let right = json!(behaviour::answer(question));
@@ -397,7 +416,11 @@ impl Life<'_> {
             Ok(()) | Err(AnswerError::Unread { .. }) => {}
             Err(AnswerError::Store(error)) => return Ok(Err(error)),
             Err(AnswerError::Withdrawn { .. } | AnswerError::AlreadyAnswered { .. }) => return Ok(Ok(())),
+            _ if self.has_started_over_since(run) => return Ok(Ok(())),
             Err(other) => return Err(format!("the answer to `{question}` was refused: {other}")),
+        }
+        if self.has_started_over_since(run) {
+            return Ok(Ok(()));
         }
         let is_right = |kind: &EventKind| matches!(kind, EventKind::Answered { answer, .. } if *answer == right);
         let answered = |at: &Stored| at.record.path == question && is_right(&at.record.kind);
@@ -407,8 +430,14 @@ impl Life<'_> {
         match engine.answer(run, question, right).await {
             Err(AnswerError::Store(error)) => Ok(Err(error)),
             Err(AnswerError::AlreadyAnswered { .. } | AnswerError::Withdrawn { .. }) => Ok(Ok(())),
+            _ if self.has_started_over_since(run) => Ok(Ok(())),
             other => Err(format!("a second answer to `{question}` gave {other:?}")),
         }
+    }
+
+    /// What was sent to the run has reached the next one, or came too late for this one.
+    fn has_started_over_since(&self, run: &str) -> bool {
+        run != EARLY && run != self.id()
     }
 
     /// Checks that a run that is over never changes.

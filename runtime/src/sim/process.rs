@@ -6,15 +6,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::{BoxFuture, pending, ready};
 use serde_json::Value as Json;
-use tokio::time::Instant;
 
 use super::at_once::at_once;
 use super::disk::{Disk, Lapse};
-use super::originals;
 use super::scenario::{How, StoreFault};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store, StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -114,7 +112,7 @@ impl Process {
         let is_taken = async {
             loop {
                 let notified = self.disk.0.taken_over.notified();
-                if !self.disk.is_owner(self.number, &originals::id(self.disk.forks()))
+                if !self.disk.is_owner(self.number, &self.disk.id())
                     && self.disk.with_records(|records| !records.is_empty())
                 {
                     return;
@@ -252,18 +250,29 @@ impl Store for Process {
             match (is_done, batch.header.owner) {
                 (true, Some(Some(_))) => state.owns(process.number, batch.run, batch.at),
                 (true, _) => state.look_at_append(process.number, &batch),
-                (false, _) => {
-                    let is_lost = state.tracks.of(batch.run).is_some_and(|track| track.is_lost_to(process.number));
-                    state.counts.refused += u64::from(is_lost);
-                    if is_lost {
-                        state.machine(process.number).refused.entry(batch.run).or_insert_with(Instant::now);
-                    }
-                }
+                (false, _) => state.is_refused(process.number, batch.run),
             }
             if let Some(track) = state.tracks.of(batch.run) {
                 track.rests = rests && is_done;
             }
             appended
+        })
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        self.commit(move |process| {
+            let store = &*process.disk.0.store;
+            let started = at_once(store.start_over(end.clone(), next))?;
+            let mut state = process.disk.state();
+            match &started {
+                StartedOver::Done(header) => {
+                    state.look_at_append(process.number, &end);
+                    state.tracks.plays_next(store, header);
+                    state.owns(process.number, header.key, 0);
+                }
+                _ => state.is_refused(process.number, end.run),
+            }
+            Ok(started)
         })
     }
 

@@ -117,6 +117,10 @@ impl Progress {
                 require(self.at != At::Over && !matches!(self.at, At::Failed), "is cancelled when it is over")?;
                 self.goes_to(At::Over)
             }
+            EventKind::RunStartingOver { .. } => {
+                require(self.is_under_way(), "starts over and is not under way")?;
+                self.goes_to(At::Over)
+            }
             EventKind::TimerFired => match self.at {
                 At::UnderWay => {
                     let is_up = self.limit.is_some_and(|until| stored.time + late >= until);

@@ -169,6 +169,9 @@ pub(super) struct Special {
     pub(super) sets: bool,
     /// Whether it cleans up, which takes a while, when it is cancelled.
     pub(super) cleans_up: bool,
+    /// Whether it starts over, in the place of its output, where the run follows no other one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) starts_over: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -22,18 +22,19 @@ impl Life<'_> {
             return std::future::pending().await;
         }
         for signal in self.early_signals() {
-            if let Err(error) = self.sends(driving, run.id(), &signal).await? {
+            if let Err(error) = self.sends(driving, &self.last_id_of(run), &signal).await? {
                 return Ok(error);
             }
         }
         loop {
-            let awaited = match run.awaited_signals().await {
+            let awaited = async { self.last_of(&driving.engine, run).await?.awaited_signals().await };
+            let awaited = match awaited.await {
                 Ok(awaited) => awaited,
                 Err(error) => return Ok(error),
             };
             let names: BTreeSet<String> = awaited.into_iter().map(|signal| signal.name).collect();
             for name in names.iter().filter(|name| self.is_asked(driving, name)) {
-                if let Err(error) = self.sends(driving, run.id(), name).await? {
+                if let Err(error) = self.sends(driving, &self.last_id_of(run), name).await? {
                     return Ok(error);
                 }
             }
@@ -72,6 +73,7 @@ impl Life<'_> {
         }
         let payload = json!(behaviour::answer(signal));
         let mut sent = Vec::new();
+        let before = self.id();
         for _ in 0..2 {
             match engine.signal_json(run, signal, payload.clone()).id("own").await {
                 Ok(signalled) => sent.push(signalled),
@@ -79,6 +81,10 @@ impl Life<'_> {
                 Err(SignalError::RunOver { .. }) => return Ok(Ok(())),
                 Err(other) => return Err(format!("the signal `{signal}` was refused: {other}")),
             }
+        }
+        if self.id() != before {
+            // The run has started over meanwhile, and the next one knows only what was not taken.
+            return Ok(Ok(()));
         }
         if sent[1] != Signalled::Duplicate {
             return Err(format!("the signal `{signal}` was sent twice, and that gave {sent:?}"));

@@ -122,6 +122,7 @@ fn smaller_specials(special: &Special) -> Vec<Special> {
         }
     };
     with(&|to| to.cleans_up = false);
+    with(&|to| to.starts_over = false);
     with(&|to| to.sets = false);
     with(&|to| to.at_most_once = false);
     with(&|to| to.max_parallel = None);

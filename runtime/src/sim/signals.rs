@@ -44,6 +44,7 @@ impl Signals {
                 }
                 self.received.insert(number, (name.clone(), None));
             }
+            EventKind::SignalsKnown { signals } => self.ids.extend(signals.iter().cloned()),
             EventKind::SignalAwaited { name, .. } => {
                 self.open.insert(path.clone(), name.clone());
                 self.waits.insert(path.clone(), name.clone());
@@ -96,6 +97,7 @@ impl Signals {
             EventKind::NodeCompleted { .. }
             | EventKind::NodeFailed { .. }
             | EventKind::NodeCancelled
+            | EventKind::RunStartingOver { .. }
             | EventKind::NodeCollecting { .. } => {
                 self.release(|holder| is_below(&holder.path) && !holder.has_taken);
                 self.open.retain(|at, _| !is_below(at));
@@ -103,6 +105,12 @@ impl Signals {
             _ => {}
         }
         Ok(())
+    }
+
+    /// The numbers of the signals that no node has taken.
+    pub(super) fn not_taken(&self) -> Vec<u64> {
+        let is_taken = |holder: &Option<Holder>| holder.as_ref().is_some_and(|holder| holder.has_taken);
+        self.received.iter().filter(|(_, (_, holder))| !is_taken(holder)).map(|(number, _)| *number).collect()
     }
 
     fn holders(&mut self) -> impl Iterator<Item = &mut Holder> {

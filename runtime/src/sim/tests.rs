@@ -119,6 +119,17 @@ fn random_runs_that_wait_for_signals_keep_every_promise() {
 }
 
 #[test]
+fn random_runs_that_start_over_keep_every_promise() {
+    let counts = keep_every_promise(draw::started_over, 150);
+    happens("started over", counts.started_over, &counts, 3);
+}
+
+#[test]
+fn a_run_that_starts_over_outlives_the_failure_of_any_commit() {
+    outlives(draw::started_over, 150);
+}
+
+#[test]
 fn a_run_that_waits_for_signals_outlives_the_failure_of_any_commit() {
     outlives(draw::signalled, 100);
 }

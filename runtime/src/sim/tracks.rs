@@ -3,6 +3,7 @@
 use super::at_once::at_once;
 use super::follow::Follower;
 use super::originals::{self, Original};
+use crate::event::EventKind;
 use crate::store::{QuestionQuery, RunHeader, RunKey, Store, Stored};
 
 /// The run that is played now, and those that it comes from by forks.
@@ -11,6 +12,8 @@ pub(super) struct Tracks {
     /// A fork of the run that was not over then.
     pub(super) early: Option<Track>,
     pub(super) originals: Vec<Original>,
+    /// The runs that have started over before it.
+    pub(super) before: Vec<Track>,
     /// The first guarantee that a record has broken.
     pub(super) broken: Option<String>,
 }
@@ -65,6 +68,30 @@ impl Track {
         Err(format!("has the open questions {expected:?} by its records, and the store has {found:?}"))
     }
 
+    /// # Errors
+    /// How the next run begins otherwise than it should: with its start, and the signals that were not taken.
+    fn is_followed_by(&self, store: &dyn Store, next: &RunHeader) -> Result<(), String> {
+        let header = at_once(store.header(&self.id)).map_err(|error| error.to_string())?;
+        let (of, id) = (next.previous.as_ref(), header.as_ref().and_then(|header| header.next.as_ref()));
+        if (of, id) != (Some(&self.id), Some(&next.id)) {
+            return Err(format!("`{}` has started over, and its next run is {id:?}, which follows {of:?}", self.id));
+        }
+        let last = self.records.last().map(|last| &last.record.kind);
+        if !matches!(last, Some(EventKind::RunStartedOver { next: id }) if *id == next.id) {
+            return Err(format!("has started over, and its last record is {last:?}"));
+        }
+        let records = at_once(store.read(next.key, 0, usize::MAX)).map_err(|error| error.to_string())?;
+        let left = self.follower.signals_not_taken();
+        let left: Vec<_> = left.into_iter().map(|signal| &self.records[signal as usize].record.kind).collect();
+        let gone_over: Vec<_> = records.iter().skip(1).map(|stored| &stored.record.kind).collect();
+        let begins =
+            matches!(&records[0].record.kind, EventKind::RunStarted { previous: Some(of), .. } if *of == self.id);
+        match begins && left == gone_over {
+            true => Ok(()),
+            false => Err(format!("has the signals {left:?} left, and the next run begins with {gone_over:?}")),
+        }
+    }
+
     pub(super) fn owner(&self) -> Option<u32> {
         self.owners.last().map(|(_, process)| *process)
     }
@@ -84,21 +111,41 @@ impl Track {
 
 impl Tracks {
     pub(super) fn new(follower: Follower) -> Tracks {
-        Tracks { now: Track::new(None, originals::id(0), follower), early: None, originals: Vec::new(), broken: None }
+        let now = Track::new(None, originals::id(0), follower);
+        Tracks { now, early: None, originals: Vec::new(), before: Vec::new(), broken: None }
     }
 
     pub(super) fn of(&mut self, run: RunKey) -> Option<&mut Track> {
-        [&mut self.now].into_iter().chain(&mut self.early).find(|track| track.run == Some(run))
+        let tracks = [&mut self.now].into_iter().chain(&mut self.early).chain(&mut self.before);
+        tracks.into_iter().find(|track| track.run == Some(run))
     }
 
-    /// The track of a run; that of the run that is played now for all except the early fork.
+    /// The track of a run; that of the run that is played now for all except the early fork, and those before it.
     pub(super) fn by_id(&self, id: &str) -> &Track {
-        self.early.as_ref().filter(|track| track.id == id).unwrap_or(&self.now)
+        self.early.iter().chain(&self.before).find(|track| track.id == id).unwrap_or(&self.now)
+    }
+
+    /// The id of the run that is played now.
+    pub(super) fn id(&self) -> &str {
+        &self.now.id
+    }
+
+    /// The run that is played now has started over: it is over, and the next one is played from here on.
+    pub(super) fn plays_next(&mut self, store: &dyn Store, header: &RunHeader) {
+        self.refresh(store);
+        let follower = self.now.follower.of_fork(None);
+        let track = std::mem::replace(&mut self.now, Track::new(Some(header.key), header.id.clone(), follower));
+        let held = track.is_followed_by(store, header);
+        self.before.push(track);
+        self.breaks(held);
     }
 
     /// The run that the records are of from here on.
     pub(super) fn plays(&mut self, store: &dyn Store, header: &RunHeader) {
         let Some(before) = self.now.run else { return self.now.run = Some(header.key) };
+        if self.before.iter().any(|track| track.run == Some(header.key)) {
+            return;
+        }
         if header.id == originals::EARLY {
             if self.early.is_none() {
                 let follower = self.now.follower.of_fork(header.forked_from.as_ref().map(|(_, at)| *at));
@@ -121,7 +168,7 @@ impl Tracks {
 
     /// Reads the new records of the journal.
     pub(super) fn refresh(&mut self, store: &dyn Store) {
-        let tracks = [&mut self.now].into_iter().chain(&mut self.early);
+        let tracks = [&mut self.now].into_iter().chain(&mut self.early).chain(&mut self.before);
         let held = tracks.map(|track| track.refresh(store)).fold(Ok(()), Result::and);
         self.breaks(held);
     }

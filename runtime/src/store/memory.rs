@@ -16,7 +16,7 @@ use self::commits::{Commits, Committed};
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     NewRun, OpenQuestion, Owner, QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey,
-    RunOverview, RunQuery, RunStatus, Store, StoreError, Stored, Tags, to_the_millisecond,
+    RunOverview, RunQuery, RunStatus, StartedOver, Store, StoreError, Stored, Tags, to_the_millisecond,
 };
 use crate::asked::name_without_key;
 
@@ -187,12 +187,34 @@ impl Runs {
         if let Some(key) = self.by_id.get(&new.id) {
             return Created::Existing(self.runs[key].header.clone());
         }
-        if let Some(until) = self.deleted.get(&new.id).copied() {
-            if until > new.time {
-                return Created::Deleted { until };
-            }
-            self.deleted.remove(&new.id);
+        match self.kept_until(&new) {
+            Some(until) => Created::Deleted { until },
+            None => Created::New(self.add(new)),
         }
+    }
+
+    /// Until when a new run cannot have its id, since one with that was deleted.
+    fn kept_until(&self, new: &NewRun) -> Option<SystemTime> {
+        self.deleted.get(&new.id).copied().filter(|until| *until > new.time)
+    }
+
+    fn start_over(&mut self, end: Append, next: NewRun) -> StartedOver {
+        if !self.is_next(&end) {
+            return StartedOver::Conflict;
+        }
+        if self.by_id.contains_key(&next.id) {
+            return StartedOver::Existing;
+        }
+        if let Some(until) = self.kept_until(&next) {
+            return StartedOver::Deleted { until };
+        }
+        self.append(end);
+        StartedOver::Done(Box::new(self.add(next)))
+    }
+
+    /// Adds a run whose id is free.
+    fn add(&mut self, new: NewRun) -> RunHeader {
+        self.deleted.remove(&new.id);
         self.last_run += 1;
         let key = RunKey(self.last_run);
         let mut run = Run { header: new.header(key), journal: Vec::new(), open: BTreeMap::new(), end: None };
@@ -203,14 +225,20 @@ impl Runs {
         self.runs.insert(key, run);
         self.by_id.insert(new.id, key);
         self.keep_graph(&new.graph);
-        Created::New(created)
+        created
+    }
+
+    /// Whether a batch is at the end of its journal.
+    fn is_next(&self, batch: &Append) -> bool {
+        self.runs.get(&batch.run).is_some_and(|run| run.header.records == batch.at)
     }
 
     fn append(&mut self, batch: Append) -> Appended {
-        let Append { run: key, at, time, records, header: change } = batch;
-        let Some(run) = self.runs.get_mut(&key).filter(|run| run.header.records == at) else {
+        if !self.is_next(&batch) {
             return Appended::Conflict;
-        };
+        }
+        let Append { run: key, at, time, records, header: change } = batch;
+        let Some(run) = self.runs.get_mut(&key) else { return Appended::Conflict };
         let added = records.len() as u64;
         run.add(&mut self.commits, at, time, records);
         if let Some(graph) = &change.graph {
@@ -465,6 +493,10 @@ impl Store for MemoryStore {
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
         done(self.lock().append(batch))
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        done(self.lock().start_over(end, next))
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {

@@ -58,6 +58,13 @@ pub trait Store: Send + Sync + 'static {
     /// when the change is as durable as the store makes it.
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>>;
 
+    /// Adds records that end a run, and the run that follows it, in one transaction: both, or neither. As
+    /// [`append`](Self::append) and [`create`](Self::create) in one: the records of the old run come first in the
+    /// [feed](Self::feed). The change of its header has the id of the new run as [`next`](HeaderChange::next).
+    ///
+    /// A conflict of the records comes before a refusal of the id.
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>>;
+
     /// The records of a run from number `from` on, at most `limit` of them, in order.
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>>;
 
@@ -218,12 +225,14 @@ pub enum RunStatus {
     Failed,
     /// It was cancelled.
     Cancelled,
+    /// It has started over: another run follows.
+    StartedOver,
 }
 
 impl RunStatus {
     /// Whether the run has ended.
     pub fn is_over(self) -> bool {
-        matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled)
+        matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::StartedOver)
     }
 
     /// Whether the run is suspended: it waits for an answer or a timer.
@@ -246,6 +255,8 @@ pub struct NewRun {
     pub graph: Arc<(u64, Value)>,
     /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// The run that it follows, if that has started over.
+    pub previous: Option<String>,
     /// Labels to find it by.
     pub tags: Tags,
     /// When it is to begin, if not at once: then it is [`Sleeping`](RunStatus::Sleeping) until this time.
@@ -265,6 +276,7 @@ impl NewRun {
             owner: None,
             graph,
             forked_from: None,
+            previous: None,
             tags: Tags::new(),
             wake_at: None,
             time,
@@ -286,6 +298,8 @@ impl NewRun {
             wake_at: self.wake_at,
             graph: self.graph.0,
             forked_from: self.forked_from.clone(),
+            previous: self.previous.clone(),
+            next: None,
             tags: self.tags.clone(),
         }
     }
@@ -336,6 +350,12 @@ pub struct RunHeader {
     pub graph: u64,
     /// The run that it was forked from, and the number of the first record that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// The run that it follows, which has started over.
+    #[serde(default)]
+    pub previous: Option<String>,
+    /// The run that follows it, if it has started over.
+    #[serde(default)]
+    pub next: Option<String>,
     /// Labels to find it by.
     #[serde(default)]
     pub tags: Tags,
@@ -358,6 +378,9 @@ impl RunHeader {
         }
         if let Some(graph) = &change.graph {
             self.graph = graph.0;
+        }
+        if let Some(next) = &change.next {
+            self.next = Some(next.clone());
         }
         if let Some(owner) = change.owner {
             self.owner = owner;
@@ -547,6 +570,8 @@ pub struct HeaderChange {
     pub nudge: bool,
     /// What changes in the open questions of the run.
     pub questions: QuestionChange,
+    /// The run that follows it, with the end of the run: see [`Store::start_over`].
+    pub next: Option<String>,
 }
 
 /// What changes in the open questions of a run; the default is nothing.
@@ -578,6 +603,24 @@ pub enum Appended {
     /// Nothing is recorded: the journal is longer (or shorter) than the caller believes. Read the new records and
     /// append again.
     Conflict,
+}
+
+/// The result of [`Store::start_over`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StartedOver {
+    /// Both are recorded; this is the new run.
+    Done(Box<RunHeader>),
+    /// Nothing is recorded: the journal is longer (or shorter) than the caller believes, as
+    /// [`Appended::Conflict`].
+    Conflict,
+    /// Nothing is recorded: a run with the id of the new one exists, as [`Created::Existing`].
+    Existing,
+    /// Nothing is recorded: a run with the id of the new one was deleted, as [`Created::Deleted`].
+    Deleted {
+        /// When the id is free again.
+        until: SystemTime,
+    },
 }
 
 /// Which runs to take over.

@@ -455,7 +455,9 @@ impl Made {
         match job.run(Box::new(input)).await {
             Ending::Completed(output) => Ok(*output.downcast().expect("JSON")),
             Ending::Failed(failure) => Err(failure),
-            Ending::Cancelled | Ending::Halted(_) => panic!("nobody could stop it"),
+            Ending::Cancelled | Ending::StartsOver(_) | Ending::StartedOver(_) | Ending::Halted(_) => {
+                panic!("nobody could stop it")
+            }
         }
     }
 }

@@ -118,6 +118,7 @@ async fn the_first_event_holds_the_workflow_and_its_input() {
             input: serde_json::json!(5),
             state: serde_json::Map::new(),
             tags: Default::default(),
+            previous: None,
             begins: None,
             limit: None,
         }

@@ -64,6 +64,8 @@ mod signatures;
 mod sleeping;
 mod slow_steps;
 mod spawned_tasks;
+mod start_over;
+mod start_over_on_disk;
 mod starting_later;
 mod state;
 mod state_keys;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use graphweft_graph::NodeIx;
 
 use crate::core::attempts::{AttemptEvent, Attempts};
-use crate::core::event::{Derived, Entered};
+use crate::core::event::{Derived, Entered, NextRun};
 use crate::core::impossible::{Applied, Impossible};
 use crate::core::program::Program;
 use crate::core::run_state::RunState;
@@ -131,6 +131,12 @@ impl<V> RunState<V> {
             None => Failure { path, attempts: at.attempts.number(), cause, error },
         };
         self.fail_scope(program, at.scope, failure)
+    }
+
+    /// An attempt has ended the run, so that another one follows: all others are stopped.
+    pub(super) fn start_over(&mut self, program: &Program, task: TaskId, next: Box<NextRun>) -> Applied {
+        self.end_task(program, task)?;
+        self.stop_for_next_run(program, next)
     }
 
     /// Stops a task before its end. A waiting task is removed at once; a running attempt must be reported as stopped

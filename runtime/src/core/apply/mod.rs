@@ -46,7 +46,10 @@ fn is_allowed<V>(task: &Task<V>, event: &Event<V>) -> bool {
         _ => return false,
     };
     match (work, event) {
-        (Execution::Body, Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. }) => is_free,
+        (
+            Execution::Body,
+            Event::Completed { .. } | Event::Collecting { .. } | Event::Failed { .. } | Event::StartingOver { .. },
+        ) => is_free,
         (Execution::Body, Event::Stopped { .. }) => !is_free,
         (Execution::Inside(items), Event::ItemStarted { item, .. }) => is_free && items.next_item() == Some(*item),
         (Execution::Inside(items), Event::ItemCancelled { item, .. }) => is_free && items.is_before_failed(*item),
@@ -99,7 +102,8 @@ impl<V> RunState<V> {
                 Some(_) => self.stop(program, task, StopReason::TimedOut),
             },
             Event::Stopped { task } => self.stopped(program, task),
-            Event::Cancelling => self.cancel_scope(program, 0),
+            Event::StartingOver { task, next } => self.start_over(program, task, next),
+            Event::Cancelling => self.cancel_run(program),
             Event::TimedOut => {
                 let after = self.limit.map(|limit| limit.after).unwrap_or_default();
                 let cause = Cause::from(Fault::Timeout { after });

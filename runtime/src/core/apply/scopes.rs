@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graphweft_graph::START;
 
-use crate::core::event::RunEnd;
+use crate::core::event::{NextRun, RunEnd};
 use crate::core::impossible::Applied;
 use crate::core::path::ScopePath;
 use crate::core::program::Program;
@@ -104,6 +104,19 @@ impl<V> RunState<V> {
         self.stop_scope(program, scope, ScopeExit::Cancelled)
     }
 
+    /// The run is cancelled, even if another one was to follow.
+    pub(super) fn cancel_run(&mut self, program: &Program) -> Applied {
+        if let Some(root @ ScopeExit::StartsOver(_)) = &mut self.scope_mut(0)?.closing {
+            *root = ScopeExit::Cancelled;
+        }
+        self.cancel_scope(program, 0)
+    }
+
+    /// All of the run is stopped, so that another one follows.
+    pub(super) fn stop_for_next_run(&mut self, program: &Program, next: Box<NextRun>) -> Applied {
+        self.stop_scope(program, 0, ScopeExit::StartsOver(next))
+    }
+
     fn stop_scope(&mut self, program: &Program, scope: usize, why: ScopeExit) -> Applied {
         let at = self.scope_mut(scope)?;
         if at.closing.is_some() {
@@ -138,6 +151,7 @@ impl<V> RunState<V> {
             (Some((task, item)), Some(ScopeExit::Failed(failure))) => self.item_failed(program, task, item, failure),
             (Some((task, item)), _) => self.item_over(program, task, item),
             (None, Some(ScopeExit::Failed(failure))) => self.run_over(RunEnd::Failed(failure)),
+            (None, Some(ScopeExit::StartsOver(next))) => self.run_over(RunEnd::StartsOver(next)),
             (None, _) => self.run_over(RunEnd::Cancelled),
         }
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::sim::workflow;
+use super::sim::{next_run, workflow};
 use crate::core::RunEnd;
 use crate::fault::Fault;
 use crate::options::{NodeOptions, RetryPolicy};
@@ -140,4 +140,50 @@ fn a_run_that_waits_for_a_delay_is_cancelled_at_once() {
     run.fails("w/a");
     run.cancel();
     assert_eq!(run.end, Some(RunEnd::Cancelled));
+}
+
+#[test]
+fn a_run_starts_over_when_all_others_have_stopped() {
+    let mut run = workflow("START>a; START>b; START>c; (a,b,c)>END").options("c", three_attempts).start();
+    run.fails("w/c");
+    run.starts_over("w/a", 7);
+    assert!(run.end.is_none());
+    run.stops("w/b");
+    assert_eq!(run.end, Some(RunEnd::StartsOver(next_run(7))));
+}
+
+#[test]
+fn a_run_starts_over_from_an_item_of_a_graph_inside() {
+    let mut run = workflow("START>[b]; [b]>END").each("[b]", "START>b; b>END").start();
+    run.enters("w/[b]", &[1, 2, 3]);
+    run.starts_over("w/b[1]", 7);
+    run.stops("w/b[0]");
+    assert!(run.end.is_none());
+    run.stops("w/b[2]");
+    assert_eq!(run.end, Some(RunEnd::StartsOver(next_run(7))));
+}
+
+#[test]
+fn a_cancellation_comes_before_the_next_run() {
+    let mut run = workflow("START>a; START>b; (a,b)>END").start();
+    run.starts_over("w/a", 7);
+    run.cancel();
+    run.stops("w/b");
+    assert_eq!(run.end, Some(RunEnd::Cancelled));
+}
+
+#[test]
+fn of_two_nodes_that_start_over_the_first_counts() {
+    let mut run = workflow("START>a; START>b; (a,b)>END").start();
+    run.starts_over("w/a", 7);
+    run.starts_over("w/b", 8);
+    assert_eq!(run.end, Some(RunEnd::StartsOver(next_run(7))));
+}
+
+#[test]
+fn a_run_that_is_failing_does_not_start_over() {
+    let mut run = workflow("START>a; START>b; (a,b)>END").start();
+    run.fails("w/b");
+    run.starts_over("w/a", 7);
+    assert_eq!(run.failure().path, "w/b");
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::core::ScopeKind;
 use crate::core::{
-    Admission, Arrived, Chance, Conclusion, Derived, Emitted, Entered, Event, ItemPace, Layout, NodeKind, NodeSpec,
-    Place, Program, Report, Run, RunEnd, TaskId, Then, TimeLimit, Tokens, Wanted, Writes, after,
+    Admission, Arrived, Chance, Conclusion, Derived, Emitted, Entered, Event, ItemPace, Layout, NextRun, NodeKind,
+    NodeSpec, Place, Program, Report, Run, RunEnd, TaskId, Then, TimeLimit, Tokens, Wanted, Writes, after,
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::options::NodeOptions;
@@ -28,6 +28,11 @@ pub(super) struct Setup {
     /// How long the run may take.
     timeout: Option<Duration>,
     notes: bool,
+}
+
+/// A run that follows another one, with a number for its input.
+pub(super) fn next_run(number: u32) -> Box<NextRun> {
+    Box::new(NextRun { input: number.into(), state: Map::new() })
 }
 
 pub(super) fn workflow(text: &str) -> Setup {
@@ -462,6 +467,11 @@ impl Sim {
     /// When the run has taken too long.
     pub(super) fn limit(&self) -> Option<SystemTime> {
         self.run.limit()
+    }
+
+    /// A node starts over, with this number.
+    pub(super) fn starts_over(&mut self, path: &str, number: u32) {
+        self.end_attempt(path, |_, task, _| Report::StartsOver { task, next: next_run(number) });
     }
 
     /// A node that was cancelled has stopped.

@@ -131,6 +131,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
         owner: Some(owner),
         graph: Arc::new((1, json!(1))),
         forked_from: None,
+        previous: None,
         tags: Default::default(),
         wake_at: None,
         time: SystemTime::UNIX_EPOCH,

@@ -11,11 +11,11 @@ use tokio::sync::Semaphore;
 use crate::clock::Clock;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::shared::Journal;
+use crate::shared::{Journal, Over};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
-    RunStatus, Store, StoreError, Stored,
+    RunStatus, StartedOver, Store, StoreError, Stored,
 };
 
 /// A store that tells later that it has appended.
@@ -43,6 +43,16 @@ impl Store for Slow {
             let appended = appended.await;
             may_tell.acquire().await.expect("it is open").forget();
             appended
+        }
+        .boxed()
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        let (started, may_tell) = (self.store.start_over(end, next), Arc::clone(&self.may_tell));
+        async move {
+            let started = started.await;
+            may_tell.acquire().await.expect("it is open").forget();
+            started
         }
         .boxed()
     }
@@ -125,6 +135,7 @@ async fn journal(store: &MemoryStore, through: Arc<dyn Store>) -> (Arc<Journal>,
         owner: Some(owner),
         graph: Arc::new((1, json!(1))),
         forked_from: None,
+        previous: None,
         tags: Default::default(),
         wake_at: None,
         time: SystemTime::now(),
@@ -264,4 +275,115 @@ async fn a_run_that_was_taken_over_does_not_rest_here() {
     assert_eq!(journal.flush().await, Err(Halt::Fenced));
     let header = header(&store).await;
     assert_eq!((header.status, header.owner), (RunStatus::Running, Some(other)));
+}
+
+/// The run that is to follow.
+fn next_run(owner: Owner) -> NewRun {
+    NewRun {
+        owner: Some(owner),
+        previous: Some("x".to_owned()),
+        records: vec![record(said())],
+        ..NewRun::new("x~1", "flow", Arc::new((1, json!(1))), SystemTime::now())
+    }
+}
+
+fn signal(id: &str) -> Record {
+    let (name, id) = ("paid".to_owned(), Some(id.to_owned()));
+    record(EventKind::SignalReceived { name, payload: json!(1), id, by: None, plain: false })
+}
+
+/// The signals that go over to the next run, by its first records.
+fn gone_over(records: &[Record]) -> Vec<EventKind> {
+    records[1..].iter().map(|record| record.kind.clone()).collect()
+}
+
+async fn kinds(store: &MemoryStore, id: &str) -> Vec<&'static str> {
+    let header = store.header(id).await.expect("it can be read").expect("it is there");
+    let stored = store.read(header.key, 0, usize::MAX).await.expect("it can be read");
+    stored.iter().map(|stored| stored.record.kind.name()).collect()
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_that_starts_over_is_recorded_with_the_next_run() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    assert_eq!((journal.next_id(), journal.next()), ("x~1".to_owned(), None));
+    journal.push("flow/a".to_owned(), said());
+    // On its way in the same batch.
+    journal.push("flow".to_owned(), signal("1").kind);
+
+    let Ok(Over::Begun(next, records)) = journal.start_over(next_run(owner)).await else { panic!("it has begun") };
+
+    assert_eq!((next.id.as_str(), gone_over(&records)), ("x~1", vec![signal("1").kind]));
+    assert_eq!(kinds(&store, "x").await, ["message", "message", "signal_received", "run_started_over"]);
+    assert_eq!(kinds(&store, "x~1").await, ["message", "signal_received"]);
+    let before = header(&store).await;
+    assert_eq!((before.status, before.next.as_deref()), (RunStatus::StartedOver, Some("x~1")));
+    assert_eq!(journal.next().as_deref(), Some("x~1"));
+    // Nothing is added behind the end.
+    journal.push("flow/a".to_owned(), said());
+    assert_eq!((journal.flush().await, header(&store).await.records), (Ok(()), 4));
+}
+
+#[tokio::test]
+async fn a_signal_of_another_process_that_comes_first_is_carried_too() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    journal.push("flow".to_owned(), signal("1").kind);
+    journal.push("flow".to_owned(), signal("2").kind);
+    add_from_elsewhere(&store, signal("2")).await;
+    add_from_elsewhere(&store, signal("3")).await;
+
+    let Ok(Over::Begun(_, records)) = journal.start_over(next_run(owner)).await else { panic!("it has begun") };
+
+    assert_eq!(gone_over(&records), [signal("2").kind, signal("3").kind, signal("1").kind]);
+}
+
+#[tokio::test]
+async fn a_run_that_another_process_cancels_first_does_not_start_over() {
+    for is_known in [false, true] {
+        let store = MemoryStore::new();
+        let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+        journal.push("flow/a".to_owned(), said());
+        add_from_elsewhere(&store, record(EventKind::CancelRequested)).await;
+        if is_known {
+            journal.catch_up().await;
+        }
+
+        assert!(matches!(journal.start_over(next_run(owner)).await, Ok(Over::Cancelled)));
+
+        let expected = ["message", "cancel_requested", "message", "run_cancelling", "run_cancelled"];
+        assert_eq!(kinds(&store, "x").await, expected);
+        let header = header(&store).await;
+        assert_eq!((header.status, header.next, header.owner), (RunStatus::Cancelled, None, None));
+        assert_eq!(store.header("x~1").await, Ok(None));
+        assert_eq!(journal.next(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_next_id_is_taken_fails() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    store.create(NewRun { previous: None, ..next_run(owner) }).await.expect("it is created");
+    add_from_elsewhere(&store, signal("1")).await;
+
+    let Ok(Over::Failed(failure)) = journal.start_over(next_run(owner)).await else { panic!("it fails") };
+
+    assert!(failure.to_string().contains("`x~1`"), "{failure}");
+    assert_eq!(kinds(&store, "x").await, ["message", "signal_received", "run_failed"]);
+    let header = header(&store).await;
+    assert_eq!((header.status, header.next), (RunStatus::Failed, None));
+}
+
+#[tokio::test]
+async fn a_run_that_was_taken_over_does_not_start_over_here() {
+    let store = MemoryStore::new();
+    let (journal, owner) = journal(&store, Arc::new(store.clone())).await;
+    add_from_elsewhere(&store, record(EventKind::RunResumed { owner: owner.get() + 1 })).await;
+
+    assert!(matches!(journal.start_over(next_run(owner)).await, Err(Halt::Fenced)));
+
+    assert_eq!(kinds(&store, "x").await, ["message", "run_resumed"]);
+    assert_eq!(store.header("x~1").await, Ok(None));
 }

@@ -181,3 +181,57 @@ fn a_delivery_that_comes_too_late_has_no_effect() {
     assert_eq!(next(&signals), [(OTHER.to_owned(), 0)]);
     assert_eq!(signals.open_waits().map(|(path, _)| path).collect::<Vec<_>>(), [WAIT]);
 }
+
+#[test]
+fn signals_that_no_node_has_taken_are_left_for_the_next_run() {
+    let left = |records: &[(&str, EventKind)]| -> Vec<EventKind> {
+        let of_next = folded(records).of_next().into_iter();
+        of_next.filter(|kind| matches!(kind, EventKind::SignalReceived { .. })).collect()
+    };
+    let of = |id: &str| received(Some(id));
+    let all = [("w", of("1")), ("w", of("2")), ("w/a", awaited()), ("w", of("1"))];
+    assert_eq!(left(&all), [of("1"), of("2")], "one that is sent twice is left once");
+
+    let two = [("w", of("1")), ("w", of("2")), (WAIT, awaited()), (WAIT, delivered(0))];
+    let with = |more: &[(&'static str, EventKind)]| left(&[&two[..], more].concat());
+    assert_eq!(with(&[]), [of("1"), of("2")], "delivered is not taken");
+    assert_eq!(with(&[(WAIT, EventKind::SignalTaken)]), [of("2")]);
+    assert_eq!(with(&[(WAIT, EventKind::SignalTaken), ("w/a", completed())]), [of("2")]);
+    assert_eq!(with(&[("w/a", EventKind::NodeCancelled)]), [of("1"), of("2")]);
+    let over = EventKind::RunStartingOver { input: json!(1), state: serde_json::Map::new() };
+    assert_eq!(with(&[(WAIT, EventKind::SignalTaken), ("w/a", over.clone())]), [of("2")]);
+    assert_eq!(with(&[("w/a", over)]), [of("1"), of("2")]);
+    let rejected = EventKind::SignalRejected { field: ".".to_owned(), message: "no".to_owned() };
+    assert_eq!(with(&[(WAIT, rejected)]), [of("2")], "one that was rejected is dropped");
+
+    // Taken by a node that is over, in a graph that may start anew.
+    let inner = "w/n/a/wait:m.1";
+    let nested = [("w/n", enters()), ("w", of("1")), (inner, awaited()), (inner, delivered(1))];
+    let taken = [(inner, EventKind::SignalTaken), ("w/n/a", completed())];
+    assert_eq!(left(&[&nested[..], &taken].concat()), []);
+    assert_eq!(left(&[&nested[..], &taken, &[("w/n", enters())]].concat()), [of("1")]);
+}
+
+#[test]
+fn the_last_ids_of_signals_that_do_not_go_over_are_known_to_the_next_run() {
+    let known = |records: &[(&str, EventKind)]| match folded(records).of_next().into_iter().next() {
+        Some(EventKind::SignalsKnown { signals }) => signals.into_iter().map(|(_, id)| id).collect(),
+        _ => Vec::new(),
+    };
+    let of = |id: &str| received(Some(id));
+    let taken =
+        [("w", of("1")), ("w", of("2")), (WAIT, awaited()), (WAIT, delivered(0)), (WAIT, EventKind::SignalTaken)];
+    assert_eq!(known(&taken[..3]), [""; 0], "both go over");
+    assert_eq!(known(&taken), ["1"]);
+
+    // Ids of the runs before are older, and the oldest are dropped.
+    let name = match of("1") {
+        EventKind::SignalReceived { name, .. } => name,
+        other => panic!("{other:?}"),
+    };
+    let before = (0..1024).map(|number| (name.clone(), format!("before {number}"))).collect();
+    let all = [&[("w", EventKind::SignalsKnown { signals: before })], &taken[..]].concat();
+    let ids = known(&[&all[..4], &[(WAIT, delivered(1)), (WAIT, EventKind::SignalTaken)]].concat());
+    assert_eq!((ids.len(), ids[0].as_str(), ids[1023].as_str()), (1024, "before 1", "1"));
+    assert!(folded(&all).knows(&name, "before 7") && !folded(&all).knows(&name, "7"));
+}

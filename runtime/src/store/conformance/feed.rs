@@ -28,7 +28,7 @@ pub async fn follow(store: &impl Store, query: FeedQuery) -> Vec<(String, u64, F
     }
 }
 
-fn numbers(followed: &[(String, u64, FeedPlace)]) -> Vec<(&str, u64)> {
+pub fn numbers(followed: &[(String, u64, FeedPlace)]) -> Vec<(&str, u64)> {
     followed.iter().map(|(id, seq, _)| (id.as_str(), *seq)).collect()
 }
 

@@ -32,6 +32,7 @@ async fn assert_refused(store: &impl Store, run: RunKey, number: u64) {
         owner: Some(Some(Owner(5))),
         nudge: true,
         questions: QuestionChange { open: vec![asked("q", 1)], ..QuestionChange::default() },
+        next: Some("b".to_owned()),
     };
 
     let refused = store.append(Append { header: change, ..batch(run, number, &[said("no")]) }).await.unwrap();

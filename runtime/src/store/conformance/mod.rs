@@ -6,6 +6,7 @@ pub mod feed;
 pub mod finding;
 pub mod journal;
 pub mod runs;
+pub mod starting_over;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -15,7 +16,7 @@ use serde_json::json;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     NewRun, OpenQuestion, Owner, QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview,
-    RunQuery, RunStatus, Store, Stored, Tags,
+    RunQuery, RunStatus, StartedOver, Store, Stored, Tags,
 };
 use crate::asked::Question;
 use crate::event::EventKind;
@@ -88,6 +89,14 @@ macro_rules! store_conformance {
                 a_batch_of_hundreds_of_records_is_read_in_pages
                 values_come_back_as_they_were
             }
+            starting_over {
+                the_end_and_the_next_run_are_there_at_once
+                a_conflict_of_the_end_adds_no_run
+                an_id_that_is_taken_leaves_the_run_as_it_is
+                the_id_of_a_deleted_run_leaves_the_run_as_it_is_while_it_is_kept
+                a_run_that_has_started_over_is_not_claimed_and_the_next_one_is
+                of_many_who_start_over_with_one_id_exactly_one_does
+            }
             feed {
                 records_of_all_runs_come_in_the_order_of_their_commits
                 a_feed_continues_at_every_place
@@ -146,6 +155,7 @@ pub fn started() -> Record {
         input: json!({"item": 7}),
         state: serde_json::Map::new(),
         tags: Tags::new(),
+        previous: None,
         begins: None,
         limit: None,
     };
@@ -163,6 +173,7 @@ pub fn new_run(id: &str) -> NewRun {
         owner: None,
         graph: Arc::new((7, json!({"nodes": ["charge"]}))),
         forked_from: None,
+        previous: None,
         tags: Tags::new(),
         wake_at: None,
         time: at(0),

@@ -20,6 +20,8 @@ pub async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
         wake_at: None,
         graph: 7,
         forked_from: None,
+        previous: None,
+        next: None,
         tags: Tags::new(),
     };
     assert_eq!(run, expected);

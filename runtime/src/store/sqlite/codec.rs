@@ -147,6 +147,8 @@ enum Short {
         state: Map<String, Value>,
         #[serde(rename = "t", default, skip_serializing_if = "Tags::is_empty")]
         tags: Tags,
+        #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+        previous: Option<String>,
         #[serde(rename = "b", default, skip_serializing_if = "Option::is_none")]
         begins: Option<Begins>,
         #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
@@ -294,6 +296,11 @@ enum Short {
         #[serde(rename = "j", default, skip_serializing_if = "std::ops::Not::not")]
         plain: bool,
     },
+    #[serde(rename = "K")]
+    SignalsKnown {
+        #[serde(rename = "s")]
+        signals: Vec<(String, String)>,
+    },
     #[serde(rename = "A")]
     SignalAwaited {
         #[serde(rename = "n")]
@@ -327,6 +334,13 @@ enum Short {
     RunCancelling,
     #[serde(rename = "T")]
     RunTimedOut,
+    #[serde(rename = "v")]
+    RunStartingOver {
+        #[serde(rename = "i")]
+        input: Value,
+        #[serde(rename = "s", default, skip_serializing_if = "Map::is_empty")]
+        state: Map<String, Value>,
+    },
     #[serde(rename = "C")]
     RunCompleted {
         #[serde(rename = "o")]
@@ -339,6 +353,11 @@ enum Short {
     },
     #[serde(rename = "X")]
     RunCancelled,
+    #[serde(rename = "V")]
+    RunStartedOver {
+        #[serde(rename = "n")]
+        next: String,
+    },
 }
 
 /// [`AfterFailure`] in few letters.

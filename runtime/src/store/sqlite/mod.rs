@@ -56,7 +56,7 @@ use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Store, StoreError, Stored,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -286,14 +286,17 @@ impl Handle {
         with(&mut self.graphs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn create(&self, run: NewRun) -> Result<Created, StoreError> {
-        let hash = run.graph.0;
-        let run = EncodedRun {
+    fn encode_run(&self, run: &NewRun) -> Result<EncodedRun, StoreError> {
+        Ok(EncodedRun {
             // Its number is given in the transaction.
             header: run.header(RunKey(0)),
             graph: self.encode_graph(&run.graph)?,
             rows: codec::encode(&run.records).map_err(unwritable)?,
-        };
+        })
+    }
+
+    async fn create(&self, run: NewRun) -> Result<Created, StoreError> {
+        let (hash, run) = (run.graph.0, self.encode_run(&run)?);
         let created = self.write(move |transaction| runs::create(transaction, &run)).await??;
         if matches!(created, Created::New(_)) {
             self.known_graphs(|graphs| graphs.insert(hash));
@@ -301,7 +304,7 @@ impl Handle {
         Ok(created)
     }
 
-    async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+    fn encode_append(&self, batch: Append) -> Result<EncodedAppend, StoreError> {
         let Append { run, at, time, records, header: change } = batch;
         // A number above that of any run is a conflict, as any that is too high.
         let most = MOST_RECORDS.cast_unsigned();
@@ -313,8 +316,7 @@ impl Handle {
             );
             return Err(StoreError::Other { message });
         }
-        let hash = change.graph.as_ref().map(|graph| graph.0);
-        let batch = EncodedAppend {
+        Ok(EncodedAppend {
             run,
             at,
             time,
@@ -322,7 +324,12 @@ impl Handle {
             graph: change.graph.as_ref().map(|graph| self.encode_graph(graph)).transpose()?,
             questions: EncodedQuestions::of(&change.questions).map_err(unwritable)?,
             change,
-        };
+        })
+    }
+
+    async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
+        let hash = batch.header.graph.as_ref().map(|graph| graph.0);
+        let batch = self.encode_append(batch)?;
         let result = self.shared.queue.push_append(batch);
         self.shared.help();
         let appended = result.await.map_err(|_| StoreError::Closed)??;
@@ -330,6 +337,11 @@ impl Handle {
             self.known_graphs(|graphs| graphs.insert(hash));
         }
         Ok(appended)
+    }
+
+    async fn start_over(&self, end: Append, next: NewRun) -> Result<StartedOver, StoreError> {
+        let (end, next) = (self.encode_append(end)?, self.encode_run(&next)?);
+        self.write(move |transaction| runs::start_over(transaction, &end, &next)).await?
     }
 
     async fn delete(&self, delete: Delete) -> Result<Vec<RunKey>, StoreError> {
@@ -424,6 +436,11 @@ impl Store for SqliteStore {
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
         let handle = Arc::clone(&self.0);
         async move { handle.append(batch).await }.boxed()
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        let handle = Arc::clone(&self.0);
+        async move { handle.start_over(end, next).await }.boxed()
     }
 
     fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {

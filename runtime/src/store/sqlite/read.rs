@@ -187,7 +187,7 @@ fn conditions(connection: &Connection, query: &RunQuery, only: Option<(&str, i64
         // Written exactly as in the index, or SQLite would not use it.
         wanted.add("status IN (0, 1, 2)");
     } else if !query.status.is_empty() && query.status.iter().all(|status| status.is_over()) {
-        wanted.add("status IN (3, 4, 5)");
+        wanted.add("status IN (3, 4, 5, 6)");
     }
     if is_unfinished && !query.not_workflows.is_empty() {
         let others = unfinished_workflows(connection)?.into_iter();

@@ -26,6 +26,8 @@ pub(super) struct RunRow {
     pub(super) nudged: i64,
     pub(super) forked_from: Option<String>,
     pub(super) forked_at: Option<i64>,
+    pub(super) previous: Option<String>,
+    pub(super) next: Option<String>,
     /// As JSON; none if there are none.
     pub(super) tags: Option<String>,
     /// How many records there were when this was written. There may be more, and never fewer.
@@ -34,10 +36,10 @@ pub(super) struct RunRow {
 
 /// The columns, in the order in which [`RunRow::read`] reads them.
 pub(super) const COLUMNS: &str = "key, id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, \
-                                  forked_at, tags, records, checksum";
+                                  forked_at, previous, next, tags, records, checksum";
 
 /// How many columns those are.
-pub(super) const COLUMNS_COUNT: usize = 15;
+pub(super) const COLUMNS_COUNT: usize = 17;
 
 /// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`,
 /// `runs_owner` and `runs_nudged`.
@@ -67,10 +69,12 @@ impl RunRow {
             nudged: row.get(9)?,
             forked_from: row.get(10)?,
             forked_at: row.get(11)?,
-            tags: row.get(12)?,
-            records: row.get(13)?,
+            previous: row.get(12)?,
+            next: row.get(13)?,
+            tags: row.get(14)?,
+            records: row.get(15)?,
         };
-        if row.get::<_, i64>(14)? == read.checksum() {
+        if row.get::<_, i64>(16)? == read.checksum() {
             return Ok(read);
         }
         Err(Trouble::Damaged(format!("the header of run `{}` does not match its checksum", read.id)))
@@ -92,7 +96,8 @@ impl RunRow {
     pub(super) fn insert(&self, transaction: &Connection) -> Result<(), Trouble> {
         let written = transaction
             .prepare_cached(&format!(
-                "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"
+                "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                     ?16, ?17)"
             ))?
             .execute(params![
                 self.key,
@@ -107,6 +112,8 @@ impl RunRow {
                 self.nudged,
                 self.forked_from,
                 self.forked_at,
+                self.previous,
+                self.next,
                 self.tags,
                 self.records,
                 self.checksum(),
@@ -118,8 +125,8 @@ impl RunRow {
     pub(super) fn update(&self, transaction: &Connection) -> Result<(), Trouble> {
         let written = transaction
             .prepare_cached(
-                "UPDATE runs SET status = ?2, updated = ?3, owner = ?4, ready = ?5, graph = ?6, nudged = ?7, records = ?8,
-                     checksum = ?9
+                "UPDATE runs SET status = ?2, updated = ?3, owner = ?4, ready = ?5, graph = ?6, nudged = ?7, next = ?8,
+                     records = ?9, checksum = ?10
                  WHERE key = ?1",
             )?
             .execute(params![
@@ -130,6 +137,7 @@ impl RunRow {
                 self.ready,
                 self.graph,
                 self.nudged,
+                self.next,
                 self.records,
                 self.checksum(),
             ])?;
@@ -155,6 +163,8 @@ impl RunRow {
             wake_at: self.ready.filter(|_| status.is_suspended()).map(from_millis),
             graph: self.graph.cast_unsigned(),
             forked_from: self.forked_from.map(|id| (id, forked_at)),
+            previous: self.previous,
+            next: self.next,
             tags,
             records: from_integer(self.records),
         })
@@ -177,6 +187,8 @@ impl RunRow {
             nudged: i64::from(nudged),
             forked_from,
             forked_at,
+            previous: header.previous.clone(),
+            next: header.next.clone(),
             tags: tags.transpose().map_err(std::io::Error::from)?,
             records: to_integer(header.records),
         })
@@ -213,6 +225,8 @@ impl RunRow {
             .number(self.nudged)
             .perhaps(self.forked_from.as_ref(), |seal, id| seal.text(id.as_bytes()))
             .perhaps(self.forked_at, Seal::number)
+            .perhaps(self.previous.as_ref(), |seal, id| seal.text(id.as_bytes()))
+            .perhaps(self.next.as_ref(), |seal, id| seal.text(id.as_bytes()))
             .perhaps(self.tags.as_ref(), |seal, tags| seal.text(tags.as_bytes()))
             .number(self.records)
             .finish()
@@ -225,7 +239,7 @@ fn ready(status: RunStatus, wake_at: Option<SystemTime>) -> Option<i64> {
     match status {
         RunStatus::Running => Some(0),
         RunStatus::Waiting | RunStatus::Sleeping => wake_at.map(|at| to_millis(at).max(1)),
-        RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled => None,
+        RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::StartedOver => None,
     }
 }
 
@@ -238,6 +252,7 @@ pub(super) fn status_number(status: RunStatus) -> i64 {
         RunStatus::Completed => 3,
         RunStatus::Failed => 4,
         RunStatus::Cancelled => 5,
+        RunStatus::StartedOver => 6,
     }
 }
 
@@ -250,6 +265,7 @@ pub(super) fn status_of(number: i64) -> Option<RunStatus> {
         RunStatus::Completed,
         RunStatus::Failed,
         RunStatus::Cancelled,
+        RunStatus::StartedOver,
     ];
     all.into_iter().find(|status| status_number(*status) == number)
 }

@@ -14,7 +14,7 @@ use super::seal;
 use super::times::{from_integer, to_integer};
 use super::trouble::{Trouble, is_written};
 use super::write_transaction::{Journals, WriteTransaction, add_row_alone};
-use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey, StoreError};
+use crate::store::{Appended, Created, HeaderChange, RunHeader, RunKey, StartedOver, StoreError};
 
 /// A run that is to be added, encoded.
 pub(super) struct EncodedRun {
@@ -48,8 +48,8 @@ impl EncodedAppend {
     }
 
     fn changes_header(&self) -> bool {
-        let HeaderChange { status, graph, owner, nudge, questions: _ } = &self.change;
-        status.is_some() || graph.is_some() || owner.is_some() || *nudge
+        let HeaderChange { status, graph, owner, nudge, questions: _, next } = &self.change;
+        status.is_some() || graph.is_some() || owner.is_some() || *nudge || next.is_some()
     }
 
     /// Whether it is records and nothing else.
@@ -63,24 +63,60 @@ pub(super) fn create(
     transaction: &mut WriteTransaction<'_>,
     run: &EncodedRun,
 ) -> Result<Result<Created, StoreError>, Trouble> {
-    let EncodedRun { header, graph, rows } = run;
-    if let Some(header) = header_by_id(transaction, transaction.log(), &header.id)? {
+    if let Some(header) = header_by_id(transaction, transaction.log(), &run.header.id)? {
         return Ok(Ok(Created::Existing(header)));
     }
-    if let Some(until) = deleted_until(transaction, &header.id, header.created)? {
+    if let Some(until) = deleted_until(transaction, &run.header.id, run.header.created)? {
         return Ok(Ok(Created::Deleted { until }));
     }
+    match next_run(transaction, &run.header.id)? {
+        Ok(key) => add(transaction, run, key).map(|header| Ok(Created::New(header))),
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// Adds records that end a run, and the run that follows it. A refusal, and the inner error, change nothing: what else is
+/// in the transaction is not undone.
+pub(super) fn start_over(
+    transaction: &mut WriteTransaction<'_>,
+    end: &EncodedAppend,
+    next: &EncodedRun,
+) -> Result<Result<StartedOver, StoreError>, Trouble> {
+    if transaction.length(end.run)? != Some(end.at) {
+        return Ok(Ok(StartedOver::Conflict));
+    }
+    if header_by_id(transaction, transaction.log(), &next.header.id)?.is_some() {
+        return Ok(Ok(StartedOver::Existing));
+    }
+    if let Some(until) = deleted_until(transaction, &next.header.id, next.header.created)? {
+        return Ok(Ok(StartedOver::Deleted { until }));
+    }
+    let key = match next_run(transaction, &next.header.id)? {
+        Ok(key) => key,
+        Err(error) => return Ok(Err(error)),
+    };
+    append(transaction, end)?;
+    add(transaction, next, key).map(|header| Ok(StartedOver::Done(Box::new(header))))
+}
+
+/// The number of the next run, which has this id. The inner error: the file can give no more.
+fn next_run(transaction: &Connection, id: &str) -> Result<Result<i64, StoreError>, Trouble> {
     let next = "SELECT max(coalesce((SELECT max(key) FROM runs), 0),
                     coalesce((SELECT number FROM numbers WHERE name = 'run'), 0)) + 1";
     let key: i64 = transaction.prepare_cached(next)?.query_row([], |row| row.get(0))?;
     if key > LAST_RUN {
-        let id = &header.id;
         let message = format!(
             "run `{id}` was not added: the file has given all {LAST_RUN} numbers of runs that it can give; start new runs in \
              another file"
         );
         return Ok(Err(StoreError::Other { message }));
     }
+    Ok(Ok(key))
+}
+
+/// Adds a run whose id is free.
+fn add(transaction: &mut WriteTransaction<'_>, run: &EncodedRun, key: i64) -> Result<RunHeader, Trouble> {
+    let EncodedRun { header, graph, rows } = run;
     let new = RunHeader { key: RunKey(from_integer(key)), ..header.clone() };
     let row = RunRow::of(&new, false)?;
     row.insert(transaction)?;
@@ -91,7 +127,7 @@ pub(super) fn create(
     transaction.add_rows(new.key, 0, header.created, rows)?;
     insert_graph(transaction, graph)?;
     // As it is in the file.
-    Ok(Ok(Created::New(row.header()?)))
+    row.header()
 }
 
 pub(super) fn append(transaction: &mut WriteTransaction<'_>, batch: &EncodedAppend) -> Result<Appended, Trouble> {

@@ -69,6 +69,8 @@ const STEPS: &[&str] = &["
         nudged INTEGER NOT NULL,
         forked_from TEXT,
         forked_at INTEGER,
+        previous TEXT,
+        next TEXT,
         tags TEXT,
         records INTEGER NOT NULL,
         checksum INTEGER NOT NULL
@@ -78,7 +80,7 @@ const STEPS: &[&str] = &["
     CREATE INDEX runs_owner ON runs (owner) WHERE owner IS NOT NULL;
     CREATE INDEX runs_nudged ON runs (owner) WHERE nudged = 1;
     CREATE INDEX runs_unfinished ON runs (workflow, graph) WHERE status IN (0, 1, 2);
-    CREATE INDEX runs_over ON runs (status, updated) WHERE status IN (3, 4, 5);
+    CREATE INDEX runs_over ON runs (status, updated) WHERE status IN (3, 4, 5, 6);
     CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
     CREATE TABLE tags (
         tag TEXT NOT NULL,

@@ -40,6 +40,7 @@ fn kinds() -> Vec<EventKind> {
             input: json!({"a": [1, null]}),
             state: Map::from_iter([("a".to_owned(), json!(1))]),
             tags: Tags::from([(text(), text())]),
+            previous: Some(text()),
             begins: Some(Begins { at: until, after: Some(Duration::from_secs(2)) }),
             limit: Some(Limit {
                 after: Duration::from_secs(1),
@@ -51,6 +52,7 @@ fn kinds() -> Vec<EventKind> {
             input: Value::Null,
             state: Map::new(),
             tags: Default::default(),
+            previous: None,
             begins: None,
             limit: None,
         },
@@ -109,6 +111,7 @@ fn kinds() -> Vec<EventKind> {
         EventKind::AnswerRejected { field: text(), message: text() },
         EventKind::SignalReceived { name: text(), payload: Value::Null, id: None, by: None, plain: false },
         EventKind::SignalReceived { name: text(), payload: json!(1), id: Some(text()), by: Some(text()), plain: true },
+        EventKind::SignalsKnown { signals: vec![(text(), text())] },
         EventKind::SignalAwaited { name: text(), until: None, inside: Vec::new() },
         EventKind::SignalAwaited { name: text(), until: Some(until), inside: vec![text()] },
         EventKind::SignalDelivered { signal: 3 },
@@ -123,6 +126,9 @@ fn kinds() -> Vec<EventKind> {
         EventKind::RunCompleted { output: Value::Null },
         EventKind::RunFailed { failure },
         EventKind::RunCancelled,
+        EventKind::RunStartingOver { input: Value::Null, state: Map::from_iter([(text(), Value::Null)]) },
+        EventKind::RunStartingOver { input: json!([1]), state: Map::new() },
+        EventKind::RunStartedOver { next: text() },
     ]
 }
 

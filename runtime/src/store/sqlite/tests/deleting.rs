@@ -114,7 +114,10 @@ async fn a_deletion_looks_for_its_runs_in_indexes() {
     create(&store, new_run("a")).await;
     let connection = behind_the_back(&path);
     for (query, index) in [
-        ("SELECT key FROM runs WHERE status IN (3, 4, 5) AND updated < 7 AND status IN (3) ORDER BY key", "runs_over"),
+        (
+            "SELECT key FROM runs WHERE status IN (3, 4, 5, 6) AND updated < 7 AND status IN (3) ORDER BY key",
+            "runs_over",
+        ),
         (
             "SELECT * FROM questions INDEXED BY questions_asked CROSS JOIN runs ON key = run ORDER BY asked, run, question LIMIT 3",
             "questions_asked",

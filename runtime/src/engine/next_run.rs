@@ -1,0 +1,156 @@
+//! Runs that start over: the next run begins in the same process, and handles follow it.
+
+use std::sync::Arc;
+
+use super::inner::Engine;
+use super::live::{Beginning, Undriven};
+use super::runs::{Found, Reservation};
+use crate::core::NextRun;
+use crate::driver::{Ending, caught};
+use crate::event::{EventKind, Limit};
+use crate::halt::Halt;
+use crate::shared::{Journal, Over};
+use crate::store::{NewRun, Record, RunHeader, StoreError, Stored};
+use crate::table::{BoxValue, Definition};
+
+impl Engine {
+    /// Ends a run that starts over, and begins the next one here. The next one is driven without having been claimed.
+    pub(super) async fn begin_next(
+        &self,
+        journal: &Arc<Journal>,
+        definition: &Arc<Definition>,
+        next: NextRun,
+    ) -> Ending {
+        let begun = self.try_to_begin_next(journal, definition, next).await;
+        begun.unwrap_or_else(Ending::Halted)
+    }
+
+    async fn try_to_begin_next(
+        &self,
+        journal: &Arc<Journal>,
+        definition: &Arc<Definition>,
+        next: NextRun,
+    ) -> Result<Ending, Halt> {
+        let NextRun { input: recorded, state } = next;
+        // Before anything is recorded: a program that can read it starts over.
+        let input = match read_input(definition, &recorded) {
+            Ok(input) => input,
+            Err(halt) => {
+                journal.flush().await?;
+                return Err(halt);
+            }
+        };
+        let id = journal.next_id();
+        let reservation = self.reserve_next(&id).await;
+        let now = self.0.env.clock.now();
+        let limit = definition.limits.time_limit(now);
+        let first = EventKind::RunStarted {
+            workflow: definition.name.clone(),
+            input: recorded.clone(),
+            state: state.clone(),
+            tags: journal.tags.clone(),
+            previous: Some(journal.run_id.clone()),
+            begins: None,
+            limit: limit.map(Limit::from),
+        };
+        let new = NewRun {
+            id,
+            workflow: definition.name.clone(),
+            owner: Some(journal.owner),
+            graph: self.graph_of(definition),
+            forked_from: None,
+            previous: Some(journal.run_id.clone()),
+            tags: journal.tags.clone(),
+            wake_at: None,
+            time: now,
+            records: vec![Record { path: definition.name.clone(), kind: first }],
+        };
+        let undriven = Undriven::by(self);
+        let over = journal.start_over(new).await;
+        let (header, records) = match over {
+            Ok(Over::Begun(header, records)) => (header, records),
+            Ok(Over::Failed(failure)) => {
+                undriven.done();
+                return Ok(Ending::Failed(failure));
+            }
+            Ok(Over::Cancelled) => {
+                undriven.done();
+                return Ok(Ending::Cancelled);
+            }
+            // The store may have carried it out all the same.
+            Err(halt @ Halt::Store(_)) => return Err(halt),
+            Err(halt) => {
+                undriven.done();
+                return Err(halt);
+            }
+        };
+        let time = header.created;
+        let stored = |(seq, record)| Stored { seq, time, record };
+        // With signals from the run before it there is something to fold.
+        let history = if records.len() > 1 { (0..).zip(records).map(stored).collect() } else { Vec::new() };
+        let start = Beginning { input, recorded: Arc::new(recorded), state, limit, history, new_graph: None };
+        let id = header.id.clone();
+        let begun = match reservation {
+            Some(reservation) => self.drive_next(reservation, &header, definition, start, journal),
+            // Another task has resumed it already.
+            None => Ok(()),
+        };
+        undriven.done();
+        if let Err(halt) = begun {
+            if halt != Halt::ShutDown {
+                self.halted().insert(header.key, halt);
+            }
+            self.release(&id).await;
+        }
+        Ok(Ending::StartedOver(id))
+    }
+
+    /// Reserves the id of the next run. `None` if a run with this id is driven here.
+    async fn reserve_next(&self, id: &str) -> Option<Reservation> {
+        loop {
+            match self.0.runs.reserve(id) {
+                Found::Free(reservation) => return Some(reservation),
+                Found::Reserved(over) => over.cancelled().await,
+                Found::Live(_) => return None,
+            }
+        }
+    }
+
+    fn drive_next(
+        &self,
+        reservation: Reservation,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        start: Beginning,
+        before: &Journal,
+    ) -> Result<(), Halt> {
+        let ready = self.make_ready(header, definition, start, before.owner)?;
+        self.launch(reservation, ready).map(drop)
+    }
+
+    /// The last of the runs that follow a run by starting over; the run itself if it has not, or does not exist.
+    pub(super) async fn last_of(&self, run: &str) -> Result<String, StoreError> {
+        let mut last = run.to_owned();
+        while self.0.runs.get(&last).is_none()
+            && let Some(next) = self.next_of(&last).await?
+        {
+            last = next;
+        }
+        Ok(last)
+    }
+
+    /// The run that follows a run which has started over. `None` if there is no such run, or if it has not started over.
+    pub(super) async fn next_of(&self, run: &str) -> Result<Option<String>, StoreError> {
+        Ok(self.0.store.header(run).await?.and_then(|header| header.next))
+    }
+}
+
+fn read_input(definition: &Definition, recorded: &serde_json::Value) -> Result<BoxValue, Halt> {
+    let read = caught(|| (definition.door.read_input)(recorded));
+    let read = read.map_err(|fault| Halt::broken(&definition.name, &fault))?;
+    read.map_err(|error| Halt::Unreadable {
+        path: definition.name.clone(),
+        field: error.path().to_string(),
+        message: error.inner().to_string(),
+    })
+}

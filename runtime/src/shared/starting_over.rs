@@ -1,0 +1,49 @@
+//! The end of a run that starts over: it is recorded in one commit with the beginning of the next run.
+
+use std::sync::Arc;
+
+use super::journal::Journal;
+use super::succession::Over;
+use crate::event::EventKind;
+use crate::halt::Halt;
+use crate::store::{NewRun, Record};
+
+impl Journal {
+    /// The id of the run that follows this one: `chat~1` follows `chat`, and `chat~2` that.
+    pub(crate) fn next_id(&self) -> String {
+        let id = &self.run_id;
+        let numbered = id.rsplit_once('~').filter(|_| self.is_next);
+        let next = numbered.and_then(|(first, number)| Some((first, number.parse::<u64>().ok()?.checked_add(1)?)));
+        next.map_or_else(|| format!("{id}~1"), |(first, number)| format!("{first}~{number}"))
+    }
+
+    /// Records the end of the run, with the beginning of the next one. If a cancellation is recorded before that, the run
+    /// ends as cancelled. Cancel safe: it is recorded all the same.
+    ///
+    /// # Errors
+    /// If the run leaves this process before its end is recorded.
+    pub(crate) async fn start_over(self: &Arc<Self>, next: NewRun) -> Result<Over, Halt> {
+        let record = |kind| Record { path: self.workflow.clone(), kind };
+        {
+            let mut inner = self.inner();
+            if inner.cancelled {
+                self.push_to(&mut inner, record(EventKind::RunCancelling));
+                self.push_to(&mut inner, record(EventKind::RunCancelled));
+                inner.over = Some(Over::Cancelled);
+            } else {
+                self.push_to(&mut inner, record(EventKind::RunStartedOver { next: next.id.clone() }));
+                inner.next = Some(next);
+            }
+        }
+        self.flush().await?;
+        self.inner().over.clone().ok_or(Halt::Fenced)
+    }
+
+    /// The run that has begun with the end of this one.
+    pub(crate) fn next(&self) -> Option<String> {
+        match &self.inner().over {
+            Some(Over::Begun(header, _)) => Some(header.id.clone()),
+            _ => None,
+        }
+    }
+}

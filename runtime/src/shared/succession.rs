@@ -1,0 +1,96 @@
+//! The commit that ends a run and begins the one that follows it.
+
+use super::desk::Desk;
+use crate::event::EventKind;
+use crate::fault::{Cause, Failure, Fault};
+use crate::store::{Append, Appended, NewRun, Record, RunHeader, RunStatus, StartedOver, Store, StoreError};
+
+/// How many bytes the id of a run may have.
+pub(crate) const MAX_ID: usize = 1024;
+
+/// How a run ended that was to start over.
+#[derive(Clone, Debug)]
+pub(crate) enum Over {
+    /// The next run has begun, with these records.
+    Begun(Box<RunHeader>, Vec<Record>),
+    /// The next run could not have its id.
+    Failed(Failure),
+    /// The cancellation came first.
+    Cancelled,
+}
+
+/// The last record of a batch says that the run has started over, and this run begins with it.
+pub(super) struct Succession {
+    /// The next run, without the signals that go over to it.
+    next: NewRun,
+}
+
+/// The result of a commit.
+pub(super) enum Committed {
+    Done(Option<Box<Over>>),
+    Conflict,
+    /// The next run cannot have its id.
+    Refused(String),
+}
+
+/// Appends a batch, and begins the next run where there is one.
+pub(super) async fn commit(store: &dyn Store, batch: Append, next: Option<NewRun>) -> Result<Committed, StoreError> {
+    let Some(next) = next else {
+        return Ok(match store.append(batch).await? {
+            Appended::Done => Committed::Done(None),
+            Appended::Conflict => Committed::Conflict,
+        });
+    };
+    let (id, records) = (next.id.clone(), next.records.clone());
+    Ok(match store.start_over(batch, next).await? {
+        StartedOver::Done(header) => Committed::Done(Some(Box::new(Over::Begun(header, records)))),
+        StartedOver::Conflict => Committed::Conflict,
+        StartedOver::Existing => Committed::Refused(format!(
+            "the next run would have the id `{id}`, which another run has; delete that run or wait until it is deleted, \
+             and retry this one"
+        )),
+        StartedOver::Deleted { .. } => Committed::Refused(format!(
+            "the next run would have the id `{id}`, and a run with this id was deleted, which is kept for some time; retry \
+             this run when it is free"
+        )),
+    })
+}
+
+impl Succession {
+    pub(super) fn of(next: NewRun) -> Self {
+        Succession { next }
+    }
+
+    /// The next run, with all signals that no node has taken when this batch is appended, and the ids of those before.
+    pub(super) fn next_run(&self, desk: &Desk, batch: &Append) -> NewRun {
+        let mut next = NewRun { time: batch.time, ..self.next.clone() };
+        let signals = desk.signals_of_next(batch.records.plain(), batch.at);
+        next.records.extend(signals.into_iter().map(|kind| Record { path: next.workflow.clone(), kind }));
+        next
+    }
+
+    /// The run fails in the place of starting over.
+    pub(super) fn fail(self, batch: &mut Append, why: &str) -> Over {
+        let message = format!("the run cannot start over: {why}");
+        let failure = Failure::at(self.next.workflow.clone(), 1, Cause::from(Fault::Context { message }));
+        let kind = EventKind::RunFailed { failure: failure.clone() };
+        self.ends(batch, vec![kind], RunStatus::Failed);
+        Over::Failed(failure)
+    }
+
+    /// The run is cancelled in the place of starting over.
+    pub(super) fn cancel(self, batch: &mut Append) -> Over {
+        self.ends(batch, vec![EventKind::RunCancelling, EventKind::RunCancelled], RunStatus::Cancelled);
+        Over::Cancelled
+    }
+
+    /// Replaces the last record of a batch.
+    fn ends(&self, batch: &mut Append, with: Vec<EventKind>, status: RunStatus) {
+        let mut records = std::mem::take(&mut batch.records).into_vec();
+        records.pop();
+        records.extend(with.into_iter().map(|kind| Record { path: self.next.workflow.clone(), kind }));
+        batch.records = records.into();
+        batch.header.status = Some((status, None));
+        batch.header.next = None;
+    }
+}
