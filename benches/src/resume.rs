@@ -1,4 +1,4 @@
-//! Going on with a run that has ten thousand steps behind it.
+//! Going on with a run that has ten thousand steps behind it, or a hundred thousand.
 
 use std::fs;
 use std::path::Path;
@@ -20,6 +20,16 @@ use crate::report::Row;
 
 /// How many steps there are.
 pub const STEPS: u64 = 10_000;
+
+/// How many steps a long run has: two records each.
+pub const MANY_STEPS: u64 = 100_000;
+
+/// Whether the records of a run are read that has a snapshot, or all.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Snapshot {
+    Kept,
+    Removed,
+}
 
 /// Whether runs come to an end: in the life that goes on.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
@@ -65,19 +75,31 @@ workflow! {
 
 /// The lines of the table. The files are made in `directory`.
 pub fn rows(runtime: &Runtime, directory: &Path, effort: Effort) -> Vec<Row> {
+    let nodes = |name, steps, snapshot| row::<rounds_and_last>(runtime, directory, effort, name, (steps, snapshot));
+    let steps = |name, snapshot| row::<one_node_of_steps>(runtime, directory, effort, name, (STEPS, snapshot));
     vec![
-        row::<rounds_and_last>(runtime, directory, effort, "resume after 10,000 recorded nodes", STEPS - 1)
-            .at_most(30e6),
-        row::<one_node_of_steps>(runtime, directory, effort, "resume of a node after 10,000 `ctx.step`s", STEPS)
-            .at_most(30e6),
+        nodes("resume after 10,000 recorded nodes, without a snapshot", STEPS - 1, Snapshot::Removed).at_most(30e6),
+        nodes("resume after 100,000 recorded nodes, from a snapshot", MANY_STEPS - 1, Snapshot::Kept).at_most(30e6),
+        nodes("resume after 100,000 recorded nodes, without a snapshot", MANY_STEPS - 1, Snapshot::Removed),
+        steps("resume of a node after 10,000 `ctx.step`s, without a snapshot", Snapshot::Removed).at_most(30e6),
     ]
 }
 
-fn row<W: Workflow<Input = u64>>(runtime: &Runtime, directory: &Path, effort: Effort, name: &str, steps: u64) -> Row {
-    let file = directory.join(format!("{}.db", W::NAME));
+fn row<W: Workflow<Input = u64>>(
+    runtime: &Runtime,
+    directory: &Path,
+    effort: Effort,
+    name: &str,
+    (steps, snapshot): (u64, Snapshot),
+) -> Row {
+    let kept = if snapshot == Snapshot::Kept { "kept" } else { "removed" };
+    let file = directory.join(format!("{}-{steps}-{kept}.db", W::NAME));
     cut_short::<W>(&file, steps);
+    if snapshot == Snapshot::Removed {
+        remove_snapshots(&file);
+    }
     // A new name for each copy: the one before is closed some moments after its last use.
-    let mut copies = (0..).map(|n| directory.join(format!("{}-{n}.db", W::NAME)));
+    let mut copies = (0..).map(|n| directory.join(format!("{}-{steps}-{kept}-{n}.db", W::NAME)));
     let mut goes_on = || goes_on::<W>(runtime, &file, &copies.next().expect("there is always another number"));
     let measured = paired(
         vec![
@@ -100,8 +122,18 @@ pub fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64) {
         let engine = engine::<W>(file).await;
         let _run = engine.start::<W>(steps).id("run").await.expect("a store that works");
         HAS_BEGUN.notified().await;
+        // The snapshot that is being made, if one is.
+        tokio::time::sleep(Duration::from_millis(500)).await;
     });
     life.shutdown_timeout(Duration::from_secs(10));
+    settle(file);
+}
+
+/// All records are read to go on.
+pub fn remove_snapshots(file: &Path) {
+    let connection = Connection::open(file).expect("a file of runs");
+    connection.execute("DELETE FROM snapshots", []).expect("a file of runs");
+    drop(connection);
     settle(file);
 }
 

@@ -2,7 +2,7 @@
 
 use std::any::TypeId;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use graphweft_graph::{EdgeIx, NodeIx, START, Way};
 
@@ -74,7 +74,7 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
         layouts.push(Arc::new(layout.limited_to(definition.limits.max_parallel)));
     }
     let inside = found.into_iter().enumerate().map(|(at, definition)| (at > 0).then_some(definition)).collect();
-    Executable { program: Arc::new(Program { layouts }), inside, needs }
+    Executable { program: Arc::new(Program { layouts }), inside, needs, print: OnceLock::new() }
 }
 
 /// Checks that an engine has all resources that the nodes of a workflow need.

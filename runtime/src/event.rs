@@ -496,7 +496,7 @@ pub(crate) fn whole() -> String {
 }
 
 /// `null` is a value, and not its absence.
-fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+pub(crate) fn some<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 

@@ -14,6 +14,7 @@ mod schema;
 mod tests;
 
 use std::sync::Arc;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -152,5 +153,44 @@ pub(crate) fn canonical(json: &Json) -> String {
 /// The 64-bit FNV-1a hash, <http://www.isthe.com/chongo/tech/comp/fnv/>: short, and the same everywhere. It need not
 /// resist attacks, since a collision helps no attacker here.
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut hash = Fnv1a::default();
+    hash.add(bytes);
+    hash.finish()
+}
+
+/// The same hash of what is written to it.
+pub(crate) struct Fnv1a(u64);
+
+impl Default for Fnv1a {
+    fn default() -> Self {
+        Fnv1a(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv1a {
+    fn add(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+
+    pub(crate) fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+impl io::Write for Fnv1a {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.add(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Write for Fnv1a {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.add(text.as_bytes());
+        Ok(())
+    }
 }

@@ -4,6 +4,7 @@ mod states;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub(crate) use self::states::{State, States, closes};
@@ -109,7 +110,7 @@ fn listed(open: &[String]) -> String {
 }
 
 /// The questions that a run has asked so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Questions {
     asked: BTreeMap<String, Question>,
     states: States,

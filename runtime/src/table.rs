@@ -489,6 +489,8 @@ pub(crate) struct Executable {
     pub(crate) inside: Vec<Option<Arc<Definition>>>,
     /// The resources that must be registered before a run starts, each with the node that needs it.
     pub(crate) needs: Vec<(ResourceNeed, String)>,
+    /// What a snapshot of a run must fit; made by the first one.
+    pub(crate) print: OnceLock<u64>,
 }
 
 impl Executable {

@@ -118,6 +118,7 @@ async fn in_memory<O: 'static>(definition: &Arc<Definition>, input: BoxValue) ->
         part: Part::Whole,
         limit: definition.limits.time_limit(env.clock.now()),
         history: Vec::new(),
+        snapshot: None,
     };
     match job.run(input).await {
         Ending::Completed(output) => {
@@ -150,6 +151,7 @@ pub async fn run_within<W: Workflow>(input: W::Input, context: &Context) -> Resu
         part: Part::Of(context.path()),
         limit: definition.limits.time_limit(context.0.run.env.clock.now()),
         history: Vec::new(),
+        snapshot: None,
     };
     match Box::pin(job.run(Box::new(input))).await {
         Ending::Completed(output) => output.downcast().map(|output| *output).map_err(|_| wrong_output(definition)),

@@ -105,6 +105,21 @@ macro_rules! forward_store {
             self.inner.graph(hash)
         }
     };
+    (@ keeps_snapshots) => {
+        fn keeps_snapshots(&self) -> bool {
+            self.inner.keeps_snapshots()
+        }
+    };
+    (@ put_snapshot) => {
+        fn put_snapshot(&self, run: graphweft::store::RunKey, snapshot: graphweft::store::Snapshot) -> graphweft::store::BoxFuture<'_, Result<(), graphweft::store::StoreError>> {
+            self.inner.put_snapshot(run, snapshot)
+        }
+    };
+    (@ snapshot) => {
+        fn snapshot(&self, run: graphweft::store::RunKey) -> graphweft::store::BoxFuture<'_, Result<Option<graphweft::store::Snapshot>, graphweft::store::StoreError>> {
+            self.inner.snapshot(run)
+        }
+    };
     (@ join) => {
         fn join(&self, workflows: Vec<String>) -> graphweft::store::BoxFuture<'_, Result<graphweft::store::Owner, graphweft::store::StoreError>> {
             self.inner.join(workflows)

@@ -111,7 +111,10 @@ fn durable_steps((directory, runtime, engine): (TempDir, Runtime, Engine)) -> (T
 
 fn cut_short<W: Workflow<Input = u64>>(steps: u64) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
-    resume::cut_short::<W>(&directory.path().join("runs.db"), steps);
+    let file = directory.path().join("runs.db");
+    resume::cut_short::<W>(&file, steps);
+    // How many records are behind one depends on the scheduler.
+    resume::remove_snapshots(&file);
     directory
 }
 

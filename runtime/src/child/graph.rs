@@ -53,6 +53,7 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
             // The time limit is that of the attempt at the child.
             limit: None,
             history,
+            snapshot: None,
         };
         let moves = Moves::Graph(Arc::clone(&within));
         let GraphWork { node, input, retries, .. } = self;

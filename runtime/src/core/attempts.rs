@@ -21,17 +21,18 @@
 //! it was an earlier one, its end has interrupted the attempt. If it is this one, the caller has dropped the attempt
 //! and requests it again, which is not recorded within one poll.
 
-use std::convert::Infallible;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
 
 use super::event::Chance;
 use super::impossible::Impossible;
-use crate::fault::{Cause, Fault};
+use crate::fault::{Cause, Fault, Never};
 use crate::options::{NodeOptions, RetryPolicy, Retryable};
 
 /// The attempts at a node, a child or a step.
-#[derive(Clone, Debug)]
-pub(crate) struct Attempts<W, E = Infallible> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Attempts<W, E = Never> {
     /// The number of the last attempt that has begun, counted from 1; 0 before the first.
     number: u32,
     /// How many have failed since this was requested, or since its caller was retried after all had failed.
@@ -39,8 +40,8 @@ pub(crate) struct Attempts<W, E = Infallible> {
     state: AttemptState<W, E>,
 }
 
-#[derive(Clone, Debug)]
-pub(crate) enum AttemptState<W, E = Infallible> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum AttemptState<W, E = Never> {
     /// The next attempt may begin.
     Due,
     /// An attempt is under way.
@@ -55,7 +56,7 @@ pub(crate) enum AttemptState<W, E = Infallible> {
 
 /// An event of attempts. Each is a recorded event, or follows from one.
 #[derive(Debug)]
-pub(crate) enum AttemptEvent<W, E = Infallible> {
+pub(crate) enum AttemptEvent<W, E = Never> {
     /// An attempt begins: the next one, or the one that was cut short.
     Begun {
         number: u32,
@@ -73,7 +74,7 @@ pub(crate) enum AttemptEvent<W, E = Infallible> {
 }
 
 /// Why an attempt was cut short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Cut {
     /// The end of its process.
     Interrupted,
@@ -95,7 +96,7 @@ pub(crate) enum Verdict {
 }
 
 /// The task of a node is gone when its attempts end.
-impl Outcome for Infallible {
+impl Outcome for Never {
     fn verdict(&self) -> Verdict {
         match *self {}
     }
@@ -111,7 +112,7 @@ pub(crate) enum Resumable {
 }
 
 /// The process in which the last attempt was under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Process {
     Earlier,
     This,

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::items::{ItemPace, TimeLimit};
@@ -44,7 +45,7 @@ pub(crate) enum Event<V> {
 }
 
 /// What a run begins with that follows another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct NextRun {
     pub(crate) input: Json,
     /// The initial state.
@@ -152,7 +153,7 @@ pub(crate) enum Conclusion<V> {
 }
 
 /// How a run ended.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum RunEnd<V> {
     Completed(Arrived<V>),
     Failed(Failure),

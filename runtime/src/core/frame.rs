@@ -4,12 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use graphweft_graph::EdgeIx;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::freeze;
 use super::path::Turns;
 use super::program::FrameLayout;
 
 /// The tokens of one turn of a loop, or of the part outside loops.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Frame<V> {
     /// Its place in `Layout::frames`.
     pub(super) kind: usize,
@@ -34,21 +37,21 @@ pub(super) struct Frame<V> {
     pub(super) collected: Vec<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
     Waiting,
     Fired,
     Settled,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct NodeSlot {
     /// Edges without a token yet.
     pub(super) open: u32,
     pub(super) stage: Stage,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 pub(super) struct LoopSlot {
     pub(super) open: u32,
     pub(super) stage: Stage,
@@ -56,6 +59,7 @@ pub(super) struct LoopSlot {
     pub(super) turns: u32,
 }
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct GroupSlot<V> {
     pub(super) open: u32,
     pub(super) live: u32,
@@ -64,11 +68,13 @@ pub(super) struct GroupSlot<V> {
 }
 
 /// The arrivals at a collecting node.
+#[derive(Serialize, Deserialize)]
 pub(super) struct CollectorSlot<V> {
     pub(super) waiting: VecDeque<V>,
     pub(super) arrivals: u64,
     pub(super) busy: bool,
     /// The state that the node has kept for its next arrival.
+    #[serde(with = "freeze::shared")]
     pub(super) local: Arc<Map<String, Value>>,
 }
 

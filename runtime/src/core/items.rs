@@ -3,6 +3,9 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
+use super::freeze;
 use super::state_map::{Snapshot, StateMap};
 use super::task_id::StopReason;
 use super::token::{Arrived, Emitted};
@@ -10,7 +13,7 @@ use crate::core::ScopeKind;
 use crate::fault::Failure;
 
 /// How the items of `[..]` begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ItemPace {
     /// All with the node.
     AtOnce,
@@ -22,13 +25,14 @@ pub(crate) enum ItemPace {
 }
 
 /// How long a graph inside a node may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TimeLimit {
     pub(crate) after: Duration,
     pub(crate) until: SystemTime,
 }
 
 /// The items of a node with a graph inside; a nested workflow has one.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Items<V> {
     pub(super) kind: ScopeKind,
     pub(super) layout: usize,
@@ -52,6 +56,7 @@ pub(super) struct Items<V> {
     /// The failed item of the lowest index.
     pub(super) failed: Option<(usize, Failure)>,
     /// How many items are in a node with `max_parallel`, by graph and node.
+    #[serde(with = "freeze::pairs")]
     pub(super) places: HashMap<(usize, usize), usize>,
     /// Those of the items under way that a retry has reopened and in which nothing has begun since, if their number is
     /// limited: they wait for one of the node's places.

@@ -11,11 +11,15 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
+use super::freeze;
 use super::program::{Layout, Program};
 
 /// A node in a scope, in a turn. Cheap to make and to copy; it becomes a string only when it is read.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
+    #[serde(with = "freeze::shared")]
     pub(crate) scope: Arc<ScopePath>,
     pub(crate) node: u32,
     pub(crate) turns: Turns,
@@ -30,7 +34,9 @@ pub(crate) struct Stand {
 }
 
 /// The place of a scope in its run.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct ScopePath {
+    #[serde(with = "freeze::layout")]
     pub(crate) layout: Arc<Layout>,
     /// The node that the scope is inside of; `None` for the workflow that was started.
     pub(crate) around: Option<Place>,
@@ -41,7 +47,7 @@ pub(crate) struct ScopePath {
 }
 
 /// The number of the turn in each loop around a node, from 1, the outermost first. Two levels go without allocation.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Turns {
     Outside,
     One(u64),

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use graphweft_graph::{Arrival, END, EdgeIx, Graph, LoopIx, NodeIx, Plan, START, Way};
 
+use serde::{Deserialize, Serialize};
+
 use crate::options::NodeOptions;
 
 /// Every graph that a run can enter: the workflow's own first, then those inside its nodes, each once.
@@ -22,6 +24,7 @@ impl Program {
 }
 
 /// One graph.
+#[derive(Debug)]
 pub(crate) struct Layout {
     /// Its place in the program.
     pub(crate) index: usize,
@@ -49,7 +52,7 @@ pub(crate) struct NodeSpec {
 }
 
 /// How often a graph inside a node runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScopeKind {
     /// A nested workflow: once.
     Nested,
@@ -66,6 +69,7 @@ pub(crate) enum NodeKind {
     Scope(ScopeKind, usize),
 }
 
+#[derive(Debug)]
 pub(crate) struct NodeLayout {
     pub(crate) name: String,
     pub(super) kind: NodeKind,
@@ -85,6 +89,7 @@ pub(crate) struct NodeLayout {
     pub(super) collector: Option<CollectorLayout>,
 }
 
+#[derive(Debug)]
 pub(super) struct CollectorLayout {
     pub(super) slot: usize,
     /// By node: whether this collector, in this turn, is the only node to which it can still lead.
@@ -92,6 +97,7 @@ pub(super) struct CollectorLayout {
 }
 
 /// The edges of a node under one of its choices.
+#[derive(Debug)]
 pub(super) struct ChoiceLayout {
     pub(super) live: Vec<EdgeIx>,
     pub(super) dead: Vec<EdgeIx>,
@@ -100,7 +106,7 @@ pub(super) struct ChoiceLayout {
 }
 
 /// A choice that leads to one node, and has no other effect before that node is done.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ShortStep {
     pub(super) to: NodeIx,
     /// The slots of both nodes in their frame.
@@ -111,6 +117,7 @@ pub(super) struct ShortStep {
 }
 
 /// The frame in which the token of an edge is counted, and its effect there.
+#[derive(Debug)]
 pub(super) struct EdgeLayout {
     pub(super) to: NodeIx,
     /// The depth of the frame in which it arrives, after leaving the loops that it leaves.
@@ -139,7 +146,7 @@ pub(super) enum Reach {
 }
 
 /// A kind of frame: the part outside loops, or the part of one loop that is in no loop inside it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct FrameLayout {
     pub(super) parent: Option<usize>,
     pub(super) depth: usize,
@@ -161,6 +168,7 @@ pub(super) struct FrameLayout {
     pub(super) vertices: u32,
 }
 
+#[derive(Debug)]
 pub(super) struct GroupLayout {
     pub(super) node: NodeIx,
     pub(super) way: usize,

@@ -1,8 +1,10 @@
 //! A run: the interface of the core for its driver.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::admission::Admissions;
@@ -27,6 +29,19 @@ pub(crate) struct Run<V> {
     pub(super) root: Arc<ScopePath>,
     pub(super) state: RunState<V>,
     pub(super) admissions: Admissions,
+}
+
+/// The state of a run from a snapshot of it.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ThawedRun<V>(RunState<V>);
+
+/// Of its state: all else is made of the program.
+impl<V: Serialize> Serialize for Run<V> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        debug_assert!(self.state.work.is_empty(), "an event does all of its work");
+        self.state.serialize(to)
+    }
 }
 
 /// The values of a state by key.
@@ -285,6 +300,24 @@ impl<V> Run<V> {
     /// After the last record: all waiting tasks are examined, in the order in which they would have been admitted.
     pub(crate) fn resume(&mut self) {
         self.admissions.resume(&mut self.state);
+    }
+
+    /// Forgets the news of events that are applied, but for what [`resume`](Self::resume) needs, so that what is left is
+    /// as large as the state.
+    pub(crate) fn forget_news(&mut self) {
+        let RunState { tasks, news, .. } = &mut self.state;
+        news.changed.clear();
+        news.freed.clear();
+        let mut seen = HashSet::new();
+        news.queued.retain(|task| tasks.get(*task).is_some() && seen.insert(*task));
+        news.with_failed_items.retain(|task| tasks.get(*task).is_some());
+    }
+
+    /// Continues from a snapshot of the state, in the place of a run that has not begun.
+    pub(crate) fn thaw(&mut self, thawed: ThawedRun<V>) {
+        let is_watched = self.state.news.is_watched;
+        self.state = thawed.0;
+        self.state.news.is_watched = is_watched;
     }
 
     /// Applies one event.

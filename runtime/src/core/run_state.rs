@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use graphweft_graph::{EdgeIx, NodeIx};
+use serde::{Deserialize, Serialize};
 
 use super::event::{Derived, RunEnd};
 use super::frame::turns_of;
@@ -18,13 +19,17 @@ use super::task_id::TaskId;
 
 /// Everything that changes in the course of a run: the fold of its events, and of nothing else. The program does not
 /// change, and is passed along as `&Program`.
+#[derive(Serialize, Deserialize)]
+#[serde(bound(serialize = "V: Serialize", deserialize = "V: Deserialize<'de>"))]
 pub(super) struct RunState<V> {
     pub(super) scopes: Vec<Option<Scope<V>>>,
     pub(super) free_scopes: Vec<usize>,
     /// The allocations of a scope that is over, for the next one.
+    #[serde(skip)]
     pub(super) spare: Option<Spare<V>>,
     pub(super) tasks: Tasks<V>,
     /// The work that is left within one event; empty between two.
+    #[serde(skip)]
     pub(super) work: VecDeque<Work<V>>,
     /// How many attempts at nodes without a graph inside are under way.
     pub(super) running: usize,
@@ -40,21 +45,27 @@ pub(super) struct RunState<V> {
     pub(super) news: News,
 }
 
-/// The changes by the last events, for the driver and for admission. Not a part of the state.
-#[derive(Default)]
+/// The changes by the last events, for the driver and for admission. Not a part of the state, but for the order in which
+/// tasks came to wait.
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct News {
     /// Tasks whose [`Wanted`] may have changed.
+    #[serde(skip)]
     pub(super) changed: VecDeque<TaskId>,
     /// Tasks that wait to be admitted, or items of them.
     pub(super) queued: Vec<TaskId>,
     /// Places that became free, each once.
+    #[serde(skip)]
     pub(super) freed: Vec<Gate>,
     /// Nodes an item of which has failed while others were under way.
     pub(super) with_failed_items: Vec<TaskId>,
     /// Consequences that are not recorded, for a run that is watched.
+    #[serde(skip)]
     pub(super) derived: Vec<(Place, Derived)>,
+    #[serde(skip)]
     pub(super) is_watched: bool,
     /// Tasks that were made, for a driver that finds them by their paths.
+    #[serde(skip)]
     pub(super) fired: Option<Vec<TaskId>>,
 }
 

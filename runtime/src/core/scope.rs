@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::event::NextRun;
 use super::frame::Frame;
+use super::freeze;
 use super::path::ScopePath;
 use super::state_map::Snapshot;
 use super::task_id::TaskId;
@@ -11,9 +14,11 @@ use super::token::Arrived;
 use crate::fault::Failure;
 
 /// A graph under way.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Scope<V> {
     /// Its place in the program.
     pub(super) layout: usize,
+    #[serde(with = "freeze::shared")]
     pub(super) path: Arc<ScopePath>,
     /// The node that it is inside of, and which of that node's items it is.
     pub(super) parent: Option<(TaskId, usize)>,
@@ -56,6 +61,7 @@ pub(super) struct Removed<V> {
 }
 
 /// Why a scope ends before its graph has.
+#[derive(Serialize, Deserialize)]
 pub(super) enum ScopeExit {
     Failed(Failure),
     Cancelled,

@@ -8,9 +8,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fold_writes::fold_into;
+use super::freeze;
 use super::write_log::WriteLog;
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
@@ -28,15 +30,17 @@ pub(crate) struct WriteSet {
 }
 
 /// The state as an attempt sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) version: u64,
+    #[serde(with = "freeze::shared")]
     pub(crate) values: Arc<Map<String, Value>>,
 }
 
 /// The state as its readers see it, and the last writer of each key.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct StateMap {
+    #[serde(with = "freeze::shared")]
     pub(crate) values: Arc<Map<String, Value>>,
     written: BTreeMap<String, (u64, String)>,
     /// How many writes there were.
@@ -46,7 +50,7 @@ pub(crate) struct StateMap {
 }
 
 /// The part of a state that only a graph inside a node has.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Inside {
     /// How many writes there had been around it when it began.
     began_at: u64,

@@ -18,6 +18,8 @@
 
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
+
 use super::attempts::{AttemptState, Attempts};
 use super::impossible::{Applied, Impossible};
 use super::items::Items;
@@ -25,6 +27,7 @@ use super::state_map::Snapshot;
 use super::task_id::{StopReason, TaskId};
 use super::token::Arrived;
 
+#[derive(Serialize, Deserialize)]
 pub(super) struct Task<V> {
     pub(super) scope: usize,
     pub(super) frame: usize,
@@ -44,6 +47,7 @@ pub(super) struct Task<V> {
 }
 
 /// The work under way in an attempt at a node.
+#[derive(Serialize, Deserialize)]
 pub(super) enum Execution<V> {
     /// Its body. For a node with a graph inside: its inputs are being made.
     Body,
@@ -142,6 +146,7 @@ impl<V> Task<V> {
 }
 
 /// Tasks by id.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Tasks<V> {
     slots: Vec<(u32, Option<Task<V>>)>,
     free: Vec<u32>,

@@ -1,7 +1,9 @@
 //! Ids of tasks, and the reasons to stop one.
 
+use serde::{Deserialize, Serialize};
+
 /// A node that has fired. A slot is used again, so the serial distinguishes a new task from an old one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(Default))]
 pub(crate) struct TaskId {
     pub(super) slot: u32,
@@ -16,7 +18,7 @@ impl TaskId {
 }
 
 /// Why a task is stopped before its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StopReason {
     /// The graph around it ends.
     ScopeClosed,

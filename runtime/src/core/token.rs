@@ -1,7 +1,9 @@
 //! Values on their way along edges.
 
+use serde::{Deserialize, Serialize};
+
 /// One token for each edge of a choice, in the order of that choice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Tokens<V> {
     /// A terminal node.
     None,
@@ -12,7 +14,7 @@ pub enum Tokens<V> {
 }
 
 /// The tokens that a finished node emits on its edges.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Emitted<V> {
     /// The choice that it took: a place in `NodeData::choices`.
     pub choice: usize,
@@ -21,7 +23,7 @@ pub struct Emitted<V> {
 }
 
 /// The tokens that fire a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrived<V> {
     /// One token: a plain edge, a collecting node's arrival, or a group that delivers one value.
     One(V),

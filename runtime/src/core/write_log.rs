@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
 use super::fold_writes::{combine, fold_into};
@@ -10,7 +11,7 @@ use crate::state_write::{StateOp, StateWrite};
 
 /// The writes to each key, in their order. Writes that merge are combined, so that the log of an endless loop does not
 /// grow.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct WriteLog(BTreeMap<String, Vec<StateOp>>);
 
 impl WriteLog {

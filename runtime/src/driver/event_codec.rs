@@ -156,6 +156,9 @@ pub(crate) trait Values<V> {
 /// does not fill the memory.
 const UNCOUNTED: usize = 1000;
 
+/// How many items of a record are taken for possible where no input can be counted.
+pub(super) const MOST_ITEMS: usize = 1 << 24;
+
 /// Makes no values: every value is `()`.
 pub(crate) struct NoValues(pub(crate) Arc<Executable>);
 
@@ -165,7 +168,7 @@ impl Values<()> for NoValues {
     }
 
     fn are_items(&mut self, _: &mut Run<()>, _: TaskId, _: &Place, items: usize) -> Result<bool, Halt> {
-        Ok(items < 1 << 24)
+        Ok(items < MOST_ITEMS)
     }
 
     fn entered(
@@ -231,6 +234,14 @@ impl<V> Replay<V> {
         let mut replay = Replay { run, executable, definition: owned, tasks: HashMap::default() };
         replay.apply(&definition.name, Event::Begun { emitted: started, limit })?;
         Ok(replay)
+    }
+
+    /// Continues a fold from a snapshot. Tasks that were gone by then are not known: a late record of one is an error.
+    pub(crate) fn thawed(mut run: Run<V>, executable: &Arc<Executable>, definition: &Arc<Definition>) -> Self {
+        run.index_fired();
+        let at = |task: TaskId| Some((run.place_of(task)?.path(), task));
+        let tasks = run.tasks().into_iter().filter_map(at).collect();
+        Replay { run, executable: Arc::clone(executable), definition: Arc::clone(definition), tasks }
     }
 
     /// The last task at a path, which may be gone.

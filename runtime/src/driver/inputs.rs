@@ -1,6 +1,9 @@
 //! Inputs of nodes, retained for another attempt.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::ser::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::core::Place;
 use crate::table::{Arrived, BoxValue, Token};
@@ -35,5 +38,22 @@ pub(super) enum ItemInput {
 impl RecordedInputs {
     pub(super) fn new(place: Place, keep: bool, arrived: Arrived) -> Self {
         RecordedInputs { place, keep, state: Mutex::new(InputState::Arrived(Some(arrived))) }
+    }
+}
+
+/// Before their conversion, which makes values that have no text.
+impl Serialize for RecordedInputs {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
+            InputState::Arrived(arrived) => (&self.place, self.keep, arrived).serialize(to),
+            InputState::Converted(_) => Err(S::Error::custom("the inputs of a node were converted")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RecordedInputs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (place, keep, arrived) = Deserialize::deserialize(from)?;
+        Ok(RecordedInputs { place, keep, state: Mutex::new(InputState::Arrived(arrived)) })
     }
 }

@@ -10,12 +10,14 @@ use tokio_util::sync::CancellationToken;
 use super::catch::caught;
 use super::ending::{Ending, failure};
 use super::run::{ATTEMPTS_BETWEEN_YIELDS, Driver};
+use super::run_snapshot::RunSnapshot;
 use super::spawned::SpawnedTasks;
 use super::timers::Timers;
 use crate::compile::executable_in;
 use crate::core::{Run, TimeLimit};
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::question::States;
 use crate::shared::{Shared, Within};
 use crate::store::Stored;
 use crate::table::{BoxValue, Definition};
@@ -34,6 +36,8 @@ pub(crate) struct Job {
     pub(crate) limit: Option<TimeLimit>,
     /// The records that exist of it.
     pub(crate) history: Vec<Stored>,
+    /// What the records before those come to.
+    pub(crate) snapshot: Option<Arc<RunSnapshot>>,
 }
 
 /// The part of a run that a job drives.
@@ -53,10 +57,10 @@ impl Job {
             let message = "a workflow runs inside a tokio runtime, and there is none here".to_owned();
             return Ending::Failed(failure(&self.definition, Fault::Context { message }));
         }
-        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
+        let (limit, past) = (self.limit, (self.snapshot.take(), std::mem::take(&mut self.history)));
         // Boxed: the future is moved before it begins, and has room for one driver and not for two.
         let mut driver = Box::new(self.driver());
-        if let Err(halt) = driver.begin_run(input, limit, history) {
+        if let Err(halt) = driver.begin_run(input, limit, past) {
             driver.halt = Some(halt);
         }
         Prepared(driver).run().await
@@ -67,9 +71,9 @@ impl Job {
     /// # Errors
     /// Why the run cannot be resumed by this program.
     pub(crate) fn prepare(mut self, input: BoxValue) -> Result<Prepared, Halt> {
-        let (limit, history) = (self.limit, std::mem::take(&mut self.history));
+        let (limit, past) = (self.limit, (self.snapshot.take(), std::mem::take(&mut self.history)));
         let mut driver = Box::new(self.driver());
-        match driver.begin_run(input, limit, history) {
+        match driver.begin_run(input, limit, past) {
             Ok(()) => Ok(Prepared(driver)),
             Err(halt) => {
                 // The values of the user may panic when they are dropped.
@@ -113,6 +117,7 @@ impl Job {
             spare: None,
             has_recorded_values: false,
             wants_cancel: false,
+            past_questions: None,
             halt: None,
             is_bare,
             has_one_thread: tokio::runtime::Handle::try_current()
@@ -149,6 +154,11 @@ impl Prepared {
             shared.until_alone().await;
         }
         ending
+    }
+
+    /// The questions of the run by its records, and whether it was retried.
+    pub(crate) fn take_questions(&mut self) -> Option<(States, bool)> {
+        self.0.past_questions.take().map(|questions| *questions)
     }
 
     /// Drops it, with all that it has read.

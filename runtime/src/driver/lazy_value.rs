@@ -5,25 +5,69 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
+use serde::ser::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::catch::caught;
-use super::event_codec::{Values, unreadable};
+use super::event_codec::{MOST_ITEMS, Values, unreadable};
 use super::inputs::{InputState, ItemInput, RecordedInputs};
 use super::run::Driver;
-use crate::core::{Place, Run, TaskId};
+use crate::core::{Place, Run, TaskId, pairs, shared};
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::halt::Halt;
-use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Misread, Token, Tokens};
+use crate::table::{AnyScope, Arrived, BoxValue, Emitted, Executable, Misread, Token, Tokens};
 use crate::value::Against;
 
 /// A token from a record.
+#[derive(Serialize, Deserialize)]
 enum Recorded {
+    /// The emission of START for the input of the run.
+    Start {
+        #[serde(with = "shared")]
+        input: Arc<Value>,
+        choice: usize,
+        at: usize,
+    },
     /// The output of a node, or the error that its arm `err` took.
-    Given { place: Place, json: Arc<Value>, is_error: bool, choice: usize, at: usize },
+    Given {
+        place: Place,
+        #[serde(with = "shared")]
+        json: Arc<Value>,
+        is_error: bool,
+        choice: usize,
+        at: usize,
+    },
     /// The emission of START of a graph inside a node.
-    Inside { inside: Arc<RecordedInputs>, item: usize, choice: usize, at: usize },
+    Inside {
+        #[serde(with = "shared")]
+        inside: Arc<RecordedInputs>,
+        item: usize,
+        choice: usize,
+        at: usize,
+    },
+}
+
+/// Of a recorded value: the values of a run that is driven have no text.
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.value.downcast_ref::<Recorded>() {
+            Some(recorded) => recorded.serialize(to),
+            None => Err(S::Error::custom("a value of a run that is driven")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Token {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Token { value: Box::new(Recorded::deserialize(from)?), hand: never })
+    }
+}
+
+/// The emission of START of a run, from the record of its input.
+pub(super) fn begun(input: &Arc<Value>, choice: usize, edges: usize) -> Emitted {
+    emission(choice, edges, |at| Recorded::Start { input: Arc::clone(input), choice, at })
 }
 
 /// One token for each live edge of a choice, none of which is decoded yet.
@@ -58,36 +102,51 @@ fn entered(inside: &Arc<RecordedInputs>, item: usize, choice: usize, edges: usiz
 }
 
 /// The values of a run from its records, none of which is decoded yet.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct RecordedValues {
     /// The inputs of nodes with a graph inside that are under way or may be retried.
-    pub(super) inputs: HashMap<TaskId, Arc<RecordedInputs>>,
+    #[serde(with = "pairs")]
+    pub(super) inputs: HashMap<TaskId, SharedInputs>,
 }
+
+/// Inputs that the tokens of their items share.
+#[derive(Serialize, Deserialize)]
+pub(super) struct SharedInputs(#[serde(with = "shared")] pub(super) Arc<RecordedInputs>);
 
 impl RecordedValues {
     fn of(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place) -> Result<&Arc<RecordedInputs>, Halt> {
         if let Some(arrived) = run.take_input(task) {
             let keep = run.may_be_followed(task);
-            self.inputs.insert(task, Arc::new(RecordedInputs::new(place.clone(), keep, arrived)));
+            let inputs = SharedInputs(Arc::new(RecordedInputs::new(place.clone(), keep, arrived)));
+            self.inputs.insert(task, inputs);
         }
-        self.inputs.get(&task).ok_or_else(|| unreadable(place, Unreadable::whole("its inputs were not recorded")))
+        self.inputs
+            .get(&task)
+            .map(|SharedInputs(inputs)| inputs)
+            .ok_or_else(|| unreadable(place, Unreadable::whole("its inputs were not recorded")))
     }
 }
 
-/// The values of a run, with a driver that can count the items of a damaged record.
-pub(super) struct DriverValues<'d> {
-    pub(super) driver: &'d Driver,
-    pub(super) values: RecordedValues,
+/// The values of a run that is folded.
+pub(super) struct ReplayedValues<'d> {
+    pub(super) executable: &'d Executable,
+    /// The driver can count the items of a damaged record. Where a run is folded without one they count as there, if
+    /// they are not too many.
+    pub(super) driver: Option<&'d Driver>,
+    pub(super) values: &'d mut RecordedValues,
 }
 
-impl Values<Token> for DriverValues<'_> {
+impl Values<Token> for ReplayedValues<'_> {
     fn emitted(&mut self, place: &Place, json: Value, is_error: bool, choice: usize) -> Emitted {
         given(place, json, is_error, choice)
     }
 
     fn are_items(&mut self, run: &mut Run<Token>, task: TaskId, place: &Place, items: usize) -> Result<bool, Halt> {
         let inside = Arc::clone(self.values.of(run, task, place)?);
-        Ok(self.driver.items_of(&inside)? == items)
+        match self.driver {
+            Some(driver) => Ok(driver.items_of(&inside)? == items),
+            None => Ok(items < MOST_ITEMS),
+        }
     }
 
     fn entered(
@@ -98,7 +157,7 @@ impl Values<Token> for DriverValues<'_> {
         choices: Vec<usize>,
     ) -> Result<Vec<Emitted>, Halt> {
         let inside = self.values.of(run, task, place)?;
-        let program = &self.driver.executable.program;
+        let program = &self.executable.program;
         let input = |(item, choice)| entered(inside, item, choice, place.edges_inside(program, choice));
         Ok(choices.into_iter().enumerate().map(input).collect())
     }
@@ -126,12 +185,25 @@ impl Driver {
             Err(value) => return Ok(Token { value, hand }),
         };
         match recorded {
+            Recorded::Start { input, choice, at } => self.read_start(&input, choice, at),
             Recorded::Given { place, json, is_error, choice, at } => {
                 let emitted = self.restore(&place, &json, is_error, choice)?;
                 nth(emitted, choice, at).ok_or_else(|| unreadable(&place, routed_otherwise()))
             }
             Recorded::Inside { inside, item, choice, at } => self.read_item(&inside, item, choice, at),
         }
+    }
+
+    fn read_start(&self, input: &Value, choice: usize, at: usize) -> Result<Token, Halt> {
+        let path = || self.definition.name.clone();
+        let unreadable = |field, message| Halt::Unreadable { path: path(), field, message };
+        let input = (self.definition.door.read_input)(input)
+            .map_err(|error| unreadable(error.path().to_string(), error.inner().to_string()))?;
+        let emitted = caught(|| (self.definition.start)(input)).map_err(|fault| Halt::broken(&path(), &fault))?;
+        nth(emitted, choice, at).ok_or_else(|| {
+            let Unreadable { field, message } = routed_otherwise();
+            unreadable(field, message)
+        })
     }
 
     fn restore(&self, place: &Place, json: &Value, is_error: bool, choice: usize) -> Result<Emitted, Halt> {

@@ -7,6 +7,7 @@ mod effects;
 mod ending;
 mod ends;
 mod event_codec;
+mod fold;
 mod in_place;
 mod inputs;
 mod job;
@@ -20,6 +21,8 @@ mod occurrences;
 mod rest;
 mod resume;
 mod run;
+mod run_snapshot;
+mod shadow;
 mod spawned;
 mod timers;
 
@@ -30,6 +33,12 @@ pub(crate) use event_codec::{NoValues, Replay, Taken, derived_record, empty};
 pub(crate) use job::{Job, Part, Prepared};
 #[cfg(test)]
 pub(crate) use observed::{Observed, Observer};
+pub(crate) use run_snapshot::{RunSnapshot, print_of};
+pub(crate) use shadow::Shadow;
+
+/// How many runs were resumed from a snapshot.
+#[cfg(test)]
+pub(crate) static THAWED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 #[cfg(test)]
 mod tests;

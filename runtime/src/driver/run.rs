@@ -17,6 +17,7 @@ use super::catch::caught;
 use super::ending::{Ending, failure};
 use super::inputs::RetainedInput;
 use super::lanes::{Begun, Ended, Lanes};
+use super::run_snapshot::RunSnapshot;
 use super::spawned::{Spawned, SpawnedTasks};
 use super::timers::{Timer, Timers};
 use crate::attempt::{Attempt, Beat};
@@ -24,6 +25,7 @@ use crate::core::{Event, Report, Run, RunEnd, TaskId, TimeLimit};
 use crate::event::EventKind;
 use crate::fault::Fault;
 use crate::halt::Halt;
+use crate::question::States;
 use crate::shared::{Journal, Progress, Shared, WaitingAttempts, Within};
 use crate::store::Stored;
 use crate::table::{BoxValue, Definition, Executable, Finished, Token};
@@ -58,6 +60,8 @@ pub(super) struct Driver {
     pub(super) has_recorded_values: bool,
     /// Whether a cancellation was recorded by an earlier process and is not applied yet.
     pub(super) wants_cancel: bool,
+    /// The questions of the run by its records, and whether it was retried, after these were folded.
+    pub(super) past_questions: Option<Box<(States, bool)>>,
     /// Why it goes no further.
     pub(super) halt: Option<Halt>,
     /// Whether the fast paths are possible: attempts are not recorded, and nothing limits them.
@@ -140,8 +144,17 @@ impl Driver {
         &mut self,
         input: BoxValue,
         limit: Option<TimeLimit>,
-        history: Vec<Stored>,
+        (snapshot, history): (Option<Arc<RunSnapshot>>, Vec<Stored>),
     ) -> Result<(), Halt> {
+        if let Some(snapshot) = snapshot {
+            let resumed = caught(|| {
+                // The state has what START has emitted.
+                drop(input);
+                let values = self.replay_behind(&snapshot, history)?;
+                self.is_replayed(values)
+            });
+            return resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)));
+        }
         let started = match caught(|| (self.definition.start)(input)) {
             Ok(started) => started,
             Err(fault) => {
@@ -156,15 +169,13 @@ impl Driver {
         }
         let resumed = caught(|| {
             let values = self.replay(started, limit, history)?;
-            self.resume(values);
-            self.watch_the_time();
-            self.read_values()
+            self.is_replayed(values)
         });
         resumed.unwrap_or_else(|fault| Err(Halt::broken(&self.definition.name, &fault)))
     }
 
     /// Sets the timer that ends the run when its time is up.
-    fn watch_the_time(&mut self) {
+    pub(super) fn watch_the_time(&mut self) {
         self.timers.want(Timer::Run, self.run.limit(), &self.shared.env.clock);
     }
 

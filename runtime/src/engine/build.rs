@@ -19,6 +19,7 @@ use super::retention::Retention;
 use super::runs::Runs;
 use super::runtime::{self, Unfit};
 use super::signal_logs::SignalLogs;
+use super::snapshot_queue::SnapshotQueue;
 use crate::clock::Clock;
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -95,6 +96,13 @@ impl EngineBuilder {
     #[cfg(test)]
     pub(crate) fn observer(mut self, observer: std::sync::Arc<crate::driver::Observer>) -> Self {
         self.env.resources.insert(TypeId::of::<std::sync::Arc<crate::driver::Observer>>(), Box::new(observer));
+        self
+    }
+
+    /// After how many records a snapshot of a run is made, and how many must be behind it before the next.
+    #[cfg(test)]
+    pub(crate) fn snapshot_every(mut self, records: u64) -> Self {
+        self.env.snapshot_every = records;
         self
     }
 
@@ -300,6 +308,7 @@ impl EngineBuilder {
             runs: Runs::default(),
             answers: AnswerQueues::default(),
             signal_logs: SignalLogs::default(),
+            snapshots: SnapshotQueue::default(),
             is_kept: AtomicBool::new(false),
             recovers: AtomicBool::new(false),
             lost_claim: AtomicBool::new(false),

@@ -13,6 +13,7 @@ use super::answer_queue::AnswerQueues;
 use super::retention::Retention;
 use super::runs::Runs;
 use super::signal_logs::SignalLogs;
+use super::snapshot_queue::SnapshotQueue;
 use crate::halt::Halt;
 use crate::shared::Env;
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
@@ -55,6 +56,8 @@ pub(crate) struct Inner {
     pub(super) closing: CancellationToken,
     /// Whether it has left its store.
     pub(super) has_left: AtomicBool,
+    /// The runs of which snapshots are due.
+    pub(super) snapshots: SnapshotQueue,
     /// How long runs are kept.
     pub(super) retention: Retention,
 }

@@ -9,10 +9,9 @@ use super::inner::Engine;
 use super::runs::{End, Live, Reservation};
 use super::runtime;
 use crate::core::TimeLimit;
-use crate::driver::{Ending, Job, Part, Prepared};
+use crate::driver::{Ending, Job, Part, Prepared, RunSnapshot};
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::States;
 use crate::shared::{Journal, Progress, Shared};
 use crate::store::{Owner, RunHeader, Stored};
 use crate::table::{BoxValue, Definition};
@@ -31,17 +30,8 @@ impl Engine {
     ) -> Result<ReadyRun, Halt> {
         let (store, clock, feeds) = (&self.0.store, &self.0.env.clock, &self.0.env.feeds);
         let journal = Journal::new(header, owner, Arc::clone(store), clock.clone(), Arc::clone(feeds));
-        let journal = Arc::new(journal);
-        let is_new = start.history.is_empty();
-        let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
-        let was_retried = start.history.iter().any(is_retry);
-        let mut questions = States::default();
-        let is_question = |stored: &Stored| matches!(stored.record.kind, EventKind::QuestionAsked { .. });
-        if start.history.iter().any(is_question) {
-            for Stored { record, .. } in &start.history {
-                questions.apply(&record.path, &record.kind);
-            }
-        }
+        let journal = Arc::new(self.with_snapshots(journal, start.snapshot.as_deref()));
+        let is_new = start.history.is_empty() && start.snapshot.is_none();
         let shared = Arc::new(Shared::recorded(Arc::clone(&self.0.env), Arc::clone(&journal)));
         if !self.0.workflows.get(&header.workflow).is_some_and(|known| Arc::ptr_eq(known, definition)) {
             // It could not be resumed here, so it stays in memory while it waits.
@@ -59,13 +49,18 @@ impl Engine {
             part: Part::Whole,
             limit: start.limit,
             history: start.history,
+            snapshot: start.snapshot,
         };
-        let drive =
-            if is_new { Drive::New(Box::new(job), start.input) } else { Drive::Resumed(job.prepare(start.input)?) };
-        if !is_new {
-            // The end of the run has closed them, and a retry or a fork opens them again.
-            journal.index_questions(questions, !was_retried);
-        }
+        let drive = if is_new {
+            Drive::New(Box::new(job), start.input)
+        } else {
+            let mut prepared = job.prepare(start.input)?;
+            if let Some((questions, was_retried)) = prepared.take_questions() {
+                // The end of the run has closed them, and a retry or a fork opens them again.
+                journal.index_questions(questions, !was_retried);
+            }
+            Drive::Resumed(prepared)
+        };
         Ok(ReadyRun { definition: Arc::clone(definition), journal, input: start.recorded, drive })
     }
 
@@ -178,6 +173,8 @@ pub(crate) struct Beginning {
     /// How long it may take.
     pub(crate) limit: Option<TimeLimit>,
     pub(crate) history: Vec<Stored>,
+    /// What the records before those come to.
+    pub(crate) snapshot: Option<Arc<RunSnapshot>>,
     /// The hash of the old graph, and the new graph, if its records were made under another one.
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
 }

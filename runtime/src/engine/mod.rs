@@ -36,6 +36,8 @@ mod shutdown;
 mod signal;
 mod signal_logs;
 mod signalling;
+mod snapshot_queue;
+mod snapshots;
 mod start;
 mod voided;
 mod voids;
@@ -60,6 +62,8 @@ pub use retention::Retention;
 pub use retry::{Fork, ForkError, Retry, RetryError};
 pub use run::{Outcome, Run};
 pub use run_to_end::RunToEndError;
+#[cfg(test)]
+pub(crate) use set_back::by_the_clock_of;
 pub use signalling::Signalling;
 pub use start::Start;
 #[cfg(test)]

@@ -88,7 +88,8 @@ impl Engine {
         let stored = |(seq, record)| Stored { seq, time, record };
         // With signals from the run before it there is something to fold.
         let history = if records.len() > 1 { (0..).zip(records).map(stored).collect() } else { Vec::new() };
-        let start = Beginning { input, recorded: Arc::new(recorded), state, limit, history, new_graph: None };
+        let start =
+            Beginning { input, recorded: Arc::new(recorded), state, limit, snapshot: None, history, new_graph: None };
         let id = header.id.clone();
         let begun = match reservation {
             Some(reservation) => self.drive_next(reservation, &header, definition, start, journal),

@@ -91,6 +91,7 @@ impl<T> Run<T> {
             part: Part::Whole,
             limit: begin.limit,
             history: begin.history,
+            snapshot: None,
         };
         Ok(job.input_of(begin.input, &start.record.path)?)
     }

@@ -248,6 +248,17 @@ impl Engine {
         definition: &Arc<Definition>,
     ) -> Result<Arc<Live>, Halt> {
         let owner = self.owner().await.map_err(Halt::Store)?;
+        if let Some(thawed) = self.thawed(header, definition).await {
+            if thawed.is_over || thawed.owner.is_some_and(|by| by != owner.0) {
+                return Err(Halt::Fenced);
+            }
+            let header = RunHeader { records: thawed.records, status: RunStatus::Running, ..header.clone() };
+            let begin = thawed.past.begin(definition);
+            // Whatever is wrong with the snapshot, the records say it exactly.
+            if let Ok(ready) = begin.and_then(|begin| self.make_ready(&header, definition, begin, owner)) {
+                return self.launch(reservation, ready);
+            }
+        }
         let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
         let is_over = history.last().is_some_and(|last| last.record.kind.is_terminal());
         let taken_over = history.iter().rev().find_map(|stored| match stored.record.kind {

@@ -12,10 +12,14 @@ use super::set_back::by_the_clock_of;
 use super::voided::effective;
 use crate::compile::check_resources;
 use crate::core::TimeLimit;
+use crate::driver::RunSnapshot;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
 use crate::table::Definition;
+
+/// The input of a run, the state that it begins with, and its time limit.
+type Begins = (Arc<Json>, Map<String, Json>, Option<TimeLimit>);
 
 /// The records of a run, translated to the graph of this program and to its clock.
 #[derive(Clone)]
@@ -24,6 +28,8 @@ pub(super) struct Past {
     state: Map<String, Json>,
     limit: Option<TimeLimit>,
     history: Vec<Stored>,
+    /// What the records before those come to.
+    snapshot: Option<Arc<RunSnapshot>>,
     /// The hash of the old graph, and the new graph, if the last records were made under another one.
     new_graph: Option<(u64, Arc<(u64, Json)>)>,
 }
@@ -96,6 +102,11 @@ impl Engine {
     /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if
     /// it were resumed. No node runs.
     async fn check(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
+        if let Some(thawed) = self.thawed(header, definition).await
+            && self.check_past(header, definition, thawed.past).is_ok()
+        {
+            return Ok(());
+        }
         let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
         let past = self.past(header, definition, history).await?;
         self.check_past(header, definition, past)
@@ -128,11 +139,24 @@ impl Engine {
         let (input, state) = (Arc::new(input.clone()), state.clone());
         let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
-        Ok(Past { input, state, limit, history: effective(history), new_graph })
+        Ok(Past { input, state, limit, history: effective(history), snapshot: None, new_graph })
     }
 }
 
 impl Past {
+    /// From a snapshot: the first record of the run, and those behind the snapshot. `None` if that is not a first record.
+    pub(super) fn thawed(first: Stored, snapshot: Arc<RunSnapshot>, history: Vec<Stored>) -> Option<Past> {
+        let EventKind::RunStarted { input, .. } = first.record.kind else { return None };
+        let (snapshot, state) = (Some(snapshot), Map::new());
+        Some(Past { input: Arc::new(input), state, limit: None, history, snapshot, new_graph: None })
+    }
+
+    /// What a fold of the whole run begins with, and its records; `None` if they were made under another graph.
+    pub(super) fn into_fold(self) -> Option<(Begins, Vec<Stored>)> {
+        let Past { input, state, limit, history, snapshot: None, new_graph: None } = self else { return None };
+        Some(((input, state, limit), history))
+    }
+
     pub(super) fn input(&self) -> &Json {
         &self.input
     }
@@ -143,13 +167,13 @@ impl Past {
     }
 
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
-        let Past { input: recorded, state, limit, history, new_graph } = self;
+        let Past { input: recorded, state, limit, history, snapshot, new_graph } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
             path: definition.name.clone(),
             field: error.path().to_string(),
             message: error.inner().to_string(),
         })?;
-        Ok(Beginning { input, recorded, state, limit, history, new_graph })
+        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::event::{AfterFailure, Begins, EventKind};
 use crate::store::Stored;
 
 /// Sets the times in the records of a run to those by a clock that shows `now`.
-pub(super) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
+pub(crate) fn by_the_clock_of(now: SystemTime, history: &mut [Stored]) {
     let mut earliest = now;
     for stored in history.iter_mut().rev() {
         earliest = earliest.min(stored.time);

@@ -380,6 +380,7 @@ impl<T> Start<T> {
                     state,
                     limit,
                     history: Vec::new(),
+                    snapshot: None,
                     new_graph: None,
                 };
                 Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::{AfterFailure, EventKind};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     Open,
     /// This process is about to record an answer.
@@ -25,10 +27,11 @@ impl State {
 }
 
 /// The states of the questions that a run has asked so far, by their ids.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct States {
     by_id: BTreeMap<String, State>,
     /// What the last changes have replaced, if they may have to be undone.
+    #[serde(skip)]
     replaced: Option<Vec<(String, Option<State>)>>,
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::request_state::{Item, RequestState};
@@ -26,6 +27,28 @@ pub(crate) struct Desk {
     /// Whether a graph was entered.
     has_graphs: AtomicBool,
     inner: Mutex<Inner>,
+}
+
+/// The requests of nodes from a snapshot of them.
+#[derive(Deserialize)]
+pub(crate) struct ThawedDesk {
+    is_used: bool,
+    has_graphs: bool,
+    requests: RequestState,
+}
+
+/// Of what its records come to: all else is of this process.
+impl Serialize for Desk {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Frozen<'d> {
+            is_used: bool,
+            has_graphs: bool,
+            requests: &'d RequestState,
+        }
+        let (is_used, has_graphs) = (!self.is_empty(), self.has_graphs.load(Ordering::Acquire));
+        Frozen { is_used, has_graphs, requests: &self.inner().requests }.serialize(to)
+    }
 }
 
 #[derive(Default)]
@@ -91,6 +114,14 @@ impl Desk {
     fn used(&self) -> MutexGuard<'_, Inner> {
         self.is_used.store(true, Ordering::Release);
         self.inner()
+    }
+
+    /// Continues from a snapshot, in the place of a desk without any record.
+    pub(crate) fn thaw(&self, thawed: ThawedDesk) {
+        let ThawedDesk { is_used, has_graphs, requests } = thawed;
+        self.inner().requests = requests;
+        self.has_graphs.store(has_graphs, Ordering::Release);
+        self.is_used.store(is_used, Ordering::Release);
     }
 
     /// Whether a record is possible below `node`, which is not done: everything around the record's path must have

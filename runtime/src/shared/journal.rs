@@ -70,6 +70,14 @@ pub(crate) struct Journal {
     /// Whether the driver has to flush the journal: a caller has stopped waiting for an append that no other task may
     /// be polling, or the run was at rest when a record was pushed.
     needs_driver: AtomicBool,
+    /// Who makes snapshots of the run.
+    snapshots: Option<Arc<dyn Snapshots>>,
+}
+
+/// Makes snapshots of runs that are driven.
+pub(crate) trait Snapshots: Send + Sync {
+    /// Has a snapshot made of a run. Returns at once.
+    fn due(&self, run: RunKey);
 }
 
 /// If a caller stops waiting for an append, the driver waits for it instead: answers take effect once it is done.
@@ -123,6 +131,7 @@ impl Journal {
             questions: QuestionIndex::default(),
             next: None,
             over: None,
+            next_snapshot: u64::MAX,
         };
         let (progress, _) = watch::channel(if inner.ended { Progress::Over } else { Progress::Running });
         Journal {
@@ -145,7 +154,24 @@ impl Journal {
             driver: AtomicWaker::new(),
             stopped: AtomicBool::new(false),
             needs_driver: AtomicBool::new(false),
+            snapshots: None,
         }
+    }
+
+    /// Has snapshots made: the next one when there are so many records.
+    pub(crate) fn with_snapshots(self, next: u64, snapshots: Arc<dyn Snapshots>) -> Self {
+        self.inner().next_snapshot = next;
+        Journal { snapshots: Some(snapshots), ..self }
+    }
+
+    /// Has the next snapshot made when there are so many records. Returns `false` if there are: then it is due now.
+    pub(crate) fn snapshot_at(&self, next: u64) -> bool {
+        let mut inner = self.inner();
+        let is_later = inner.length < next || inner.ended;
+        if is_later {
+            inner.next_snapshot = next;
+        }
+        is_later
     }
 
     pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -338,7 +364,6 @@ impl Journal {
     }
 
     /// How many records there are.
-    #[cfg(test)]
     pub(crate) fn length(&self) -> u64 {
         self.inner().length
     }
@@ -458,8 +483,16 @@ impl Journal {
         inner.durable = ticket;
         inner.in_flight = None;
         self.push_following(&mut inner, accepted);
+        // Each due snapshot is asked for once.
+        let is_due = inner.length >= inner.next_snapshot && !inner.ended;
+        if is_due {
+            inner.next_snapshot = u64::MAX;
+        }
         drop(inner);
         self.feeds.notify();
+        if is_due && let Some(snapshots) = &self.snapshots {
+            snapshots.due(self.key);
+        }
     }
 
     /// Publishes the records of a batch, and what follows from them.

@@ -29,9 +29,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver};
+pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
-pub(crate) use journal::{Journal, Progress};
+pub(crate) use journal::{Journal, Progress, Snapshots};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use signals::Signals;
@@ -69,6 +69,8 @@ pub(crate) struct Env {
     pub(crate) max_resident_waiting: usize,
     /// The waiting runs in memory, the one that has waited longest at the front.
     pub(crate) resting: Mutex<VecDeque<(Weak<Shared>, u64)>>,
+    /// After how many records a snapshot is made of a run, and how many must be behind it before the next; 0 for none.
+    pub(crate) snapshot_every: u64,
 }
 
 impl Default for Env {
@@ -85,6 +87,7 @@ impl Default for Env {
             feeds: Arc::default(),
             max_resident_waiting: 1000,
             resting: Mutex::default(),
+            snapshot_every: 4096,
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Notes of attempts that were under way when their process ended. Such an attempt starts again, and makes them again.
 
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tree::below;
+use crate::core::pairs;
 
 /// By path: the notes that an attempt has recorded in an earlier process and not repeated in this one.
-#[derive(Default)]
-pub(super) struct Notes(HashMap<String, Vec<(String, Value)>>);
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct Notes(#[serde(with = "pairs")] HashMap<String, Vec<(String, Value)>>);
 
 impl Notes {
     pub(super) fn restore(&mut self, path: &str, name: String, payload: Value) {

@@ -55,6 +55,8 @@ pub(super) struct Inner {
     pub(super) next: Option<NewRun>,
     /// How this run ended, if it was to start over.
     pub(super) over: Option<Over>,
+    /// How many records there are when the next snapshot is due.
+    pub(super) next_snapshot: u64,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before

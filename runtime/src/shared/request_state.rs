@@ -2,26 +2,27 @@
 //! [`Desk`](super::Desk) knows which attempt holds a request and gets its result.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::{DefaultHasher, Entry};
-use std::hash::{Hash, Hasher};
+use std::collections::hash_map::Entry;
 use std::time::SystemTime;
 
 use foldhash::HashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::notes::Notes;
 use super::signals::Signals;
 use super::tree::Tree;
-use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict};
-use crate::event::{AfterFailure, EventKind};
+use crate::core::{Applied, AttemptEvent, AttemptState, Attempts, Cut, Outcome, Process, Verdict, pairs};
+use crate::event::{AfterFailure, EventKind, some};
 use crate::fault::Cause;
+use crate::fingerprint::Fnv1a;
 use crate::question::Questions;
 use crate::signal::AwaitedSignal;
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored};
 
 /// Children, steps, questions, signals and timers, each with its records, folded.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct RequestState {
     /// By path: `checkout/plan/search:rust`.
     pub(super) items: Tree<Item>,
@@ -29,13 +30,32 @@ pub(super) struct RequestState {
     has_graphs: bool,
     /// By path: the records from before this process of the graphs inside children that were not done. The driver of
     /// each such graph folds them.
-    before: Tree<Vec<Stored>>,
+    before: Tree<Before>,
     pub(super) questions: Questions,
     /// Of the whole run, by its appended records.
     pub(super) signals: Signals,
     /// By path: how many withdrawals were noted but are not recorded yet.
+    #[serde(with = "pairs")]
     withdrawing: HashMap<String, u32>,
     pub(super) notes: Notes,
+}
+
+/// Records of a graph inside a child.
+#[derive(Clone, Default)]
+struct Before(Vec<Stored>);
+
+impl Serialize for Before {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(|stored| (stored.seq, stored.time, &stored.record.path, &stored.record.kind)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Before {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let records = Vec::<(u64, SystemTime, String, EventKind)>::deserialize(from)?;
+        let stored = |(seq, time, path, kind)| Stored { seq, time, record: Record { path, kind } };
+        Ok(Before(records.into_iter().map(stored).collect()))
+    }
 }
 
 /// Which fold decides whether a record may follow the others of its path.
@@ -50,7 +70,7 @@ enum FoldedBy {
 }
 
 /// A request of a node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Item {
     /// The attempts at a child or a step.
     pub(crate) attempts: Attempts<(), Ended>,
@@ -59,8 +79,10 @@ pub(crate) struct Item {
     /// The process in which the last attempt has begun, or was last resumed.
     pub(crate) process: Process,
     /// Its input.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
     pub(crate) input: Option<Value>,
     /// The answer to a question.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
     pub(crate) answer: Option<Value>,
     /// Whether the answer was recorded before it was checked against its type, and is still unchecked.
     pub(crate) unchecked: bool,
@@ -87,12 +109,16 @@ pub(crate) struct Item {
 }
 
 /// How the attempts at a child or a step have ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Ended {
     /// Its output, and what it wrote to the run's state.
     Completed { output: Value, writes: Vec<StateWrite> },
     /// How it failed for good, and the error as a value.
-    Failed { cause: Cause, error: Option<Value> },
+    Failed {
+        cause: Cause,
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some")]
+        error: Option<Value>,
+    },
 }
 
 impl Outcome for Ended {
@@ -127,15 +153,16 @@ impl Default for Item {
     }
 }
 
-/// A hash of a question's text, its data and the schema of its answer. Only compared within this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A hash of a question's text, its data and the schema of its answer; the same in every process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QuestionHash(u64);
 
 impl QuestionHash {
     pub(crate) fn of(prompt: &str, payload: &Value, schema: &Value) -> QuestionHash {
-        let mut hasher = DefaultHasher::new();
-        (prompt, payload, schema).hash(&mut hasher);
-        QuestionHash(hasher.finish())
+        let mut hash = Fnv1a::default();
+        // Writing to a hash never fails.
+        let _ = serde_json::to_writer(&mut hash, &(prompt, payload, schema));
+        QuestionHash(hash.finish())
     }
 }
 
@@ -219,7 +246,7 @@ impl RequestState {
     pub(super) fn restore(&mut self, stored: Stored) -> Applied {
         let is_of_graph = matches!(stored.record.kind, EventKind::RunCancelling);
         if is_of_graph || self.is_in_a_graph(&stored.record.path) {
-            self.before.get_or_insert(&stored.record.path).push(stored.clone());
+            self.before.get_or_insert(&stored.record.path).0.push(stored.clone());
         }
         let Stored { seq, time, record: Record { path, kind } } = stored;
         let folded_by = if self.is_in_a_graph(&path) { FoldedBy::ItsCore } else { FoldedBy::This };
@@ -342,7 +369,8 @@ impl RequestState {
             item.process = Process::This;
         }
         let own = self.before.get(path).into_iter();
-        let mut records: Vec<Stored> = own.chain(self.before.below(path)).flatten().cloned().collect();
+        let mut records: Vec<Stored> =
+            own.chain(self.before.below(path)).flat_map(|before| &before.0).cloned().collect();
         records.sort_unstable_by_key(|stored| stored.seq);
         records
     }
@@ -359,7 +387,7 @@ impl RequestState {
             if !self.is_in_a_graph(path)
                 && let Some(before) = self.before.get_mut(path)
             {
-                before.clear();
+                before.0.clear();
             }
         }
         self.has_graphs |= inside;

@@ -20,9 +20,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::SystemTime;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::tree::below;
+use crate::core::pairs;
 use crate::event::{AfterFailure, EventKind};
 use crate::question::closes;
 use crate::signal::AwaitedSignal;
@@ -32,11 +34,12 @@ use crate::store::Record;
 const KNOWN_TO_NEXT: usize = 1024;
 
 /// The signals of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Signals {
     /// By the numbers of their records: signals that a wait has, or may still get.
     received: BTreeMap<u64, Received>,
     /// The names and ids of all signals that have come with an id, each with its place in the order in which they came.
+    #[serde(with = "pairs")]
     known: BTreeMap<(String, String), u64>,
     /// By the name of the signal.
     queues: BTreeMap<String, Queue>,
@@ -44,6 +47,7 @@ pub(crate) struct Signals {
     waits: BTreeMap<String, Wait>,
     /// Signals that were taken by nodes that are over, in graphs that may start anew: by the path of the wait and the number
     /// of the signal, with the nodes of `[..]` around it.
+    #[serde(with = "pairs")]
     taken: BTreeMap<(String, u64), Vec<String>>,
     /// Children that were dropped, and below which a signal was taken.
     dropped: BTreeSet<String>,
@@ -52,7 +56,7 @@ pub(crate) struct Signals {
     graphs: BTreeSet<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Received {
     name: String,
     payload: Value,
@@ -62,13 +66,13 @@ struct Received {
 }
 
 /// The signals of a name that no wait has, and the waits for it that have none, each since a record.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Queue {
     free: BTreeSet<u64>,
     open: BTreeMap<u64, String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Wait {
     name: String,
     until: Option<SystemTime>,
@@ -80,7 +84,7 @@ struct Wait {
 }
 
 /// What a wait has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Has {
     Nothing,
     Delivered(u64),

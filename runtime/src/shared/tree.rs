@@ -1,27 +1,57 @@
 //! A map by path, in which everything below a path can be removed at once.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use foldhash::HashMap;
+use serde::{Deserialize, Serialize};
 
 /// The entry of a path is found in one step. Iterating over the entries below a path takes as many steps as there are.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(try_from = "Slots<T>")]
 pub(super) struct Tree<T> {
     /// The slots of paths that have an entry, or have one below.
+    #[serde(skip)]
     by_path: HashMap<Arc<str>, usize>,
     slots: Vec<Slot<T>>,
     /// Slots that are not in use.
     free: Vec<usize>,
     /// How many things there are.
+    #[serde(skip)]
     things: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Slot<T> {
     path: Arc<str>,
     thing: Option<T>,
     /// The slots of the paths right below.
     below: Vec<usize>,
+}
+
+/// What is written of a tree; the rest follows from it.
+#[derive(Deserialize)]
+struct Slots<T> {
+    slots: Vec<Slot<T>>,
+    free: Vec<usize>,
+}
+
+impl<T> TryFrom<Slots<T>> for Tree<T> {
+    type Error = &'static str;
+
+    fn try_from(Slots { slots, free }: Slots<T>) -> Result<Self, Self::Error> {
+        let unused: HashSet<usize> = free.iter().copied().collect();
+        let in_use = || slots.iter().enumerate().filter(|(at, _)| !unused.contains(at));
+        if free.iter().chain(slots.iter().flat_map(|slot| &slot.below)).any(|at| *at >= slots.len()) {
+            return Err("a tree of paths without one of its slots");
+        }
+        let by_path: HashMap<Arc<str>, usize> = in_use().map(|(at, slot)| (Arc::clone(&slot.path), at)).collect();
+        if by_path.len() + unused.len() != slots.len() {
+            return Err("a tree of paths with a path twice");
+        }
+        let things = slots.iter().filter(|slot| slot.thing.is_some()).count();
+        Ok(Tree { by_path, slots, free, things })
+    }
 }
 
 impl<T> Default for Tree<T> {

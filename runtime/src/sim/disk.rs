@@ -15,7 +15,7 @@ use super::originals::Original;
 use super::scenario::{How, Scenario, StoreFault};
 use super::tracks::Tracks;
 use crate::event::EventKind;
-use crate::store::{Append, Owner, Record, RunHeader, RunKey, Stored};
+use crate::store::{Append, Owner, Record, RunHeader, RunKey, Snapshot, Stored};
 
 /// The part that survives a crash: the store itself, and all that was ever written to it.
 #[derive(Clone)]
@@ -47,6 +47,8 @@ pub(super) struct State {
     pub(super) all_commits: u64,
     pub(super) tracks: Tracks,
     pub(super) counts: Takeovers,
+    /// The store of the simulator keeps them itself, whatever store is behind it.
+    pub(super) snapshots: BTreeMap<RunKey, Snapshot>,
 }
 
 /// The state of a process.
@@ -101,6 +103,7 @@ impl Disk {
             all_commits: 0,
             tracks: Tracks::new(follower),
             counts: Takeovers::default(),
+            snapshots: BTreeMap::new(),
         };
         Disk(Arc::new(Shared {
             is_shared: store.is_shared() || scenario.has_takeovers(),
@@ -190,6 +193,11 @@ impl Disk {
 
     pub(super) fn header(&self, id: &str) -> Option<RunHeader> {
         at_once(self.0.store.header(id)).ok().flatten()
+    }
+
+    /// The first records of a run.
+    pub(super) fn records_of(&self, run: RunKey, most: u64) -> Vec<Stored> {
+        at_once(self.0.store.read(run, 0, most as usize)).expect("the store itself is sound")
     }
 
     /// All records of a run by its id.

@@ -22,6 +22,7 @@ use crate::event::{AfterFailure, EventKind};
 use crate::fault::Fault;
 use crate::state_write::{StateOp, StateWrite};
 use crate::store::Stored;
+use crate::table::Definition;
 
 /// The fold of the records so far.
 pub(super) struct Follower {
@@ -105,6 +106,10 @@ impl Follower {
     /// The run's state, as the fold of what was recorded.
     pub(super) fn state(&self) -> &Map<String, Value> {
         self.state.root()
+    }
+
+    pub(super) fn workflow(&self) -> Arc<Definition> {
+        Arc::clone(&self.folds.workflows().run)
     }
 
     pub(super) fn records(&self) -> u64 {

@@ -47,6 +47,7 @@ mod sight;
 mod signals;
 mod sites;
 mod small;
+mod snapshots;
 mod story;
 mod tests;
 mod tracks;

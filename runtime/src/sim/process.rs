@@ -12,7 +12,8 @@ use super::disk::{Disk, Lapse};
 use super::scenario::{How, StoreFault};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store, StoreError, Stored,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError,
+    Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -340,5 +341,21 @@ impl Store for Process {
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
         self.look(|store| store.graph(hash))
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        true
+    }
+
+    /// No commit at which a process dies: a run is the same with a snapshot and without it.
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.look(|_| {
+            self.disk.put_snapshot(run, snapshot);
+            ready(Ok(())).boxed()
+        })
+    }
+
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        self.look(|_| ready(Ok(self.disk.state().snapshots.get(&run).cloned())).boxed())
     }
 }

@@ -95,7 +95,8 @@ impl Life<'_> {
         let world = World { ledger, clock: self.clock.clone() };
         set_stage(self.scenario, definition);
         let (definition, now) = (root_definition(self.scenario), self.clock.clone());
-        let builder = Engine::builder().store(process.clone()).clock(move || now.now()).knows(&definition);
+        let builder =
+            Engine::builder().store(process.clone()).clock(move || now.now()).knows(&definition).snapshot_every(3);
         let builder = builder.resource(world).observer(moments.observer());
         let builder = match NonZeroUsize::new(self.scenario.max_concurrency) {
             Some(most) => builder.max_concurrency(most),

@@ -1,12 +1,14 @@
 //! What is searched, and for how long.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use super::check::judged;
 use super::crashes::{Counts, SignalCounts, at_every_commit};
 use super::disk::Takeovers;
 use super::scenario::Scenario;
 use super::{draw, shrink};
+use crate::driver::THAWED;
 
 fn number(name: &str, default: u64) -> u64 {
     match std::env::var(name) {
@@ -58,6 +60,13 @@ fn happens(what: &str, count: u64, counts: &Counts, in_so_many: u64) {
 #[test]
 fn random_runs_keep_every_promise() {
     _ = keep_every_promise(draw::scenario, 200);
+}
+
+#[test]
+fn random_runs_are_resumed_from_their_snapshots() {
+    let before = THAWED.load(Ordering::Relaxed);
+    let counts = keep_every_promise(draw::scenario, 100);
+    happens("were resumed from a snapshot", (THAWED.load(Ordering::Relaxed) - before) as u64, &counts, 4);
 }
 
 #[test]

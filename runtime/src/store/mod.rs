@@ -24,6 +24,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use futures::FutureExt;
 #[doc(no_inline)]
 pub use futures::future::BoxFuture;
 use serde_json::Value;
@@ -138,6 +139,49 @@ pub trait Store: Send + Sync + 'static {
 
     /// The graph with this hash, from [`NewRun::graph`].
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>>;
+
+    /// Whether it keeps [snapshots](Self::put_snapshot). If it does, the engine makes one of a run from time to time, so
+    /// that a run with very many records is resumed without reading them all. A store that keeps none leaves this and the
+    /// two methods below out.
+    fn keeps_snapshots(&self) -> bool {
+        false
+    }
+
+    /// Keeps a snapshot of a run, in the place of the one that it had. Nothing changes, and that is no error, if the one that
+    /// it had covers more records, if the run has fewer records than the snapshot covers, and if there is no such
+    /// run.
+    ///
+    /// Any engine may call this at any time, also one that has lost the run: a snapshot is a function of the records that
+    /// it covers, and those never change. The snapshot of a run goes when the run is [deleted](Self::delete).
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        drop((run, snapshot));
+        std::future::ready(Ok(())).boxed()
+    }
+
+    /// The snapshot of a run that was kept last. `None` is always right, since a snapshot is a cache and no source of anything; and
+    /// what is returned must be what was kept: a store on a disk detects damage and reports it. The engine ignores an
+    /// error here, and reads all records.
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        let _none_is_kept = run;
+        std::future::ready(Ok(None)).boxed()
+    }
+}
+
+/// What the first records of a run come to, so that they need not be read when the run is resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// How many records it covers.
+    pub at: u64,
+    /// What they come to, in a form that only the engine knows and that changes with its version.
+    pub state: Vec<u8>,
+}
+
+impl Snapshot {
+    /// What the first `at` records come to.
+    pub fn new(at: u64, state: Vec<u8>) -> Self {
+        Snapshot { at, state }
+    }
 }
 
 /// The number that a store has given to a run.

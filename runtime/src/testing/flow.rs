@@ -451,6 +451,7 @@ impl Made {
             part: Part::Whole,
             limit: None,
             history: Vec::new(),
+            snapshot: None,
         };
         match job.run(Box::new(input)).await {
             Ending::Completed(output) => Ok(*output.downcast().expect("JSON")),

@@ -98,6 +98,7 @@ struct Counts {
 impl Store for Counting {
     graphweft_tests::forward_store! {
         join leave create header list count overview open_questions delete reserve_task claim start_over is_alive is_served is_shared is_volatile feed feed_end graph
+        keeps_snapshots put_snapshot snapshot
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {

@@ -37,6 +37,7 @@ mod items_in_place;
 mod joins;
 mod lets;
 mod library_collectors;
+mod long_runs;
 mod looking;
 mod loops;
 mod nested;

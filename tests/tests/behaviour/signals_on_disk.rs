@@ -185,6 +185,7 @@ impl Store for EndsMeanwhile {
     graphweft_tests::forward_store! {
         join leave create append read list count overview open_questions delete reserve_task claim start_over is_alive is_served feed
         feed_end graph
+        keeps_snapshots put_snapshot snapshot
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {

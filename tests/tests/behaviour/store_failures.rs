@@ -52,6 +52,7 @@ fn full() -> StoreError {
 impl Store for Failing {
     graphweft_tests::forward_store! {
         join leave header list count overview open_questions delete reserve_task claim start_over is_alive is_served feed feed_end graph
+        keeps_snapshots put_snapshot snapshot
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use crate::core::ScopeKind;
 use crate::core::{
     Admission, Arrived, Chance, Conclusion, Derived, Emitted, Entered, Event, ItemPace, Layout, NextRun, NodeKind,
-    NodeSpec, Place, Program, Report, Run, RunEnd, TaskId, Then, TimeLimit, Tokens, Wanted, Writes, after,
+    NodeSpec, Place, Program, Report, Run, RunEnd, TaskId, ThawedRun, Then, TimeLimit, Tokens, Wanted, Writes, after,
+    freeze, thaw,
 };
 use crate::fault::{Cause, Failure, Fault};
 use crate::options::NodeOptions;
@@ -250,10 +251,37 @@ impl Sim {
     }
 
     fn folded(&self) -> Run<u32> {
-        let mut run = (self.make)();
-        for event in &self.journal {
+        let folded = self.folded_behind((self.make)(), 0);
+        // Of every fourth, since this takes several times as long.
+        if self.journal.len().is_multiple_of(4) { self.folds_from_a_snapshot(folded) } else { folded }
+    }
+
+    /// Folds the events from this one on.
+    fn folded_behind(&self, mut run: Run<u32>, from: usize) -> Run<u32> {
+        for event in &self.journal[from..] {
             run.apply(event.clone()).expect("what was recorded is possible");
         }
+        run
+    }
+
+    /// The same with a snapshot in between: nothing differs. The place of the snapshot is another each time.
+    fn folds_from_a_snapshot(&self, mut whole: Run<u32>) -> Run<u32> {
+        let at = self.journal.len() * 7919 % (self.journal.len() + 1);
+        let mut before = (self.make)();
+        for event in &self.journal[..at] {
+            before.apply(event.clone()).expect("what was recorded is possible");
+        }
+        before.forget_news();
+        let text = freeze(&before).expect("every state can be written");
+        let mut run = (self.make)();
+        run.thaw(thaw::<ThawedRun<u32>>(&self.program, &text).expect("what was written can be read"));
+        assert_eq!(freeze(&run).unwrap(), text, "a state is read as another");
+        let mut run = self.folded_behind(run, at);
+        for run in [&mut whole, &mut run] {
+            drop(run.take_derived());
+            run.forget_news();
+        }
+        assert_eq!(freeze(&run).unwrap(), freeze(&whole).unwrap(), "behind a snapshot at {at} of {:?}", self.journal);
         run
     }
 

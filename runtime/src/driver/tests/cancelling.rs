@@ -30,6 +30,7 @@ fn job(flow: Made, env: Env) -> (Job, CancellationToken) {
         part: Part::Whole,
         limit: None,
         history: Vec::new(),
+        snapshot: None,
     };
     (job, token)
 }

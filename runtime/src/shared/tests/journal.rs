@@ -15,7 +15,7 @@ use crate::shared::{Journal, Over};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
     MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
-    RunStatus, StartedOver, Store, StoreError, Stored,
+    RunStatus, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// A store that tells later that it has appended.
@@ -83,6 +83,18 @@ impl Store for Slow {
 
     fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
         self.store.delete(delete)
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        self.store.keeps_snapshots()
+    }
+
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.store.put_snapshot(run, snapshot)
+    }
+
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        self.store.snapshot(run)
     }
 
     fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {

@@ -6,6 +6,7 @@ pub mod feed;
 pub mod finding;
 pub mod journal;
 pub mod runs;
+pub mod snapshots;
 pub mod starting_over;
 
 use std::sync::Arc;
@@ -106,6 +107,15 @@ macro_rules! store_conformance {
                 records_of_deleted_runs_are_passed_over
                 a_feed_is_filtered_by_workflows_and_tags
                 nothing_is_left_out_or_repeated_while_others_add
+            }
+            snapshots {
+                a_store_without_snapshots_takes_one_and_has_none
+                the_snapshot_of_a_run_is_the_last_that_was_kept
+                an_older_snapshot_changes_nothing
+                a_snapshot_of_more_records_than_there_are_changes_nothing
+                a_snapshot_of_any_bytes_comes_back_as_it_was
+                a_snapshot_adds_no_record_and_changes_no_header
+                the_snapshot_of_a_deleted_run_is_gone
             }
             claims {
                 a_running_run_of_nobody_is_taken_and_says_so

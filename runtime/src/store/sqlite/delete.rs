@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::log_index::LogIndex;
 use super::row::RunRow;
 use super::schema::rows_of;
+use super::snapshots;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
 use super::write_transaction::WriteTransaction;
@@ -56,6 +57,7 @@ fn run(transaction: &mut WriteTransaction<'_>, run: RunKey, delete: &Delete, lea
     is_written(remove.execute([key])?, "runs")?;
     drop(remove);
     transaction.forget_length(run);
+    snapshots::remove(transaction, run)?;
     let mut left = transaction.prepare_cached("INSERT INTO leftovers (run, after) VALUES (?1, ?2)")?;
     is_written(left.execute([key, to_millis(core::after(header.updated, lease))])?, "leftovers")?;
     let mut number = transaction.prepare_cached(

@@ -21,6 +21,7 @@ mod runs;
 mod schema;
 mod seal;
 mod settings;
+mod snapshots;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -56,7 +57,8 @@ use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, StartedOver, Store, StoreError, Stored,
+    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError,
+    Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -504,5 +506,17 @@ impl Store for SqliteStore {
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.0.reader.read(move |connection| read::graph(connection, hash)).boxed()
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        true
+    }
+
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.0.write_on_thread(move |transaction| snapshots::put(transaction, run, &snapshot)).boxed()
+    }
+
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        self.0.reader.read(move |connection| snapshots::get(connection, run)).boxed()
     }
 }

@@ -51,11 +51,13 @@ pub(super) fn run_of(id: i64) -> i64 {
 /// When a run is deleted its row goes, and its number is kept in `leftovers` until the last rows of its records are
 /// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never
 /// gets smaller: `run` is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the
-/// log. `tasks` says which owner has a periodic task.
+/// log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
+/// run come to.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
 /// how many there were when its row was last written, so that a journal which has lost its end is detected.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE runs (
         key INTEGER PRIMARY KEY,
         id TEXT NOT NULL UNIQUE,
@@ -132,7 +134,16 @@ const STEPS: &[&str] = &["
         owner INTEGER NOT NULL,
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    CREATE TABLE snapshots (
+        run INTEGER PRIMARY KEY,
+        records INTEGER NOT NULL,
+        state BLOB NOT NULL,
+        checksum INTEGER NOT NULL
+    ) STRICT;
+",
+];
 
 /// The format of the files that this version writes.
 pub(super) const FORMAT: u32 = STEPS.len() as u32;

@@ -7,6 +7,7 @@ use futures::future::join_all;
 
 use super::*;
 use crate::store::conformance_cases::{add, create, header, new_run, read_all, said};
+use crate::store::sqlite::schema::FORMAT;
 use crate::store::{RunQuery, Store};
 
 #[tokio::test]
@@ -183,9 +184,9 @@ async fn a_database_of_something_else_is_left_as_it_is() {
 async fn a_file_of_a_newer_version_is_not_opened() {
     let (_directory, path) = place();
     closed(open(&path).await).await;
-    behind_the_back(&path).pragma_update(None, "user_version", 2).unwrap();
+    behind_the_back(&path).pragma_update(None, "user_version", FORMAT + 1).unwrap();
     let error = open_error(&path).await;
-    assert_eq!(error, StoreError::NewerFormat { path, found: 2, known: 1 });
+    assert_eq!(error, StoreError::NewerFormat { path, found: FORMAT + 1, known: FORMAT });
 }
 
 #[tokio::test]

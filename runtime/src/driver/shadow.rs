@@ -1,0 +1,89 @@
+//! The fold of a run that is driven, made of its records behind the driver: the values in it are those of the records,
+//! so that it can be written. The driver holds decoded values.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::{Map, Value};
+
+use super::catch::caught;
+use super::fold::{Fold, is_retry};
+use super::lazy_value::begun;
+use super::run_snapshot::{RunSnapshot, SnapshotHead, print_of};
+use crate::core::{Run, TimeLimit, freeze};
+use crate::halt::Halt;
+use crate::shared::Desk;
+use crate::store::Stored;
+use crate::table::{Definition, Executable, Token};
+
+pub(crate) struct Shadow {
+    fold: Fold,
+    desk: Desk,
+    print: u64,
+}
+
+impl Shadow {
+    /// Begins with the first record of a run: its input, its state and its time limit.
+    ///
+    /// # Errors
+    /// If this program cannot read the input.
+    pub(crate) fn begin(
+        executable: &Arc<Executable>,
+        definition: &Arc<Definition>,
+        (input, state, limit): (Arc<Value>, Map<String, Value>, Option<TimeLimit>),
+    ) -> Result<Self, Halt> {
+        let read = (definition.door.read_input)(&input).map_err(|error| Halt::Unreadable {
+            path: definition.name.clone(),
+            field: error.path().to_string(),
+            message: error.inner().to_string(),
+        })?;
+        let broken = |fault| Halt::broken(&definition.name, &fault);
+        let started = caught(|| (definition.start)(read)).map_err(broken)?;
+        let edges = executable.program.layouts[0].edges_of(graphweft_graph::START, started.choice);
+        let started_as = begun(&input, started.choice, edges);
+        // The values of the user may panic when they are dropped.
+        let _ = caught(|| drop(started));
+        let run = Run::new(Arc::clone(&executable.program), 0, true, state, None);
+        let fold = Fold::begin(run, executable, definition, started_as, limit)?;
+        Ok(Shadow { fold, desk: Desk::default(), print: print_of(executable, definition) })
+    }
+
+    /// Continues from a snapshot.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub(crate) fn thaw(
+        executable: &Arc<Executable>,
+        definition: &Arc<Definition>,
+        snapshot: &RunSnapshot,
+    ) -> Result<Self, Halt> {
+        let run: Run<Token> = Run::new(Arc::clone(&executable.program), 0, true, Map::new(), None);
+        let desk = Desk::default();
+        let fold = Fold::thaw(snapshot, run, executable, definition, Some(&desk))?;
+        Ok(Shadow { fold, desk, print: print_of(executable, definition) })
+    }
+
+    /// Folds the next records, which are those that count.
+    ///
+    /// # Errors
+    /// If they do not fit the graph, or those before them.
+    pub(crate) fn take(&mut self, records: Vec<Stored>) -> Result<(), Halt> {
+        self.fold.facts.was_retried |= records.iter().any(is_retry);
+        records.into_iter().try_for_each(|stored| self.fold.take(stored, None, Some(&self.desk)))
+    }
+
+    /// What the records so far come to: `at` of them, the latest of this time, the last owner by them this one.
+    ///
+    /// # Errors
+    /// If a value cannot be written.
+    pub(crate) fn freeze(
+        &mut self,
+        at: u64,
+        latest: SystemTime,
+        owner: Option<u64>,
+    ) -> serde_json::Result<RunSnapshot> {
+        self.fold.forget_gone();
+        let text = freeze(&(&self.fold.replay.run, &self.desk, &self.fold.facts))?;
+        Ok(RunSnapshot::new(SnapshotHead { print: self.print, at, latest, owner }, text))
+    }
+}
