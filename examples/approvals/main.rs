@@ -14,6 +14,8 @@
 //! curl -X DELETE localhost:8080/runs/refund-A-1
 //! ```
 //!
+//! <http://localhost:8080/inspector> shows all runs. It has no login here, and so the service listens on this machine only.
+//!
 //! On SIGTERM, and on Ctrl-C, it ends within [`GRACE`], whatever its clients do, and whatever its nodes wait for.
 
 mod api;
@@ -71,8 +73,10 @@ async fn serve(arguments: Arguments) -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind(&arguments.address).await?;
     println!("listening on http://{}", listener.local_addr()?);
 
+    let inspector = graphweft_inspector::router(engine.clone());
     let (close, closed) = oneshot::channel::<()>();
-    let server = axum::serve(listener, api::routes(engine.clone())).with_graceful_shutdown(async { _ = closed.await });
+    let server = axum::serve(listener, api::routes(engine.clone()).nest("/inspector", inspector))
+        .with_graceful_shutdown(async { _ = closed.await });
     let server = tokio::spawn(server.into_future());
     stop.await;
     let stopped = tokio::time::timeout(GRACE, async {

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { checkAccessible, openPage } from './browser.mjs';
+
+const BRIEF = { question: 'What does it cost?', audience: 'Engineers', max_sources: 9, notify: [] };
+
+/** Sends a request as the page does. */
+async function send(url, path, body) {
+  const html = await (await fetch(url)).text();
+  const token = /graphweft-token" content="([^"]*)"/.exec(html)?.[1] ?? '';
+  const headers = { 'content-type': 'application/json', 'x-graphweft-token': token };
+  const response = await fetch(`${url}api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  assert.ok(response.ok, `${path}: ${response.status} ${await response.clone().text()}`);
+  return response.json();
+}
+
+const startRun = (url, workflow, id, input) => send(url, `workflows/${workflow}/runs`, { id, input });
+const status = (page, look) => page.waitForSelector(`.run-head .pill.s-${look}`);
+
+async function shot(page, name) {
+  if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}.png`) });
+}
+
+export const cases = {
+  async 'a run is started by its form, watched live, answered, and completes'({ browser, server }) {
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/workflows/briefing?start=1`);
+    await page.click('.form-foot .primary');
+    await page.waitForSelector('.field:has(#value_question) .bad');
+    await shot(page, 'start-refused');
+    await page.fill('#value_question', 'What does it cost?');
+    await page.click('label:has-text("Engineers")');
+    await page.fill('#value_max_sources', '9');
+    await page.fill('#start-id', 'form-1');
+    await page.fill('#start-tags', 'env:test');
+    await page.click('.form-foot .primary');
+    await status(page, 'running');
+    await page.waitForSelector('.g .n.s-running');
+    await shot(page, 'running');
+    await status(page, 'waiting');
+    await page.click('.row:has-text("sign_off")');
+    await page.click('text=Answer in the inbox');
+    await page.click('label:has-text("Publish")');
+    await page.fill('#value_embargo_hours', '400');
+    await page.click('.form-foot .primary');
+    const refused = await page.textContent('.field:has(#value_embargo_hours) .bad');
+    assert.match(refused, /168/);
+    await shot(page, 'answer-refused');
+    await page.fill('#value_embargo_hours', '4');
+    await page.click('label:has-text("Mail")');
+    await page.fill('#value_delivery_Mail_address', 'desk@example.org');
+    await page.fill('#value_delivery_Mail_copies', '2');
+    await page.fill('#answer-by', 'Ann');
+    await page.click('.form-foot .primary');
+    await page.waitForSelector('[role=status]:has-text("The answer is recorded")');
+    await page.goto(`${server.url}#/runs/form-1`);
+    await status(page, 'completed');
+    await shot(page, 'completed');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'the first failure is selected, and a link leads to the same moment'({ browser, server }) {
+    await startRun(server.url, 'briefing', 'fail-1', { ...BRIEF, question: 'fail' });
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/fail-1`);
+    await status(page, 'failed');
+    await page.goto('about:blank');
+    await page.goto(`${server.url}#/runs/fail-1`);
+    await page.waitForSelector('.detail h2:has-text("fetch[2]")');
+    assert.match(await page.textContent('.detail .err'), /503 Service Unavailable/);
+    assert.equal(await page.locator('.detail .att').count(), 3);
+    await shot(page, 'failed');
+    for (const key of ['Home', 'ArrowRight', 'ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
+    await page.waitForSelector('.asof:has-text("As of event 4")');
+    await page.waitForFunction(() => location.hash.includes('at=3'));
+    const link = page.url();
+    const other = await openPage(browser, server.url);
+    await other.page.goto(link);
+    await other.page.waitForSelector('.asof:has-text("As of event 4")');
+    assert.equal(await other.page.textContent('.detail h2'), 'fetch[2]');
+    await page.keyboard.press('End');
+    await page.waitForSelector('.asof', { state: 'detached' });
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.detail h2:has-text("This run")');
+    assert.deepEqual([...problems, ...other.problems], []);
+    await other.close();
+    await close();
+  },
+
+  async 'a run is forked from a moment, retried and cancelled'({ browser, server }) {
+    await startRun(server.url, 'briefing', 'steer-1', { ...BRIEF, question: 'fail' });
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/steer-1`);
+    await status(page, 'failed');
+    await page.click('.actions button:has-text("Retry")');
+    await page.click('dialog .primary');
+    await status(page, 'running');
+    await status(page, 'failed');
+    await page.waitForSelector('.retried');
+    await shot(page, 'retried');
+    await page.goto(`${server.url}#/runs/steer-1?at=5`);
+    await page.waitForSelector('.asof');
+    await page.click('.actions button:has-text("Fork")');
+    await page.fill('dialog input[type=text]', 'steer-fork');
+    await shot(page, 'fork');
+    await page.click('dialog .primary');
+    await page.waitForFunction(() => location.hash.startsWith('#/runs/steer-fork'));
+    await page.waitForSelector('.r2:has-text("fork of steer-1")');
+    await startRun(server.url, 'invoice', 'steer-2', 7);
+    await page.goto(`${server.url}#/runs/steer-2`);
+    await status(page, 'waiting');
+    await page.click('.actions button:has-text("Cancel")');
+    await page.click('dialog .danger');
+    await status(page, 'cancelled');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'the server is killed while the page is open, and the run comes back'(world) {
+    const { page, problems, close } = await openPage(world.browser, world.server.url);
+    await startRun(world.server.url, 'briefing', 'kill-1', BRIEF);
+    await page.goto(`${world.server.url}#/runs/kill-1`);
+    await page.waitForSelector('.g .n.s-completed');
+    await world.restart(async () => {
+      await page.waitForSelector('.conn.off');
+      await shot(page, 'not-connected');
+    });
+    await page.waitForSelector('.conn:not(.off)');
+    await status(page, 'waiting');
+    // The token of the page is that of the last start: the page gets the new one.
+    await page.click('.actions button:has-text("Cancel")');
+    await page.click('dialog .danger');
+    await status(page, 'cancelled');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'what users wrote is text'({ browser, server }) {
+    const hostile = '<img src=x onerror=document.title="owned"><script>document.title="owned"</script>';
+    await startRun(server.url, 'name_release', hostile, hostile);
+    const { page, problems, close } = await openPage(browser, server.url);
+    for (const hash of ['#/runs', `#/runs/${encodeURIComponent(hostile)}`, '#/inbox']) {
+      await page.goto(server.url + hash);
+      await page.waitForSelector('text=<script>');
+      assert.equal(await page.locator('main img, main script').count(), 0);
+      assert.notEqual(await page.title(), 'owned');
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'a run of 20,000 events keeps the page small'({ browser, server }) {
+    await startRun(server.url, 'wide', 'wide-1', 4000);
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/wide-1?sel=-`);
+    await status(page, 'completed');
+    await page.waitForFunction(() => Number(document.querySelector('.track').getAttribute('aria-valuemax')) > 20_000);
+    const each = page.locator('.row:has-text("[prepare => work]")');
+    // It is open already if the run was under way when the page opened.
+    if ((await each.getAttribute('aria-expanded')) === 'false') await each.locator('.fold').click();
+    await page.waitForSelector('.row[aria-level="2"]');
+    const elements = await page.evaluate(() => document.querySelectorAll('*').length);
+    assert.ok(elements < 4000, `${elements} elements`);
+    await page.evaluate(() => document.querySelector('.wf').scrollTo(0, 1e9));
+    await page.waitForSelector('.row:has-text("count")');
+    await shot(page, 'wide');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'runs are filtered and opened by the keyboard'({ browser, server }) {
+    await startRun(server.url, 'invoice', 'keys-1', 1);
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs`);
+    await page.waitForSelector('.runs-body .runs-row');
+    await page.keyboard.press('/');
+    await page.keyboard.type('keys-');
+    await page.waitForFunction(() => document.querySelectorAll('.runs-body .runs-row').length === 1);
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press('j');
+    await page.waitForFunction(() => document.activeElement.getAttribute('role') === 'row');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => location.hash.startsWith('#/runs/keys-1'));
+    await page.goBack();
+    await page.waitForFunction(() => location.hash === '#/runs?q=keys-');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'axe finds nothing, in light and dark'({ browser, server }) {
+    await startRun(server.url, 'briefing', 'axe-1', BRIEF);
+    await startRun(server.url, 'name_release', 'axe-2', '1.0');
+    for (const hash of ['#/runs', '#/runs?q=no-such-run', '#/runs/axe-1', '#/runs/axe-1?at=12&sel=-', '#/runs/fail-1', '#/inbox', '#/workflows/briefing', '#/runs/gone']) {
+      await checkAccessible(browser, server.url, hash);
+    }
+  },
+};

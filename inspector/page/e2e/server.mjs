@@ -1,0 +1,36 @@
+// Builds and runs the server of e2e/server: the real inspector, on loopback.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+/** The path of the program. */
+export async function build() {
+  const target = process.env.CARGO_TARGET_DIR ?? here('../../../target');
+  const cargo = spawn('cargo', ['build', '--locked', '--manifest-path', here('server/Cargo.toml')], { stdio: 'inherit' });
+  const [code] = await once(cargo, 'exit');
+  if (code !== 0) throw new Error(`cargo build ended with ${code}`);
+  return `${target}/debug/page-server`;
+}
+
+/** Starts it over a store; on port 0 it takes a free one. */
+export async function start(program, store, port = 0) {
+  const child = spawn(program, [store, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const line = await new Promise((resolve, reject) => {
+    let text = '';
+    child.stdout.on('data', (data) => {
+      text += data;
+      if (text.includes('\n')) resolve(text.split('\n')[0]);
+    });
+    child.on('exit', (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  const url = new URL(line.trim());
+  const kill = async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+  return { url: url.href, port: Number(url.port), kill };
+}

@@ -1,0 +1,168 @@
+import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { ApiError, post } from '../api/client';
+import type { Run, Started } from '../api/types';
+import { navigate, toRun } from '../shell/router';
+import { describe } from '../view/describe';
+import { leafOf, lookAt, type Moment } from '../view/moment';
+
+export type DialogKind = 'cancel' | 'retry' | 'fork';
+
+interface Props {
+  kind: DialogKind;
+  run: Run;
+  moment: Moment;
+  selected: string | null;
+  onClose: () => void;
+  /** The run may have changed. */
+  onDone: () => void;
+}
+
+export function RunDialog(props: Props) {
+  switch (props.kind) {
+    case 'cancel':
+      return <CancelDialog {...props} />;
+    case 'retry':
+      return <RetryDialog {...props} />;
+    case 'fork':
+      return <ForkDialog {...props} />;
+  }
+}
+
+function CancelDialog({ run, onClose, onDone }: Props) {
+  const send = async () => {
+    await post(['runs', run.id, 'cancel'], {});
+    onDone();
+  };
+  return (
+    <Dialog title="Cancel this run?" action="Cancel the run" look="danger" onClose={onClose} send={send}>
+      <p>Every node that is under way is stopped and has a moment to clean up. What is recorded stays.</p>
+    </Dialog>
+  );
+}
+
+function RetryDialog({ run, moment, selected, onClose, onDone }: Props) {
+  const { view } = moment;
+  const [from, setFrom] = useState<'failure' | 'selected'>('failure');
+  const thing = selected === null ? undefined : view.byPath.get(selected);
+  const look = thing && lookAt(thing, view.seq);
+  const kept = view.things.filter((other) => other.within >= 0 && lookAt(other, view.seq) === 'completed').length;
+  const send = async () => {
+    const path = thing?.path;
+    // What is completed runs again with what is recorded for it; anything else as if it had never started.
+    const body = from === 'failure' || path === undefined ? {} : look === 'completed' ? { rerun: [path] } : { from_nodes: [path] };
+    await post<Started>(['runs', run.id, 'retry'], body);
+    onDone();
+  };
+  return (
+    <Dialog title="Retry this run" action="Retry" look="primary" onClose={onClose} send={send}>
+      <Choice checked={from === 'failure'} onChoose={() => setFrom('failure')} title="From the failure">
+        {kept} completed {kept === 1 ? 'record is' : 'records are'} reused; what failed gets all of its attempts again
+      </Choice>
+      <Choice
+        checked={from === 'selected'}
+        disabled={!thing}
+        onChoose={() => setFrom('selected')}
+        title={thing ? <>From <span className="mono">{leafOf(thing.path)}</span></> : 'From the selected node'}
+      >
+        It runs again, and so does everything after it
+      </Choice>
+    </Dialog>
+  );
+}
+
+function Choice({ checked, disabled, onChoose, title, children }: { checked: boolean; disabled?: boolean; onChoose: () => void; title: ReactNode; children: ReactNode }) {
+  return (
+    <label>
+      <input type="radio" name="choice" checked={checked} disabled={disabled} onChange={onChoose} />
+      <span>
+        {title}
+        <span className="dim">{children}</span>
+      </span>
+    </label>
+  );
+}
+
+function ForkDialog({ run, moment, onClose }: Props) {
+  const { view, seq, live } = moment;
+  const field = useId();
+  const [id, setId] = useState(`${run.id}-fork`);
+  const said = describe(view, seq);
+  const send = async () => {
+    const body = { ...(live ? {} : { before: seq + 1 }), ...(id ? { id } : {}) };
+    const { run: forked } = await post<Started>(['runs', run.id, 'fork'], body);
+    navigate(toRun(forked));
+  };
+  return (
+    <Dialog title="Fork this run" action="Fork" look="primary" onClose={onClose} send={send}>
+      <p>
+        A new run of <span className="mono">{run.workflow}</span> begins with {live ? 'all events before the end' : `events 1 to ${seq + 1}`} and continues
+        from there. This run does not change.
+      </p>
+      <p>
+        {live ? (
+          'Move the time slider to fork from an earlier event.'
+        ) : (
+          <>
+            The time slider is at event {seq + 1}: <b>{said.who}</b> {said.what}.
+          </>
+        )}
+      </p>
+      <label className="stacked" htmlFor={field}>
+        Id of the new run
+      </label>
+      <input id={field} type="text" value={id} placeholder="a new one" onChange={(event) => setId(event.target.value)} />
+    </Dialog>
+  );
+}
+
+interface DialogProps {
+  title: string;
+  action: string;
+  look: 'primary' | 'danger';
+  onClose: () => void;
+  send: () => Promise<void>;
+  children: ReactNode;
+}
+
+function Dialog({ title, action, look, onClose, send, children }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  const [refused, setRefused] = useState<string | null>(null);
+  const [sending, setSending] = useState(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setSending(true);
+    setRefused(null);
+    try {
+      await send();
+      onClose();
+    } catch (error) {
+      setRefused(error instanceof ApiError ? error.message : String(error));
+      setSending(false);
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby={heading} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2 id={heading}>{title}</h2>
+        <div className="bd">
+          {children}
+          {refused && (
+            <p className="refused" role="alert">
+              {refused}
+            </p>
+          )}
+        </div>
+        <footer>
+          <button type="button" onClick={onClose}>
+            Back
+          </button>
+          <button className={look} disabled={sending}>
+            {action}
+          </button>
+        </footer>
+      </form>
+    </dialog>
+  );
+}

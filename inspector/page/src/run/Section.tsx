@@ -1,0 +1,37 @@
+import type { ReactNode } from 'react';
+import { CopyButton } from '../ui/CopyButton';
+import { Json } from '../ui/Json';
+
+export function Section({ title, right, children }: { title: string; right?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="sec">
+      <h3>
+        {title}
+        {right !== undefined && <span className="r">{right}</span>}
+      </h3>
+      {children}
+    </section>
+  );
+}
+
+export function JsonSection({ title, value }: { title: string; value: unknown }) {
+  return (
+    <Section title={title} right={<CopyButton text={() => JSON.stringify(value, null, 2)} />}>
+      <Json value={value} />
+    </Section>
+  );
+}
+
+/** An error and what it is because of. */
+export function ErrorChain({ chain }: { chain: readonly string[] }) {
+  return (
+    <div className="err">
+      <div>{chain[0]}</div>
+      {chain.slice(1).map((cause, at) => (
+        <div className="by" key={at}>
+          because {cause}
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,91 @@
+//! The document of the API.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use utoipa::{OpenApi, ToSchema};
+
+use super::{actions, questions, runs, streams, values, workflows};
+use crate::view::{Kind, State};
+
+/// An event of a run, [`graphweft::Event`]: these fields, and those of its type.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "the form of an event in JSON, for the document")]
+pub(super) struct RunEvent {
+    /// The format.
+    version: u32,
+    /// The id of the run.
+    run_id: String,
+    /// Its number in the run.
+    seq: u64,
+    /// When it was recorded, in milliseconds since 1970.
+    time: u64,
+    /// The path of what it is about.
+    path: String,
+    /// Whether it is not recorded but follows from the record with the same number.
+    #[schema(required = false)]
+    derived: bool,
+    /// What happened: `node_started`.
+    r#type: String,
+    /// The fields of its type.
+    #[schema(additional_properties)]
+    #[serde(flatten)]
+    more: std::collections::HashMap<String, Value>,
+}
+
+/// See [`document`].
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "graphweft inspector",
+        description = "See and steer the runs of a store.\n\n\
+            Ids, paths and names in URLs are percent-encoded as a whole (`/` as `%2F`). Times are milliseconds since 1970. What is \
+            refused is a problem (RFC 9457) with a `code`, and the `field` that is wrong.\n\n\
+            A request that changes something has the header `Content-Type: application/json`, also without a body, and, if \
+            `GET /api/server` says so, `X-Graphweft-Token` with the token that the page was served with: \
+            `<meta name=\"graphweft-token\" content=\"..\">`. The page is served with `<base href=\"..\">`, so `api/runs` is \
+            right wherever it is mounted."
+    ),
+    paths(
+        workflows::server,
+        workflows::list,
+        workflows::graph,
+        workflows::picture,
+        runs::list,
+        runs::counts,
+        streams::changes,
+        runs::one,
+        runs::graph,
+        streams::view,
+        streams::live,
+        streams::events,
+        values::values,
+        questions::of_run,
+        questions::list,
+        actions::start,
+        actions::answer,
+        actions::signal,
+        actions::cancel,
+        actions::retry,
+        actions::fork,
+        actions::delete,
+    ),
+    components(schemas(State, Kind, crate::model::NodeKind))
+)]
+struct Document;
+
+/// The OpenAPI document of the API.
+pub fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}
+
+/// The same as JSON text, as it is in the repository.
+pub fn document_text() -> String {
+    let mut text = document().to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+pub(super) async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], document_text()).into_response()
+}

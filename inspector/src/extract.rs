@@ -1,0 +1,142 @@
+//! Reading requests: what is wrong with one is a [`Problem`] that names the field.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use serde::de::DeserializeOwned;
+
+use crate::problem::{Problem, shown};
+use crate::state::Inspected;
+
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A body of JSON. Its content type must be `application/json`, also where it is empty: a form of another site cannot send that.
+pub(crate) struct Sent<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &Inspected) -> Result<Self, Problem> {
+        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/json") {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "not_json",
+                "send the header `Content-Type: application/json`, also without a body",
+            ));
+        }
+        let bytes = whole(request.into_body(), state.limits.body).await?;
+        let text: &[u8] = if bytes.is_empty() { b"{}" } else { &bytes };
+        let mut json = serde_json::Deserializer::from_slice(text);
+        let read = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let field = error.path().to_string();
+            let inner = error.into_inner();
+            match inner.classify() {
+                serde_json::error::Category::Data => {
+                    Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_body", format!("invalid body: {inner}"))
+                        .at(field)
+                }
+                _ => Problem::new(StatusCode::BAD_REQUEST, "invalid_json", format!("the body is not JSON: {inner}")),
+            }
+        })?;
+        json.end().map_err(|error| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                "invalid_json",
+                format!("the body is more than one JSON value: {error}"),
+            )
+        })?;
+        Ok(Sent(read))
+    }
+}
+
+async fn whole(body: Body, limit: usize) -> Result<Bytes, Problem> {
+    match tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("the body has more than {limit} bytes, or was cut off"),
+        )),
+        Err(_) => Err(Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_too_slow",
+            format!("the body has not arrived within {} s", PATIENCE.as_secs()),
+        )),
+    }
+}
+
+/// The parameters in the path.
+pub(crate) struct At<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Inspected> for At<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Inspected) -> Result<Self, Problem> {
+        match Path::<T>::from_request_parts(parts, state).await {
+            Ok(Path(read)) => Ok(At(read)),
+            Err(error) => Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_path", error.body_text())),
+        }
+    }
+}
+
+/// The parameters behind `?`, in their order. Each must be asked for, so that a misspelt one is not ignored.
+pub(crate) struct Asked {
+    pairs: Vec<(String, String)>,
+}
+
+impl FromRequestParts<Inspected> for Asked {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Inspected) -> Result<Self, Problem> {
+        match Query::<Vec<(String, String)>>::from_request_parts(parts, state).await {
+            Ok(Query(pairs)) => Ok(Asked { pairs }),
+            Err(error) => Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_query", error.body_text())),
+        }
+    }
+}
+
+impl Asked {
+    /// All values of a parameter that may be given several times, or once with commas.
+    pub(crate) fn list(&mut self, name: &str) -> Vec<String> {
+        let all = self.all(name);
+        all.iter().flat_map(|text| text.split(',')).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// All values of a parameter, as they are.
+    pub(crate) fn all(&mut self, name: &str) -> Vec<String> {
+        let (found, rest) = std::mem::take(&mut self.pairs).into_iter().partition(|(key, _)| key == name);
+        self.pairs = rest;
+        let found: Vec<(String, String)> = found;
+        found.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The value of a parameter; empty is as if it were left out.
+    pub(crate) fn one(&mut self, name: &str) -> Result<Option<String>, Problem> {
+        let mut found = self.all(name);
+        if found.len() > 1 {
+            return Err(Problem::parameter(name, format!("`{name}` is given {} times", found.len())));
+        }
+        Ok(found.pop().filter(|value| !value.is_empty()))
+    }
+
+    pub(crate) fn parsed<T: std::str::FromStr>(&mut self, name: &str, what: &str) -> Result<Option<T>, Problem> {
+        let Some(text) = self.one(name)? else { return Ok(None) };
+        let bad = |_| Problem::parameter(name, format!("`{}` is not {what}", shown(&text)));
+        text.parse().map(Some).map_err(bad)
+    }
+
+    /// # Errors
+    /// If a parameter was not asked for.
+    pub(crate) fn end(self) -> Result<(), Problem> {
+        match self.pairs.first() {
+            None => Ok(()),
+            Some((name, _)) => Err(Problem::parameter(name, format!("there is no parameter `{}` here", shown(name)))),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What is inspected, and how.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use axum::routing::any;
+use axum::{Router, middleware};
+use graphweft::store::Store;
+use graphweft::{BuildError, Engine};
+use tokio::net::TcpListener;
+
+use crate::guard::{self, Hosts};
+use crate::serving::Serving;
+use crate::state::{Inspected, Limits};
+use crate::{api, page};
+
+/// Options of an inspector: made by [`Inspector::new`] or [`Inspector::of_store`], and used by [`router`](Self::router) or
+/// [`bind`](Self::bind).
+///
+/// ```no_run
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::Inspector;
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = SqliteStore::open("runs.db").await?;
+/// let serving = Inspector::of_store(store)?.read_only().bind(8080).await?;
+/// println!("{}", serving.url());
+/// serving.until(async { _ = tokio::signal::ctrl_c().await }).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is served before `router` or `bind`"]
+pub struct Inspector {
+    engine: Engine,
+    limits: Limits,
+    read_only: bool,
+    hosts: Vec<String>,
+}
+
+impl Inspector {
+    /// Inspects the store of an engine. Runs of its registered workflows can be started, retried and forked.
+    pub fn new(engine: Engine) -> Self {
+        Inspector { engine, limits: Limits::default(), read_only: false, hosts: Vec::new() }
+    }
+
+    /// Inspects a store without the code of its workflows: runs can be read, answered, signalled, cancelled and deleted. What needs the
+    /// code is refused with the problem `not_registered` or `unknown_workflow`.
+    ///
+    /// # Errors
+    /// If an engine cannot be built here: in a tokio runtime without timers.
+    pub fn of_store(store: impl Store) -> Result<Self, BuildError> {
+        Ok(Inspector::new(Engine::builder().store(store).build()?))
+    }
+
+    /// Shows runs, and changes nothing: every other request is refused.
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// How many bytes the body of a request may have; 1 MiB without it.
+    pub fn max_body(mut self, bytes: usize) -> Self {
+        self.limits.body = bytes;
+        self
+    }
+
+    /// How many streams of events may be open at the same time; 256 without it.
+    pub fn max_streams(mut self, streams: usize) -> Self {
+        self.limits.streams = streams.min(tokio::sync::Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// A further name by which the server of [`bind`](Self::bind) may be asked for, without a port: `runs.example.org`.
+    pub fn allow_host(mut self, name: impl Into<String>) -> Self {
+        self.hosts.push(name.into());
+        self
+    }
+
+    /// The routes, to be mounted in an app: the page, and the API below `/api`. See [`router`](crate::router()) for what the app has to
+    /// do.
+    pub fn router(self) -> Router {
+        routes(Inspected::new(self.engine, self.limits, self.read_only, None, None))
+    }
+
+    /// A server of its own for this machine: at `127.0.0.1`. With port 0 the system chooses one.
+    ///
+    /// # Errors
+    /// If the port is taken, or may not be used.
+    pub async fn bind(self, port: u16) -> io::Result<Serving> {
+        self.bind_to((Ipv4Addr::LOCALHOST, port).into()).await
+    }
+
+    /// The same at another address. **Who reaches it sees all runs, and the page has the token to change them**: there is no login, and
+    /// no encryption. Names of the machine have to be [allowed](Self::allow_host).
+    ///
+    /// # Errors
+    /// If the address is not one of this machine, is taken or may not be used.
+    pub async fn bind_to(self, address: SocketAddr) -> io::Result<Serving> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let mut names = self.hosts;
+        match address.ip() {
+            IpAddr::V4(ip) => names.push(ip.to_string()),
+            IpAddr::V6(ip) => names.push(format!("[{ip}]")),
+        }
+        if address.ip().is_loopback() || address.ip().is_unspecified() {
+            names.extend(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
+        }
+        let hosts = Hosts { names, port: address.port() };
+        let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
+        let inspected = Inspected::new(self.engine, self.limits, self.read_only, Some(token.clone()), Some(hosts));
+        Ok(Serving::new(listener, address, token, routes(inspected)))
+    }
+}
+
+fn routes(inspected: Inspected) -> Router {
+    Router::new()
+        .nest("/api", api::routes())
+        .fallback(any(page::page))
+        .layer(middleware::from_fn_with_state(inspected.clone(), guard::guard))
+        .with_state(inspected)
+}

@@ -1,0 +1,23 @@
+//! The forms of what is sent and received.
+
+mod actions;
+mod graph;
+mod questions;
+mod runs;
+mod values;
+
+pub use actions::{Answer, Answered, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
+pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, Graphs, NodeKind, Way, Workflow, Workflows};
+pub use questions::{AskedQuestion, Question, Questions};
+pub use runs::{Counts, FeedChange, ForkedFrom, Position, Run, Runs, Server, Status};
+pub use values::{Attempt, Given, Message, NodeValues, Note, Returned};
+
+pub(crate) use runs::STATUSES;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Milliseconds since 1970.
+pub(crate) fn millis(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,206 @@
+//! What a view has of an event beside the states that it leads to.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How many bytes of a text are in a view. The whole is in the values of its thing.
+pub(super) const TEXT: usize = 240;
+
+/// Something of an event that is not a state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Detail {
+    /// The number of the event.
+    pub seq: u64,
+    /// The thing that it is about; 0 for the run.
+    pub thing: u32,
+    /// What it is.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What a [`Detail`] is. Texts are cut after 240 bytes; `cut` says so, and the whole is among the values of the thing. Times are
+/// milliseconds since 1970.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum What {
+    /// `ctx.message(..)`.
+    Message {
+        /// The text.
+        text: String,
+        /// Whether the text is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+    },
+    /// `ctx.note(..)`.
+    Note {
+        /// Its name.
+        name: String,
+    },
+    /// An attempt has failed.
+    Error {
+        /// Which one.
+        attempt: u32,
+        /// The error, without its sources.
+        message: String,
+        /// Whether the text is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+        /// When the next attempt may start, if there is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_at: Option<u64>,
+        /// The arm that takes the error, if one does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        routed: Option<String>,
+    },
+    /// A `[..]`, a child with a graph inside, or a nested workflow with a time limit has started.
+    Entered {
+        /// How many items it has; 1 for a workflow.
+        items: u64,
+        /// Whether `max_parallel` limits how many run at once.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        bounded: bool,
+        /// Until when it may take.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<u64>,
+    },
+    /// The arm that a node has taken whose graph is not known.
+    Label {
+        /// As written.
+        label: String,
+    },
+    /// A question was asked.
+    Asked {
+        /// The text of the question.
+        prompt: String,
+        /// Whether the text is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+        /// Until when the node waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<u64>,
+    },
+    /// A question was answered.
+    Answered {
+        /// By whom.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+        /// A comment on the answer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        comment: Option<String>,
+        /// Whether its type is not checked yet.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unchecked: bool,
+    },
+    /// An answer, or the payload of a signal, does not have the type that the node asks for.
+    Rejected {
+        /// Where in the value; `.` for the whole.
+        field: String,
+        /// The mismatch.
+        message: String,
+        /// Whether the text is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+    },
+    /// A timer was set.
+    Timer {
+        /// When it fires.
+        until: u64,
+    },
+    /// A node waits for a signal.
+    Awaits {
+        /// The name of the signal.
+        signal: String,
+        /// Until when it waits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<u64>,
+    },
+    /// A wait has got a signal.
+    Delivered {
+        /// The number of the event in which the signal came.
+        signal: u64,
+    },
+    /// The run has got a signal.
+    Signal {
+        /// Its name.
+        name: String,
+        /// Its id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// Who sent it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// The recorded result of a child, a step, a question or a wait was returned again. Not recorded.
+    Reused,
+    /// The run begins later.
+    Begins {
+        /// When.
+        at: u64,
+    },
+    /// The run has a time limit.
+    Limit {
+        /// When the time is up.
+        until: u64,
+    },
+    /// A process took the run over.
+    Resumed {
+        /// The number of the owner in the store.
+        owner: u64,
+    },
+    /// Later events are recorded under another graph.
+    GraphChanged,
+    /// The run was retried. What the voided events have led to does not count from here on.
+    Retried {
+        /// The numbers of the voided events, as half-open ranges.
+        #[schema(value_type = Vec<Stretch>)]
+        voids: Vec<Range<u64>>,
+        /// Nodes that run again, and all after them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        from_nodes: Vec<String>,
+        /// Nodes, steps and children that run again with what is recorded for them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rerun: Vec<String>,
+    },
+    /// The node ends the run, so that another one follows.
+    StartsOver,
+    /// Another run follows this one.
+    Next {
+        /// Its id.
+        run: String,
+    },
+    /// Cancellation was requested.
+    CancelRequested,
+    /// The cancellation has begun.
+    Cancelling,
+    /// The run has taken longer than it may.
+    TimedOut,
+    /// The run has failed. The thing is the one that the failure names.
+    RunFailed {
+        /// The path in the failure.
+        path: String,
+        /// The number of attempts there.
+        attempts: u32,
+        /// The error, without its sources.
+        message: String,
+        /// Whether the text is longer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        cut: bool,
+    },
+}
+
+/// Numbers of events: from `start` on, and before `end`.
+#[derive(ToSchema)]
+#[allow(dead_code, reason = "the form of a range in JSON, for the document of the API")]
+pub(crate) struct Stretch {
+    start: u64,
+    end: u64,
+}
+
+/// The beginning of a text, and whether something was cut off.
+pub(super) fn beginning(text: &str) -> (String, bool) {
+    let end = text.floor_char_boundary(TEXT.min(text.len()));
+    (text[..end].to_owned(), end < text.len())
+}

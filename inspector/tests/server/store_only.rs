@@ -1,0 +1,96 @@
+//! A store without the code of its workflows.
+
+use graphweft::prelude::*;
+use graphweft_inspector::Inspector;
+use graphweft_inspector::view::ViewPart;
+use serde_json::json;
+use std::path::Path;
+
+use crate::Server;
+use crate::flows::register;
+
+async fn store(path: &Path) -> SqliteStore {
+    SqliteStore::open(path).await.unwrap()
+}
+
+/// A file in which someone else's process has left one run of each kind.
+async fn left_behind(path: &Path) {
+    let engine = register(Engine::builder().store(store(path).await));
+    for (id, cents) in [("waits", 2000), ("failed", 13), ("done", 1)] {
+        let run = engine.start_json("refund", json!({"order": id, "cents": cents})).id(id).await.unwrap();
+        run.outcome().await.unwrap();
+    }
+    engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_stored_is_read_without_the_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    left_behind(&path).await;
+    let server = Server::with(Inspector::of_store(store(&path).await).unwrap()).await;
+    assert_eq!(server.get("/api/workflows").await.ok(), json!({"workflows": []}));
+    let counts = server.get("/api/counts").await.ok();
+    assert_eq!((&counts["waiting"], &counts["failed"], &counts["completed"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(server.get("/api/runs/waits").await.ok()["registered"], false);
+    let graphs = server.get("/api/runs/failed/graph").await.ok();
+    assert_eq!(graphs["graph"]["nodes"][3]["name"], "pay");
+
+    let view: ViewPart = serde_json::from_value(server.get("/api/runs/failed/view").await.ok()).unwrap();
+    assert_eq!(view.status, Some(RunStatus::Failed));
+    assert!(!view.taken.is_empty());
+    let pay = view.things.path.iter().position(|path| path == "refund/pay").unwrap();
+    assert_eq!(view.moves_by_thing()[&(pay as u32)].last().unwrap().1, graphweft_inspector::view::State::Failed);
+
+    let values = server.get("/api/runs/done/values?path=refund%2Fpay").await.ok();
+    assert_eq!(values["output"]["value"], "paid 1");
+    assert!(values["input_unknown"].as_str().unwrap().contains("not registered"), "{values}");
+    let of_run = server.get("/api/runs/done/values?path=refund").await.ok();
+    assert_eq!(of_run["input"]["value"]["order"], "done");
+    assert_eq!(server.get("/api/questions").await.ok()["questions"][0]["run"], "waits");
+    let events = server.stream("/api/runs/done/events", None).await.all().await;
+    assert_eq!(events.last().unwrap().data["type"], "run_completed");
+}
+
+#[tokio::test]
+async fn what_needs_the_code_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    left_behind(&path).await;
+    let server = Server::with(Inspector::of_store(store(&path).await).unwrap()).await;
+    let start = server.post("/api/workflows/refund/runs", json!({"input": {}})).await;
+    assert_eq!(start.problem(404).0, "unknown_workflow");
+    assert_eq!(server.post("/api/runs/failed/retry", json!({})).await.problem(409).0, "not_registered");
+    assert_eq!(server.post("/api/runs/failed/fork", json!({})).await.problem(409).0, "not_registered");
+    // No process lives that could read the answer.
+    let answer = json!({"answer": {"fine": true, "reason": ""}});
+    assert_eq!(server.post("/api/runs/waits/answers/approve", answer).await.problem(409).0, "not_registered");
+    // Cancelling and deleting need no code.
+    server.post("/api/runs/waits/cancel", json!({})).await.ok();
+    let mut live = server.stream("/api/runs/waits/live", None).await;
+    while live.next().await.is_some_and(|sent| sent.event != "end") {}
+    assert_eq!(server.get("/api/runs/waits").await.ok()["status"], "cancelled");
+    assert_eq!(server.delete("/api/runs/done").await.status, 204);
+}
+
+/// The process that executes the run reads the answer of this one.
+#[tokio::test]
+async fn a_run_of_another_process_is_answered_and_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let owner = register(Engine::builder().store(store(&path).await));
+    let run = owner.start_json("refund", json!({"order": "A", "cents": 2000})).id("a").await.unwrap();
+    run.outcome().await.unwrap();
+    let server = Server::with(Inspector::of_store(store(&path).await).unwrap()).await;
+    let mut live = server.stream("/api/runs/a/live", None).await;
+    assert_eq!(live.next().await.unwrap().data["status"], "waiting");
+    let wrong = server.post("/api/runs/a/answers/approve", json!({"answer": {"fine": 3, "reason": ""}})).await;
+    assert_eq!(wrong.problem(422), ("invalid_answer".to_owned(), "fine".to_owned()));
+    let answer = json!({"answer": {"fine": true, "reason": ""}});
+    assert_eq!(server.post("/api/runs/a/answers/approve", answer).await.ok(), json!({"accepted": true}));
+    let mut last = json!(null);
+    while let Some(sent) = live.next().await.filter(|sent| sent.event != "end") {
+        last = sent.data["status"].clone();
+    }
+    assert_eq!(last, "completed");
+}
