@@ -1,0 +1,126 @@
+//! The commands that are short.
+
+use graphweft::{Engine, Graph as RunGraph, RunFilter};
+use graphweft_inspector::Inspector;
+use serde_json::{Value, json};
+
+use crate::arguments::{Answer, Command, Format, Graph, Output, Signal, Ui};
+use crate::error::{CliError, Ended};
+use crate::times::safe;
+use crate::{list, print, show, tail};
+
+pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output) -> Result<Ended, CliError> {
+    match command {
+        Command::List(asked) => list::runs(engine, asked, output).await,
+        Command::Show(asked) => show::show(engine, asked, output).await,
+        Command::Tail(asked) => tail::tail(engine, asked, output).await,
+        Command::Graph(asked) => graph(engine, asked, output).await,
+        Command::Questions(asked) => list::questions(engine, asked, output).await,
+        Command::Answer(asked) => answer(engine, asked, output).await,
+        Command::Signal(asked) => signal(engine, asked, output).await,
+        Command::Cancel(asked) => {
+            let run = engine.get_run(&asked.run).await?.ok_or(CliError::UnknownRun { run: asked.run })?;
+            run.cancel().await?;
+            done(output, &format!("cancellation of `{}` is requested", run.id()), json!({ "run": run.id() }))
+        }
+        Command::Retry(asked) => {
+            let mut retry = engine.retry(&asked.run);
+            for path in asked.from {
+                retry = retry.from_node(path);
+            }
+            let run = retry.await?;
+            let _outcome = run.outcome().await?;
+            done(output, &format!("`{}` was retried", run.id()), json!({ "run": run.id() }))?;
+            Ok(Ended::of(run.status().await?))
+        }
+        Command::Fork(asked) => {
+            let mut fork = engine.fork(&asked.run);
+            if let Some(before) = asked.before {
+                fork = fork.before(before);
+            }
+            if let Some(id) = asked.id {
+                fork = fork.id(id);
+            }
+            let run = fork.await?;
+            let _outcome = run.outcome().await?;
+            done(output, run.id(), json!({ "run": run.id() }))?;
+            Ok(Ended::of(run.status().await?))
+        }
+        Command::Delete(asked) => {
+            engine.delete_run(&asked.run).await?;
+            done(output, &format!("`{}` is deleted", asked.run), json!({ "run": asked.run }))
+        }
+        Command::Ui(asked) => ui(engine, asked, output).await,
+    }
+}
+
+fn done(output: Output, text: &str, value: Value) -> Result<Ended, CliError> {
+    if output.json {
+        print::json(&value)?
+    } else {
+        print::line(&safe(text))?
+    }
+    Ok(Ended::Done)
+}
+
+/// The graph of a registered workflow, or of a run. A workflow that is not registered has the graph of its last run.
+async fn graph(engine: &Engine, asked: Graph, output: Output) -> Result<Ended, CliError> {
+    let of = asked.of;
+    let graphs = if let Some(graphs) = engine.graph(&of) {
+        graphs
+    } else if engine.get_run(&of).await?.is_some() {
+        engine.run_graph(&of).await?.ok_or(CliError::NoGraph { run: of })?
+    } else {
+        let last = engine.list_runs(RunFilter::default().workflow(of.as_str()).limit(1)).await?;
+        let run = last.into_iter().next().ok_or(CliError::UnknownWorkflow { workflow: of })?.id;
+        engine.run_graph(&run).await?.ok_or(CliError::NoGraph { run })?
+    };
+    if output.json {
+        print::json(&json!(graphs))?;
+    } else {
+        print::line(picture(&graphs.graph, asked.format).trim_end())?;
+    }
+    Ok(Ended::Done)
+}
+
+fn picture(graph: &RunGraph, format: Format) -> String {
+    match format {
+        Format::Mermaid => graph.to_mermaid(),
+        Format::Dot => graph.to_dot(),
+    }
+}
+
+fn read(text: &str) -> Result<Value, CliError> {
+    serde_json::from_str(text).map_err(|source| CliError::NotJson { text: text.to_owned(), source })
+}
+
+async fn answer(engine: &Engine, asked: Answer, output: Output) -> Result<Ended, CliError> {
+    let mut answering = engine.answer(&asked.run, &asked.question, read(&asked.answer)?);
+    if let Some(who) = asked.by {
+        answering = answering.by(who);
+    }
+    if let Some(comment) = asked.comment {
+        answering = answering.comment(comment);
+    }
+    answering.await?;
+    let value = json!({ "run": asked.run, "question": asked.question });
+    done(output, &format!("`{}` of `{}` is answered", asked.question, asked.run), value)
+}
+
+async fn signal(engine: &Engine, asked: Signal, output: Output) -> Result<Ended, CliError> {
+    let mut signalling = engine.signal_json(&asked.run, asked.name, read(&asked.payload)?);
+    if let Some(id) = asked.id {
+        signalling = signalling.id(id);
+    }
+    let signalled = signalling.await?;
+    done(output, &format!("{signalled:?}").to_lowercase(), json!({ "signal": signalled }))
+}
+
+async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliError> {
+    let inspector = Inspector::new(engine.clone());
+    let inspector = if asked.read_only { inspector.read_only() } else { inspector };
+    let serving = inspector.bind(asked.port).await?;
+    done(output, &serving.url(), json!({ "url": serving.url() }))?;
+    serving.until(async { _ = tokio::signal::ctrl_c().await }).await?;
+    Ok(Ended::Done)
+}

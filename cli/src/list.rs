@@ -1,0 +1,57 @@
+//! Lists of runs and of questions.
+
+use std::time::SystemTime;
+
+use graphweft::{Engine, QuestionFilter, RunFilter, RunInfo};
+use serde_json::json;
+
+use crate::arguments::{List, Output, Questions};
+use crate::error::{CliError, Ended};
+use crate::print;
+use crate::times::{age, duration, safe};
+
+pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result<Ended, CliError> {
+    let mut filter = RunFilter::default().id_prefix(asked.id_prefix).limit(asked.limit);
+    filter.status = asked.status.into_iter().map(Into::into).collect();
+    filter.workflow = asked.workflow;
+    for text in asked.tag {
+        let Some((key, value)) = text.split_once('=') else { return Err(CliError::NotATag { text }) };
+        filter = filter.tag(key, value);
+    }
+    let runs = engine.list_runs(filter).await?;
+    if output.json {
+        print::json(&json!(runs))?;
+        return Ok(Ended::Done);
+    }
+    let rows = runs.iter().map(|run| {
+        let until = run.ended.unwrap_or_else(SystemTime::now);
+        let took = duration(until.duration_since(run.created).unwrap_or_default());
+        let status = format!("{:?}", run.status).to_lowercase();
+        [safe(&run.id), safe(&run.workflow), status, age(run.created), took, safe(&place(run))]
+    });
+    print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows.collect())?;
+    Ok(Ended::Done)
+}
+
+/// What a person wants to know of a run first: why it has failed, what it asks, where it is.
+fn place(run: &RunInfo) -> String {
+    let asks = run.question.as_ref().map(|question| format!("{}: {}", question.name, question.prompt));
+    let awaits = (!run.awaited_signals.is_empty()).then(|| format!("signal {}", run.awaited_signals.join(", ")));
+    let position = run.position.as_ref().map(|position| position.path.clone());
+    run.failure.clone().or(asks).or(awaits).or(position).or_else(|| run.unreadable.clone()).unwrap_or_default()
+}
+
+pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output) -> Result<Ended, CliError> {
+    let mut filter = QuestionFilter::default().limit(asked.limit);
+    filter.workflow = asked.workflow;
+    let questions = engine.questions(filter).await?;
+    if output.json {
+        print::json(&json!(questions))?;
+        return Ok(Ended::Done);
+    }
+    let rows = questions
+        .iter()
+        .map(|open| [safe(&open.run), safe(&open.question.name), age(open.asked), safe(&open.question.prompt)]);
+    print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows.collect())?;
+    Ok(Ended::Done)
+}

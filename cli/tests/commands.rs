@@ -1,0 +1,239 @@
+//! The binary, on a file that another program has written.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use graphweft::prelude::*;
+use serde_json::Value;
+
+#[node]
+async fn check(cents: u32, ctx: &Context) -> Result<u32, String> {
+    if cents > 100 && !ctx.ask::<bool>("approve", "Pay \u{1b}[2Jthis back?").await {
+        return Err("declined".to_owned());
+    }
+    Ok(cents)
+}
+
+#[node(retry(max_attempts = 2, initial_delay = "0s"))]
+async fn pay(cents: u32) -> Result<String, std::io::Error> {
+    if cents == 13 { Err(std::io::Error::other("the bank does not like 13")) } else { Ok(format!("paid {cents}")) }
+}
+
+#[node]
+async fn decline(why: String) -> String {
+    why
+}
+
+workflow! {
+    refund(u32) -> String { START => check => <ok: pay, err: decline>; }
+}
+
+#[node]
+async fn many(n: u32) -> Vec<u32> {
+    (0..n).collect()
+}
+
+#[node]
+async fn one(n: u32) -> u32 {
+    n + 1
+}
+
+#[node]
+async fn sum(all: Vec<u32>) -> u32 {
+    all.into_iter().sum()
+}
+
+workflow! {
+    wide(u32) -> u32 { START => many => [one] => sum; }
+}
+
+struct Runs {
+    _folder: tempfile::TempDir,
+    file: PathBuf,
+    engine: Engine,
+}
+
+async fn engine(file: &Path) -> Engine {
+    let store = SqliteStore::open(file).await.unwrap();
+    Engine::builder().store(store).register::<refund>().register::<wide>().build().unwrap()
+}
+
+/// One run of each kind. The engine lives, and so answers are read.
+async fn runs() -> Runs {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    let engine = engine(&file).await;
+    for (id, cents) in [("done", 7), ("failed", 13), ("waits", 2000)] {
+        let run = engine.start::<refund>(cents).id(id).tag("tenant", "acme").await.unwrap();
+        run.outcome().await.unwrap();
+    }
+    engine.start::<wide>(30).id("wide").await.unwrap().outcome().await.unwrap();
+    Runs { _folder: folder, file, engine }
+}
+
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Runs {
+    async fn ran(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_graphweft"));
+        command.arg("--store").arg(&self.file).args(arguments).stdin(Stdio::null());
+        let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    #[track_caller]
+    fn json(ran: &Ran) -> Value {
+        serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_are_listed() {
+    let runs = runs().await;
+    let all = runs.ran(&["list"]).await;
+    let lines: Vec<&str> = all.out.lines().collect();
+    assert_eq!((all.code, lines.len()), (0, 5), "{}", all.out);
+    assert!(
+        lines[0].contains("RUN") && lines[2].contains("waits") && lines[2].contains("Pay \u{fffd}[2Jthis back?"),
+        "{}",
+        all.out
+    );
+    assert!(lines[3].contains("failed") && lines[3].contains("the bank does not like 13"), "{}", all.out);
+    assert!(!all.out.contains('\u{1b}'));
+    let failed = runs.ran(&["list", "--status", "failed", "--tag", "tenant=acme", "--json"]).await;
+    assert_eq!(Runs::json(&failed)[0]["id"], "failed");
+    assert_eq!(Runs::json(&runs.ran(&["list", "--workflow", "wide", "--json"]).await).as_array().unwrap().len(), 1);
+    let asked = runs.ran(&["questions", "--json"]).await;
+    assert_eq!(Runs::json(&asked)[0]["run"], "waits");
+    assert!(runs.ran(&["questions"]).await.out.contains("approve"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_is_shown_as_a_tree_and_its_code_says_how_it_is() {
+    let runs = runs().await;
+    let done = runs.ran(&["show", "done", "--bars", "0"]).await;
+    let tree: Vec<String> =
+        done.out.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(tree, ["├─ check completed", "└─ pay completed"]);
+    assert!(done.out.starts_with("done of refund: completed after"), "{}", done.out);
+    assert_eq!(done.code, 0);
+    let failed = runs.ran(&["show", "failed"]).await;
+    assert_eq!(failed.code, 4);
+    assert!(failed.out.contains("failed (2)") && failed.out.contains('×'), "{}", failed.out);
+    assert!(failed.out.contains("failed at refund/pay: the bank does not like 13"), "{}", failed.out);
+    let waits = runs.ran(&["show", "waits"]).await;
+    assert_eq!(waits.code, 3);
+    assert!(waits.out.contains("   └─ approve"), "{}", waits.out);
+    assert!(waits.out.contains("answer waits refund/check/approve"), "{}", waits.out);
+    let before = runs.ran(&["show", "failed", "--at", "1"]).await;
+    assert_eq!(before.code, 0);
+    assert!(before.out.contains("running after"), "{}", before.out);
+    let wide = runs.ran(&["show", "wide"]).await;
+    assert!(
+        wide.out.contains("one[19]") && !wide.out.contains("one[20]") && wide.out.contains("10 more"),
+        "{}",
+        wide.out
+    );
+    let json = Runs::json(&runs.ran(&["show", "waits", "--json"]).await);
+    assert_eq!((&json["run"]["status"], &json["view"]["status"]), (&"waiting".into(), &"waiting".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_are_printed_and_followed() {
+    let runs = runs().await;
+    let tail = runs.ran(&["tail", "failed"]).await;
+    assert_eq!(tail.code, 4);
+    assert!(tail.out.lines().next().unwrap().contains("run_started"), "{}", tail.out);
+    assert!(tail.out.contains("node_failed"), "{}", tail.out);
+    let json = runs.ran(&["tail", "done", "--json"]).await;
+    let types: Vec<Value> =
+        json.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].clone()).collect();
+    assert_eq!(types.last().unwrap(), "run_completed");
+    let follows = async { runs.ran(&["tail", "-f", "waits"]).await };
+    let answers = async { runs.ran(&["answer", "waits", "approve", "true"]).await };
+    let (followed, answered) = tokio::join!(follows, answers);
+    assert_eq!((followed.code, answered.code), (0, 0), "{}", answered.err);
+    assert!(followed.out.contains("run_completed"), "{}", followed.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_is_answered_by_the_type_that_it_asks_for() {
+    let runs = runs().await;
+    let wrong = runs.ran(&["answer", "waits", "approve", "3"]).await;
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.err.contains("invalid answer to `refund/check/approve`"), "{}", wrong.err);
+    let text = runs.ran(&["answer", "waits", "approve", "yes"]).await;
+    assert!(text.err.contains("is not JSON"), "{}", text.err);
+    assert_eq!(runs.ran(&["answer", "waits", "other", "true"]).await.code, 1);
+    let given = runs.ran(&["answer", "waits", "approve", "false", "--by", "ada", "--comment", "no"]).await;
+    assert_eq!(given.code, 0, "{}", given.err);
+    runs.engine.get_run("waits").await.unwrap().unwrap().outcome().await.unwrap();
+    let tail = runs.ran(&["tail", "waits"]).await;
+    assert!(tail.out.contains("false, by ada"), "{}", tail.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_needs_the_code_says_so_and_the_rest_does_not() {
+    let runs = runs().await;
+    runs.engine.shutdown().await;
+    for command in [vec!["retry", "failed"], vec!["fork", "failed"], vec!["answer", "waits", "approve", "true"]] {
+        let refused = runs.ran(&command).await;
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains("is not registered"), "{}", refused.err);
+    }
+    let graph = runs.ran(&["graph", "refund"]).await;
+    assert!(graph.out.starts_with("flowchart") && graph.out.contains("decline"), "{}", graph.out);
+    assert_eq!(runs.ran(&["graph", "done", "--format", "mermaid"]).await.out, graph.out);
+    assert!(runs.ran(&["graph", "done", "--format", "dot"]).await.out.starts_with("digraph"));
+    assert_eq!(Runs::json(&runs.ran(&["graph", "done", "--json"]).await)["graph"]["name"], "refund");
+    assert_eq!(runs.ran(&["cancel", "waits"]).await.code, 0);
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    while runs.ran(&["show", "waits"]).await.code != 5 {
+        assert!(tokio::time::Instant::now() < deadline, "it is cancelled");
+    }
+    assert_eq!(runs.ran(&["delete", "done"]).await.code, 0);
+    assert_eq!(runs.ran(&["delete", "done"]).await.code, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_is_said() {
+    let runs = runs().await;
+    let none = runs.ran(&["show", "nothing"]).await;
+    assert_eq!(
+        (none.code, none.err.as_str()),
+        (1, "error: there is no run `nothing`; `list` shows those that there are\n")
+    );
+    assert_eq!(runs.ran(&["graph", "nothing"]).await.code, 1);
+    assert_eq!(runs.ran(&["list", "--tag", "acme"]).await.code, 1);
+    assert_eq!(runs.ran(&["list", "--status", "done"]).await.code, 2);
+    assert_eq!(runs.ran(&["what"]).await.code, 2);
+    assert_eq!(runs.ran(&["--help"]).await.code, 0);
+    let misspelt = Command::new(env!("CARGO_BIN_EXE_graphweft")).args(["--store", "none.db", "list"]).output().unwrap();
+    assert_eq!(misspelt.status.code(), Some(1));
+    assert!(!Path::new("none.db").exists(), "no store is made by a look at it");
+}
+
+/// The server says where it is, and ends with its process.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_is_served_for_a_file() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let runs = runs().await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_graphweft"));
+    command.arg("--store").arg(&runs.file).args(["ui", "--port", "0"]).stdout(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    write!(stream, "GET /api/runs/done HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"completed\""), "{response}");
+}
