@@ -369,6 +369,40 @@ pub struct Begins {
     pub after: Option<Duration>,
 }
 
+/// What becomes of a run that a node has [started](crate::Context::start) when the run of that node ends: is completed, fails, is
+/// cancelled, or starts over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnClose {
+    /// Nothing.
+    #[default]
+    Leave,
+    /// Its cancellation is requested, before the end of the other run is recorded.
+    Cancel,
+    /// The other run ends only when this one has ended, also if the other one is cancelled meanwhile.
+    Wait,
+}
+
+/// The node that has started a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct StartedBy {
+    /// The run of the node.
+    pub run: String,
+    /// The path of the request: `checkout/fulfil/start:ship`.
+    pub path: String,
+    /// What becomes of this run when the other one ends.
+    pub on_close: OnClose,
+}
+
+impl StartedBy {
+    /// A request of a run, by its path.
+    pub fn new(run: impl Into<String>, path: impl Into<String>, on_close: OnClose) -> Self {
+        StartedBy { run: run.into(), path: path.into(), on_close }
+    }
+}
+
 /// The time limit of a node with a graph inside, or of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

@@ -50,8 +50,8 @@ pub use ask::{Ask, AskHuman, Elapsed, Wait, Within};
 pub use asked::Question;
 pub use block_on::block_on;
 pub use child::{
-    AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, StartOver, Step,
-    StepContext,
+    AsPayload, AsText, Child, ChildError, DynCall, DynError, DynNode, ErrorForm, ErrorText, Sleep, StartOver, StartRun,
+    StartRunError, Step, StepContext,
 };
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
@@ -60,7 +60,9 @@ pub use engine::{
     FeedFrom, Fork, ForkError, InvalidFeedCursor, Outcome, PendingQuestion, Position, QuestionFilter, Recovery,
     Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, WatchError,
 };
-pub use event::{AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, ParsePositionError};
+pub use event::{
+    AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, OnClose, ParsePositionError, StartedBy,
+};
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};
 pub use graphweft_macros::Route;

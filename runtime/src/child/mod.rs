@@ -14,6 +14,7 @@ mod node;
 mod retries;
 mod sleep;
 mod start_over;
+mod start_run;
 mod step;
 mod tried;
 
@@ -28,6 +29,7 @@ pub use error_text::ErrorText;
 pub use form::{AsPayload, AsText, ErrorForm};
 pub use sleep::Sleep;
 pub use start_over::StartOver;
+pub use start_run::{StartRun, StartRunError};
 pub use step::{Step, StepContext};
 
 use crate::context::Context;

@@ -297,6 +297,11 @@ impl Driver {
 
     async fn record_ending(&mut self, ending: Ending) -> Ending {
         let Some(journal) = self.shared.journal.clone().filter(|_| self.is_whole) else { return ending };
+        if !matches!(ending, Ending::Halted(_))
+            && let Err(halt) = self.shared.close_started().await
+        {
+            return Ending::Halted(halt);
+        }
         let (kind, ending) = match ending {
             Ending::Completed(output) => {
                 let written = caught(|| (self.definition.door.write_output)(&output, self.shared.env.max_value_size));

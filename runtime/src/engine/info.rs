@@ -8,7 +8,7 @@ use crate::asked::Question;
 use crate::event::{EventKind, millis, optional_millis};
 use crate::question::closes;
 use crate::shared::below;
-use crate::store::{RunKey, RunOverview, RunStatus, Stored, Tags};
+use crate::store::{RunKey, RunOverview, RunStatus, StartedBy, Stored, Tags};
 
 /// A run, without its events. Times are milliseconds since 1970 in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +38,8 @@ pub struct RunInfo {
     pub wake_at: Option<SystemTime>,
     /// The run that it was forked from, and the number of the first event that was not copied.
     pub forked_from: Option<(String, u64)>,
+    /// The node of another run that has [started](crate::Context::start) it.
+    pub started_by: Option<StartedBy>,
     /// The run that it follows, which has [started over](crate::Context::start_over).
     pub previous: Option<String>,
     /// The run that follows it, if it has started over.
@@ -128,6 +130,7 @@ impl From<RunOverview> for RunInfo {
             records: header.records,
             wake_at: header.wake_at,
             forked_from: header.forked_from,
+            started_by: header.started_by,
             previous: header.previous,
             next: header.next,
             tags: header.tags,

@@ -15,7 +15,7 @@ use super::runs::Runs;
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
 use crate::halt::Halt;
-use crate::shared::Env;
+use crate::shared::{Env, Starter};
 use crate::store::{Append, Appended, Claim, Claimed, Created, NewRun, Owner, RunKey, Store, StoreError};
 use crate::table::Definition;
 
@@ -123,6 +123,8 @@ impl Engine {
     /// The engine of a program.
     pub(super) fn new(inner: Inner) -> Self {
         let inner = Arc::new(inner);
+        let starter: Arc<dyn Starter> = Arc::<Inner>::clone(&inner);
+        let _it_is_the_first = inner.env.starter.set(Arc::downgrade(&starter));
         let held = Arc::new(Held(Arc::clone(&inner)));
         Engine(inner, Some(held))
     }

@@ -28,6 +28,8 @@ pub struct RunFilter {
     pub status: Vec<RunStatus>,
     /// Runs that were forked from this one.
     pub forked_from: Option<String>,
+    /// Runs that nodes of this one have started.
+    pub started_by: Option<String>,
     /// Runs with all of these [tags](crate::Start::tag).
     pub tags: Tags,
     /// Runs that were started at this time or later, to the millisecond.
@@ -51,6 +53,7 @@ impl Default for RunFilter {
             workflow: Vec::new(),
             status: Vec::new(),
             forked_from: None,
+            started_by: None,
             tags: Tags::new(),
             from: None,
             until: None,
@@ -84,6 +87,12 @@ impl RunFilter {
     /// Runs that were forked from a run.
     pub fn forked_from(mut self, run: impl Into<String>) -> Self {
         self.forked_from = Some(run.into());
+        self
+    }
+
+    /// Runs that nodes of a run have [started](crate::Context::start).
+    pub fn started_by(mut self, run: impl Into<String>) -> Self {
+        self.started_by = Some(run.into());
         self
     }
 
@@ -139,6 +148,7 @@ impl RunFilter {
             workflows: self.workflow,
             status: self.status,
             forked_from: self.forked_from,
+            started_by: self.started_by,
             tags: self.tags,
             from: self.from,
             until: self.until,

@@ -37,6 +37,9 @@ impl Engine {
             // It could not be resumed here, so it stays in memory while it waits.
             shared.pulse.once_only(true);
         }
+        if start.has_started_runs {
+            shared.has_started_runs();
+        }
         if let Some((before, graph)) = start.new_graph {
             journal.push(header.workflow.clone(), EventKind::GraphChanged { from: before, to: graph.0 });
             journal.change_graph(graph);
@@ -177,6 +180,8 @@ pub(crate) struct Beginning {
     pub(crate) snapshot: Option<Arc<RunSnapshot>>,
     /// The hash of the old graph, and the new graph, if its records were made under another one.
     pub(crate) new_graph: Option<(u64, Arc<(u64, Json)>)>,
+    /// Whether its nodes have started other runs before, or were about to.
+    pub(crate) has_started_runs: bool,
 }
 
 struct Dropped {

@@ -16,6 +16,7 @@ mod inbox;
 mod info;
 mod inner;
 mod keeper;
+mod linked;
 mod list;
 mod live;
 mod look;

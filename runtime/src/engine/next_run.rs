@@ -60,6 +60,7 @@ impl Engine {
             graph: self.graph_of(definition),
             forked_from: None,
             previous: Some(journal.run_id.clone()),
+            started_by: journal.started_by.clone(),
             tags: journal.tags.clone(),
             wake_at: None,
             time: now,
@@ -88,8 +89,16 @@ impl Engine {
         let stored = |(seq, record)| Stored { seq, time, record };
         // With signals from the run before it there is something to fold.
         let history = if records.len() > 1 { (0..).zip(records).map(stored).collect() } else { Vec::new() };
-        let start =
-            Beginning { input, recorded: Arc::new(recorded), state, limit, snapshot: None, history, new_graph: None };
+        let start = Beginning {
+            input,
+            recorded: Arc::new(recorded),
+            state,
+            limit,
+            snapshot: None,
+            history,
+            new_graph: None,
+            has_started_runs: false,
+        };
         let id = header.id.clone();
         let begun = match reservation {
             Some(reservation) => self.drive_next(reservation, &header, definition, start, journal),

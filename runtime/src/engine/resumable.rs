@@ -15,6 +15,7 @@ use crate::core::TimeLimit;
 use crate::driver::RunSnapshot;
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::shared::is_start_of_run;
 use crate::store::{Owner, RunHeader, StoreError, Stored};
 use crate::table::Definition;
 
@@ -32,6 +33,8 @@ pub(super) struct Past {
     snapshot: Option<Arc<RunSnapshot>>,
     /// The hash of the old graph, and the new graph, if the last records were made under another one.
     new_graph: Option<(u64, Arc<(u64, Json)>)>,
+    /// Whether its nodes have started other runs, or were about to; also by requests that a retry has voided.
+    has_started_runs: bool,
 }
 
 impl Engine {
@@ -139,7 +142,8 @@ impl Engine {
         let (input, state) = (Arc::new(input.clone()), state.clone());
         let before = self.adapt(header, definition, &mut history, Adapt::NamesAndValues).await?;
         let new_graph = before.map(|before| (before, self.graph_of(definition)));
-        Ok(Past { input, state, limit, history: effective(history), snapshot: None, new_graph })
+        let has_started_runs = history.iter().any(|stored| is_start_of_run(&stored.record.path));
+        Ok(Past { input, state, limit, history: effective(history), snapshot: None, new_graph, has_started_runs })
     }
 }
 
@@ -148,12 +152,14 @@ impl Past {
     pub(super) fn thawed(first: Stored, snapshot: Arc<RunSnapshot>, history: Vec<Stored>) -> Option<Past> {
         let EventKind::RunStarted { input, .. } = first.record.kind else { return None };
         let (snapshot, state) = (Some(snapshot), Map::new());
-        Some(Past { input: Arc::new(input), state, limit: None, history, snapshot, new_graph: None })
+        // They may be among the records that are not read.
+        let has_started_runs = true;
+        Some(Past { input: Arc::new(input), state, limit: None, history, snapshot, new_graph: None, has_started_runs })
     }
 
     /// What a fold of the whole run begins with, and its records; `None` if they were made under another graph.
     pub(super) fn into_fold(self) -> Option<(Begins, Vec<Stored>)> {
-        let Past { input, state, limit, history, snapshot: None, new_graph: None } = self else { return None };
+        let Past { input, state, limit, history, snapshot: None, new_graph: None, .. } = self else { return None };
         Some(((input, state, limit), history))
     }
 
@@ -167,13 +173,13 @@ impl Past {
     }
 
     pub(super) fn begin(self, definition: &Definition) -> Result<Beginning, Halt> {
-        let Past { input: recorded, state, limit, history, snapshot, new_graph } = self;
+        let Past { input: recorded, state, limit, history, snapshot, new_graph, has_started_runs } = self;
         let input = (definition.door.read_input)(&recorded).map_err(|error| Halt::Unreadable {
             path: definition.name.clone(),
             field: error.path().to_string(),
             message: error.inner().to_string(),
         })?;
-        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph })
+        Ok(Beginning { input, recorded, state, limit, history, snapshot, new_graph, has_started_runs })
     }
 }
 

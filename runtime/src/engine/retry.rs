@@ -411,6 +411,7 @@ impl Fork {
             graph,
             forked_from: Some((run, at)),
             previous: None,
+            started_by: None,
             tags: old.tags.clone(),
             wake_at: None,
             time: now,

@@ -201,7 +201,7 @@ impl<T> Run<T> {
     }
 
     /// The same run with another type of output.
-    pub(super) fn of_output<O>(&self) -> Run<O> {
+    pub(crate) fn of_output<O>(&self) -> Run<O> {
         let Run { engine, id, workflow, key, live, .. } = self.clone();
         Run { engine, id, workflow, key, live, gives: PhantomData }
     }

@@ -23,7 +23,7 @@ use crate::event::{Begins, EventKind, Limit};
 use crate::halt::Halt;
 use crate::node::Payload;
 use crate::state::StateKey;
-use crate::store::{Created, NewRun, Record, Tags};
+use crate::store::{Created, NewRun, Record, StartedBy, Tags};
 use crate::table::{BoxValue, Definition};
 use crate::value::{self, Unrecordable, drop_refused};
 use crate::workflow::{Flow, Workflow};
@@ -35,6 +35,8 @@ pub struct Start<T> {
     id: Option<String>,
     state: Map<String, Json>,
     tags: Tags,
+    /// The node of another run that starts it.
+    started_by: Option<StartedBy>,
     begins: Option<Later>,
     /// Why it cannot begin later, if it cannot: its workflow is not registered, and so would not be found then.
     not_later: Option<StartError>,
@@ -189,7 +191,17 @@ impl<T> Start<T> {
     pub(super) fn new(engine: &Engine, definition: &Arc<Definition>, input: Result<BoxValue, StartError>) -> Self {
         let what = input.map(|input| (Arc::clone(definition), input));
         let (state, tags) = (Map::new(), Tags::new());
-        Start { engine: engine.clone(), id: None, state, tags, begins: None, not_later: None, what, gives: PhantomData }
+        Start {
+            engine: engine.clone(),
+            id: None,
+            state,
+            tags,
+            started_by: None,
+            begins: None,
+            not_later: None,
+            what,
+            gives: PhantomData,
+        }
     }
 
     /// It can begin later only if its workflow is registered.
@@ -200,7 +212,17 @@ impl<T> Start<T> {
 
     pub(super) fn refused(engine: &Engine, error: StartError) -> Self {
         let (state, tags, what) = (Map::new(), Tags::new(), Err(error));
-        Start { engine: engine.clone(), id: None, state, tags, begins: None, not_later: None, what, gives: PhantomData }
+        Start {
+            engine: engine.clone(),
+            id: None,
+            state,
+            tags,
+            started_by: None,
+            begins: None,
+            not_later: None,
+            what,
+            gives: PhantomData,
+        }
     }
 
     /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same
@@ -286,7 +308,13 @@ impl<T> Start<T> {
         self
     }
 
-    pub(super) fn engine(&self) -> &Engine {
+    /// It is started by a node of another run.
+    pub(crate) fn started_by(mut self, by: StartedBy) -> Self {
+        self.started_by = Some(by);
+        self
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
@@ -301,7 +329,7 @@ impl<T> Start<T> {
 
     /// Makes every check, and adds the run to the store.
     pub(super) async fn prepare(self) -> Result<Prepared<T>, StartError> {
-        let Start { engine, id, state, tags, begins, not_later, what, .. } = self;
+        let Start { engine, id, state, tags, started_by, begins, not_later, what, .. } = self;
         let (definition, input) = what?;
         runtime::current()?;
         check_tags(&tags)?;
@@ -358,6 +386,7 @@ impl<T> Start<T> {
             graph,
             forked_from: None,
             previous: None,
+            started_by,
             tags,
             wake_at: begins.map(|begins| begins.at),
             time: engine.0.env.clock.now(),
@@ -382,6 +411,7 @@ impl<T> Start<T> {
                     history: Vec::new(),
                     snapshot: None,
                     new_graph: None,
+                    has_started_runs: false,
                 };
                 Ok(Prepared::New(reservation, engine.make_ready(&header, &definition, start, owner)?))
             }

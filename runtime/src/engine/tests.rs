@@ -498,6 +498,7 @@ async fn an_attempt_that_was_about_to_enter_its_graph_fails_when_the_run_is_resu
         graph: engine.graph_of(&flow),
         forked_from: None,
         previous: None,
+        started_by: None,
         tags: Default::default(),
         wake_at: None,
         time: SystemTime::now(),

@@ -28,7 +28,7 @@ use crate::core::Place;
 use crate::event::{Event, EventKind};
 use crate::halt::Halt;
 use crate::question::{Given, States};
-use crate::store::{Append, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, Store, Tags};
+use crate::store::{Append, HeaderChange, Owner, Record, RunHeader, RunKey, RunStatus, StartedBy, Store, Tags};
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard};
 
 /// The progress of a run, as reported to callers that wait for it.
@@ -47,6 +47,8 @@ pub(crate) struct Journal {
     pub(crate) workflow: String,
     pub(crate) key: RunKey,
     pub(crate) tags: Tags,
+    /// The node of another run that has started it.
+    pub(crate) started_by: Option<StartedBy>,
     /// Whether it follows a run that has started over.
     pub(super) is_next: bool,
     pub(crate) owner: Owner,
@@ -139,6 +141,7 @@ impl Journal {
             workflow: header.workflow.clone(),
             key: header.key,
             tags: header.tags.clone(),
+            started_by: header.started_by.clone(),
             is_next: header.previous.is_some(),
             owner,
             is_volatile: store.is_volatile(),

@@ -13,6 +13,7 @@ mod recent_progress;
 mod request_state;
 mod sending;
 mod signals;
+mod starter;
 mod starting_over;
 mod steps;
 mod succession;
@@ -35,6 +36,7 @@ pub(crate) use journal::{Journal, Progress, Snapshots};
 pub(crate) use pulse::{Pulse, WaitingAttempts};
 pub(crate) use request_state::{Ended, Item, QuestionHash};
 pub(crate) use signals::Signals;
+pub(crate) use starter::{Starter, is_start_of_run};
 pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
 pub(crate) use tree::below;
@@ -43,6 +45,7 @@ use crate::clock::Clock;
 use crate::core::Chance;
 use crate::event::EventKind;
 use crate::fault::Fault;
+use crate::halt::Halt;
 use crate::state_write::StateWrite;
 use crate::value::MaxSize;
 
@@ -65,6 +68,8 @@ pub(crate) struct Env {
     pub(crate) clock: Clock,
     /// Who follows the records of all runs.
     pub(crate) feeds: Arc<FeedSignal>,
+    /// The engine, for nodes that start runs; none without an engine.
+    pub(crate) starter: OnceLock<Weak<dyn Starter>>,
     /// How many runs that wait may stay in memory.
     pub(crate) max_resident_waiting: usize,
     /// The waiting runs in memory, the one that has waited longest at the front.
@@ -85,6 +90,7 @@ impl Default for Env {
             cancel_grace_period: Duration::from_secs(1),
             clock: Clock::default(),
             feeds: Arc::default(),
+            starter: OnceLock::new(),
             max_resident_waiting: 1000,
             resting: Mutex::default(),
             snapshot_every: 4096,
@@ -163,6 +169,8 @@ pub(crate) struct Shared {
     pub(crate) pulse: Pulse,
     /// Attempts with a task of their own, in a run whose driver is awaited to its end.
     under_way: OnceLock<TaskTracker>,
+    /// The starts of runs by its nodes, if there were any, in this process or before.
+    starts: OnceLock<TaskTracker>,
 }
 
 /// Counts as a moving part of the run while it lives.
@@ -235,6 +243,7 @@ impl Shared {
             desk: OnceLock::new(),
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
+            starts: OnceLock::new(),
         }
     }
 
@@ -248,6 +257,7 @@ impl Shared {
             desk: OnceLock::new(),
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
+            starts: OnceLock::new(),
         }
     }
 
@@ -262,6 +272,7 @@ impl Shared {
             desk: OnceLock::new(),
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
+            starts: OnceLock::new(),
         }
     }
 
@@ -317,6 +328,35 @@ impl Shared {
         if let Some(under_way) = self.under_way.get() {
             under_way.close();
             under_way.wait().await;
+        }
+    }
+
+    /// Nodes of the run have started runs before.
+    pub(crate) fn has_started_runs(&self) {
+        self.starts.get_or_init(TaskTracker::new);
+    }
+
+    /// Counts the start of a run by a node until it is done: the run does not end before.
+    pub(crate) fn track_start<F: Future>(&self, start: F) -> impl Future<Output = F::Output> + use<F> {
+        let counted = self.starts.get_or_init(TaskTracker::new).token();
+        async move {
+            let _counted = counted;
+            start.await
+        }
+    }
+
+    /// The run is about to end: waits until no run is being started, and then for what becomes of those that were.
+    ///
+    /// # Errors
+    /// If the run leaves this process before.
+    pub(crate) async fn close_started(&self) -> Result<(), Halt> {
+        let (Some(starts), Some(journal)) = (self.starts.get(), &self.journal) else { return Ok(()) };
+        journal.flush().await?;
+        starts.close();
+        starts.wait().await;
+        match self.env.starter.get().and_then(Weak::upgrade) {
+            Some(starter) => starter.close_started(Arc::clone(journal)).await,
+            None => Err(Halt::ShutDown),
         }
     }
 

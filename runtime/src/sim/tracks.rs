@@ -83,6 +83,19 @@ impl Track {
         let records = at_once(store.read(next.key, 0, usize::MAX)).map_err(|error| error.to_string())?;
         let left = self.follower.signals_not_taken();
         let left: Vec<_> = left.into_iter().map(|signal| &self.records[signal as usize].record.kind).collect();
+        let got = self.records.iter().flat_map(|stored| match &stored.record.kind {
+            EventKind::SignalReceived { name, id: Some(id), .. } => vec![(name.clone(), id.clone())],
+            EventKind::SignalsKnown { signals } => signals.clone(),
+            _ => Vec::new(),
+        });
+        let is_left = |signal: &(String, String)| {
+            let is_it = |kind: &EventKind| matches!(kind, EventKind::SignalReceived { name, id: Some(id), .. } if (name, id) == (&signal.0, &signal.1));
+            left.iter().any(|kind| is_it(kind))
+        };
+        let signals: Vec<_> = got.filter(|signal| !is_left(signal)).collect();
+        let known = EventKind::SignalsKnown { signals: signals.clone() };
+        let known = (!signals.is_empty()).then_some(&known);
+        let left: Vec<_> = known.into_iter().chain(left.iter().copied()).collect();
         let gone_over: Vec<_> = records.iter().skip(1).map(|stored| &stored.record.kind).collect();
         let begins =
             matches!(&records[0].record.kind, EventKind::RunStarted { previous: Some(of), .. } if *of == self.id);

@@ -438,6 +438,10 @@ impl Runs {
                 && !query.not_workflows.contains(&header.workflow)
                 && query.not_graph != Some(header.graph)
                 && (query.status.is_empty() || query.status.contains(&header.status))
+                && query
+                    .started_by
+                    .as_ref()
+                    .is_none_or(|run| header.started_by.as_ref().is_some_and(|started_by| started_by.run == *run))
                 && query.forked_from.as_ref().is_none_or(|origin| {
                     header.forked_from.as_ref().is_some_and(|(forked_from, _)| forked_from == origin)
                 })

@@ -39,7 +39,7 @@ pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
 use crate::asked::Question;
 use crate::event::EventKind;
-pub use crate::event::Tags;
+pub use crate::event::{OnClose, StartedBy, Tags};
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
 pub trait Store: Send + Sync + 'static {
@@ -301,6 +301,8 @@ pub struct NewRun {
     pub forked_from: Option<(String, u64)>,
     /// The run that it follows, if that has started over.
     pub previous: Option<String>,
+    /// The node of another run that has started it.
+    pub started_by: Option<StartedBy>,
     /// Labels to find it by.
     pub tags: Tags,
     /// When it is to begin, if not at once: then it is [`Sleeping`](RunStatus::Sleeping) until this time.
@@ -321,6 +323,7 @@ impl NewRun {
             graph,
             forked_from: None,
             previous: None,
+            started_by: None,
             tags: Tags::new(),
             wake_at: None,
             time,
@@ -344,6 +347,7 @@ impl NewRun {
             forked_from: self.forked_from.clone(),
             previous: self.previous.clone(),
             next: None,
+            started_by: self.started_by.clone(),
             tags: self.tags.clone(),
         }
     }
@@ -400,6 +404,9 @@ pub struct RunHeader {
     /// The run that follows it, if it has started over.
     #[serde(default)]
     pub next: Option<String>,
+    /// The node of another run that has started it.
+    #[serde(default)]
+    pub started_by: Option<StartedBy>,
     /// Labels to find it by.
     #[serde(default)]
     pub tags: Tags,
@@ -756,6 +763,8 @@ pub struct RunQuery {
     pub status: Vec<RunStatus>,
     /// Forked from this run.
     pub forked_from: Option<String>,
+    /// Started by a node of this run.
+    pub started_by: Option<String>,
     /// With all of these labels.
     pub tags: Tags,
     /// Whose status has not changed since this time.

@@ -37,6 +37,7 @@ mod items_in_place;
 mod joins;
 mod lets;
 mod library_collectors;
+mod linked_runs;
 mod long_runs;
 mod looking;
 mod loops;

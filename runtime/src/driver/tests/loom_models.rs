@@ -132,6 +132,7 @@ fn asking() -> (MemoryStore, Arc<Shared>, Beat, Held) {
         graph: Arc::new((1, json!(1))),
         forked_from: None,
         previous: None,
+        started_by: None,
         tags: Default::default(),
         wake_at: None,
         time: SystemTime::UNIX_EPOCH,

@@ -16,8 +16,8 @@ use serde_json::json;
 
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
-    NewRun, OpenQuestion, Owner, QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview,
-    RunQuery, RunStatus, StartedOver, Store, Stored, Tags,
+    NewRun, OnClose, OpenQuestion, Owner, QuestionChange, QuestionQuery, Record, ReserveTask, RunHeader, RunKey,
+    RunOverview, RunQuery, RunStatus, StartedBy, StartedOver, Store, Stored, Tags,
 };
 use crate::asked::Question;
 use crate::event::EventKind;
@@ -76,6 +76,7 @@ macro_rules! store_conformance {
                 the_list_leaves_workflows_out
                 the_list_leaves_a_graph_out
                 forks_are_found_by_their_origin
+                runs_are_found_by_the_run_that_has_started_them
             }
             journal {
                 records_are_read_in_the_order_in_which_they_were_added
@@ -184,6 +185,7 @@ pub fn new_run(id: &str) -> NewRun {
         graph: Arc::new((7, json!({"nodes": ["charge"]}))),
         forked_from: None,
         previous: None,
+        started_by: None,
         tags: Tags::new(),
         wake_at: None,
         time: at(0),

@@ -21,6 +21,7 @@ pub async fn a_new_run_is_running_and_has_its_first_records(store: impl Store) {
         graph: 7,
         forked_from: None,
         previous: None,
+        started_by: None,
         next: None,
         tags: Tags::new(),
     };
@@ -263,4 +264,24 @@ pub async fn forks_are_found_by_their_origin(store: impl Store) {
 
     assert_eq!(ids(&forks), ["b"]);
     assert_eq!(forks[0].forked_from, origin);
+}
+
+pub async fn runs_are_found_by_the_run_that_has_started_them(store: impl Store) {
+    let by = |run: &str, on_close| Some(StartedBy::new(run, format!("{run}/node/start:checkout"), on_close));
+    create(&store, new_run("a")).await;
+    create(&store, NewRun { started_by: by("a", OnClose::Cancel), ..new_run("b") }).await;
+    create(&store, NewRun { started_by: by("a", OnClose::Wait), ..new_run("c") }).await;
+    create(&store, NewRun { started_by: by("b", OnClose::Leave), ..new_run("d") }).await;
+
+    let of = |run: &str| RunQuery { started_by: Some(run.to_owned()), ..RunQuery::default() };
+    let found = store.list(of("a")).await.unwrap();
+    assert_eq!(ids(&found), ["c", "b"]);
+    assert_eq!(found[0].started_by, by("a", OnClose::Wait));
+    assert_eq!(header(&store, "d").await.started_by, by("b", OnClose::Leave));
+    assert_eq!(header(&store, "a").await.started_by, None);
+    assert_eq!(store.count(of("d")).await.unwrap(), 0);
+    set_status(&store, found[0].key, RunStatus::Completed, None).await;
+    let unfinished = RunQuery { status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping], ..of("a") };
+    assert_eq!(ids(&store.list(unfinished).await.unwrap()), ["b"]);
+    assert_eq!(header(&store, "c").await.started_by, by("a", OnClose::Wait));
 }

@@ -224,6 +224,9 @@ fn conditions(connection: &Connection, query: &RunQuery, only: Option<(&str, i64
     if let Some(origin) = &query.forked_from {
         wanted.add_with("forked_from = ?", origin.clone());
     }
+    if let Some(run) = &query.started_by {
+        wanted.add_with("started_by = ?", run.clone());
+    }
     if let Some((tag, value)) = query.tags.first_key_value() {
         wanted.add_with("tag = ?", tag.clone());
         wanted.add_with("value = ?", value.clone());

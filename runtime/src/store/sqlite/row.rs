@@ -8,7 +8,7 @@ use rusqlite::{Connection, Row, params};
 use super::seal::Seal;
 use super::times::{from_integer, from_millis, to_integer, to_millis};
 use super::trouble::{Trouble, is_written};
-use crate::store::{Owner, RunHeader, RunKey, RunStatus, Tags};
+use crate::store::{OnClose, Owner, RunHeader, RunKey, RunStatus, StartedBy, Tags};
 
 /// A row of `runs`.
 #[derive(Clone, Debug)]
@@ -28,6 +28,11 @@ pub(super) struct RunRow {
     pub(super) forked_at: Option<i64>,
     pub(super) previous: Option<String>,
     pub(super) next: Option<String>,
+    /// The run of the node that has started it.
+    pub(super) started_by: Option<String>,
+    /// The path of the request.
+    pub(super) started_at: Option<String>,
+    pub(super) on_close: Option<i64>,
     /// As JSON; none if there are none.
     pub(super) tags: Option<String>,
     /// How many records there were when this was written. There may be more, and never fewer.
@@ -36,10 +41,10 @@ pub(super) struct RunRow {
 
 /// The columns, in the order in which [`RunRow::read`] reads them.
 pub(super) const COLUMNS: &str = "key, id, workflow, status, created, updated, owner, ready, graph, nudged, forked_from, \
-                                  forked_at, previous, next, tags, records, checksum";
+                                  forked_at, previous, next, started_by, started_at, on_close, tags, records, checksum";
 
 /// How many columns those are.
-pub(super) const COLUMNS_COUNT: usize = 17;
+pub(super) const COLUMNS_COUNT: usize = 20;
 
 /// Each looks a run up in its index, and finds nothing else: in `runs_unfinished`, `runs_ready`, `runs_suspended`,
 /// `runs_owner` and `runs_nudged`.
@@ -71,10 +76,13 @@ impl RunRow {
             forked_at: row.get(11)?,
             previous: row.get(12)?,
             next: row.get(13)?,
-            tags: row.get(14)?,
-            records: row.get(15)?,
+            started_by: row.get(14)?,
+            started_at: row.get(15)?,
+            on_close: row.get(16)?,
+            tags: row.get(17)?,
+            records: row.get(18)?,
         };
-        if row.get::<_, i64>(16)? == read.checksum() {
+        if row.get::<_, i64>(19)? == read.checksum() {
             return Ok(read);
         }
         Err(Trouble::Damaged(format!("the header of run `{}` does not match its checksum", read.id)))
@@ -97,7 +105,7 @@ impl RunRow {
         let written = transaction
             .prepare_cached(&format!(
                 "INSERT INTO runs ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-                     ?16, ?17)"
+                     ?16, ?17, ?18, ?19, ?20)"
             ))?
             .execute(params![
                 self.key,
@@ -114,6 +122,9 @@ impl RunRow {
                 self.forked_at,
                 self.previous,
                 self.next,
+                self.started_by,
+                self.started_at,
+                self.on_close,
                 self.tags,
                 self.records,
                 self.checksum(),
@@ -152,6 +163,14 @@ impl RunRow {
         let tags = self.tags.as_deref().map_or(Ok(Tags::new()), serde_json::from_str);
         let tags = tags.map_err(|error| damaged(format!("has tags that cannot be read: {error}")))?;
         let forked_at = from_integer(self.forked_at.unwrap_or(0));
+        let started_by = match (&self.started_by, &self.started_at, self.on_close) {
+            (Some(run), Some(path), Some(number)) => {
+                let on_close = on_close_of(number);
+                let on_close = on_close.ok_or_else(|| damaged(format!("has the unknown end of a link {number}")))?;
+                Some(StartedBy::new(run, path, on_close))
+            }
+            _ => None,
+        };
         Ok(RunHeader {
             key: RunKey(from_integer(self.key)),
             id: self.id,
@@ -165,6 +184,7 @@ impl RunRow {
             forked_from: self.forked_from.map(|id| (id, forked_at)),
             previous: self.previous,
             next: self.next,
+            started_by,
             tags,
             records: from_integer(self.records),
         })
@@ -189,6 +209,9 @@ impl RunRow {
             forked_at,
             previous: header.previous.clone(),
             next: header.next.clone(),
+            started_by: header.started_by.as_ref().map(|by| by.run.clone()),
+            started_at: header.started_by.as_ref().map(|by| by.path.clone()),
+            on_close: header.started_by.as_ref().map(|by| on_close_number(by.on_close)),
             tags: tags.transpose().map_err(std::io::Error::from)?,
             records: to_integer(header.records),
         })
@@ -227,6 +250,9 @@ impl RunRow {
             .perhaps(self.forked_at, Seal::number)
             .perhaps(self.previous.as_ref(), |seal, id| seal.text(id.as_bytes()))
             .perhaps(self.next.as_ref(), |seal, id| seal.text(id.as_bytes()))
+            .perhaps(self.started_by.as_ref(), |seal, id| seal.text(id.as_bytes()))
+            .perhaps(self.started_at.as_ref(), |seal, path| seal.text(path.as_bytes()))
+            .perhaps(self.on_close, Seal::number)
             .perhaps(self.tags.as_ref(), |seal, tags| seal.text(tags.as_bytes()))
             .number(self.records)
             .finish()
@@ -268,4 +294,18 @@ pub(super) fn status_of(number: i64) -> Option<RunStatus> {
         RunStatus::StartedOver,
     ];
     all.into_iter().find(|status| status_number(*status) == number)
+}
+
+/// The number of what becomes of a run in the file; a number never gets another meaning.
+fn on_close_number(on_close: OnClose) -> i64 {
+    match on_close {
+        OnClose::Leave => 0,
+        OnClose::Cancel => 1,
+        OnClose::Wait => 2,
+    }
+}
+
+/// What a number means; `None` for one that this version does not know.
+fn on_close_of(number: i64) -> Option<OnClose> {
+    [OnClose::Leave, OnClose::Cancel, OnClose::Wait].into_iter().find(|on_close| on_close_number(*on_close) == number)
 }

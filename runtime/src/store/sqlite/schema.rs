@@ -73,6 +73,9 @@ const STEPS: &[&str] = &[
         forked_at INTEGER,
         previous TEXT,
         next TEXT,
+        started_by TEXT,
+        started_at TEXT,
+        on_close INTEGER,
         tags TEXT,
         records INTEGER NOT NULL,
         checksum INTEGER NOT NULL
@@ -84,6 +87,7 @@ const STEPS: &[&str] = &[
     CREATE INDEX runs_unfinished ON runs (workflow, graph) WHERE status IN (0, 1, 2);
     CREATE INDEX runs_over ON runs (status, updated) WHERE status IN (3, 4, 5, 6);
     CREATE INDEX runs_forked ON runs (forked_from) WHERE forked_from IS NOT NULL;
+    CREATE INDEX runs_started ON runs (started_by) WHERE started_by IS NOT NULL;
     CREATE TABLE tags (
         tag TEXT NOT NULL,
         value TEXT NOT NULL,

@@ -1,0 +1,68 @@
+//! Runs that nodes of other runs have started, and what becomes of them when those end.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::inner::{Engine, Inner};
+use super::runtime;
+use crate::event::OnClose;
+use crate::halt::Halt;
+use crate::shared::{Env, Journal, Starter};
+use crate::store::{RunQuery, RunStatus};
+
+/// How often a run that waits for others looks for their ends.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Engine {
+    /// The engine of an environment; `None` if there is none, or if it is gone.
+    pub(crate) fn of(env: &Env) -> Option<Engine> {
+        let inner = env.starter.get()?.upgrade()?.as_any().downcast::<Inner>().ok()?;
+        Some(Engine::behind(inner))
+    }
+
+    /// A run is about to end: cancels the runs that its nodes have started, and waits for them, as those ask for it. All of
+    /// it is done again if the process dies before the end is recorded.
+    async fn close_started(&self, journal: &Arc<Journal>) -> Result<(), Halt> {
+        loop {
+            let started = RunQuery {
+                started_by: Some(journal.run_id.clone()),
+                status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
+                ..RunQuery::default()
+            };
+            let mut waits = false;
+            for header in self.0.store.list(started).await.map_err(Halt::Store)? {
+                match header.started_by.map(|by| by.on_close) {
+                    Some(OnClose::Cancel) => self.cancel(&header.id).await.map_err(Halt::Store)?,
+                    Some(OnClose::Wait) => waits = true,
+                    Some(OnClose::Leave) | None => {}
+                }
+            }
+            if !waits {
+                return Ok(());
+            }
+            runtime::sleep(LOOK)?.await;
+            // Another process may have taken the run over meanwhile.
+            journal.catch_up_with_others().await;
+            if let Some(halt) = journal.halted() {
+                return Err(halt);
+            }
+            if journal.is_stopped() {
+                return Err(Halt::ShutDown);
+            }
+        }
+    }
+}
+
+impl Starter for Inner {
+    fn as_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+
+    fn close_started(self: Arc<Self>, journal: Arc<Journal>) -> BoxFuture<'static, Result<(), Halt>> {
+        async move { Engine::behind(self).close_started(&journal).await }.boxed()
+    }
+}
