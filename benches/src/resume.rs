@@ -24,11 +24,13 @@ pub const STEPS: u64 = 10_000;
 /// How many steps a long run has: two records each.
 pub const MANY_STEPS: u64 = 100_000;
 
-/// Whether the records of a run are read that has a snapshot, or all.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Snapshot {
-    Kept,
-    Removed,
+/// Whether a run has snapshots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Snapshots {
+    /// As by default.
+    Made,
+    /// All of its records are read to go on.
+    NotMade,
 }
 
 /// Whether runs come to an end: in the life that goes on.
@@ -78,10 +80,10 @@ pub fn rows(runtime: &Runtime, directory: &Path, effort: Effort) -> Vec<Row> {
     let nodes = |name, steps, snapshot| row::<rounds_and_last>(runtime, directory, effort, name, (steps, snapshot));
     let steps = |name, snapshot| row::<one_node_of_steps>(runtime, directory, effort, name, (STEPS, snapshot));
     vec![
-        nodes("resume after 10,000 recorded nodes, without a snapshot", STEPS - 1, Snapshot::Removed).at_most(30e6),
-        nodes("resume after 100,000 recorded nodes, from a snapshot", MANY_STEPS - 1, Snapshot::Kept).at_most(30e6),
-        nodes("resume after 100,000 recorded nodes, without a snapshot", MANY_STEPS - 1, Snapshot::Removed),
-        steps("resume of a node after 10,000 `ctx.step`s, without a snapshot", Snapshot::Removed).at_most(30e6),
+        nodes("resume after 10,000 recorded nodes, without a snapshot", STEPS - 1, Snapshots::NotMade).at_most(30e6),
+        nodes("resume after 100,000 recorded nodes, from a snapshot", MANY_STEPS - 1, Snapshots::Made).at_most(30e6),
+        nodes("resume after 100,000 recorded nodes, without a snapshot", MANY_STEPS - 1, Snapshots::NotMade),
+        steps("resume of a node after 10,000 `ctx.step`s, without a snapshot", Snapshots::NotMade).at_most(30e6),
     ]
 }
 
@@ -90,17 +92,14 @@ fn row<W: Workflow<Input = u64>>(
     directory: &Path,
     effort: Effort,
     name: &str,
-    (steps, snapshot): (u64, Snapshot),
+    (steps, snapshots): (u64, Snapshots),
 ) -> Row {
-    let kept = if snapshot == Snapshot::Kept { "kept" } else { "removed" };
-    let file = directory.join(format!("{}-{steps}-{kept}.db", W::NAME));
-    cut_short::<W>(&file, steps);
-    if snapshot == Snapshot::Removed {
-        remove_snapshots(&file);
-    }
+    let file = directory.join(format!("{}-{steps}-{snapshots:?}.db", W::NAME));
+    cut_short::<W>(&file, steps, snapshots);
     // A new name for each copy: the one before is closed some moments after its last use.
-    let mut copies = (0..).map(|n| directory.join(format!("{}-{steps}-{kept}-{n}.db", W::NAME)));
-    let mut goes_on = || goes_on::<W>(runtime, &file, &copies.next().expect("there is always another number"));
+    let mut copies = (0..).map(|n| directory.join(format!("{}-{steps}-{snapshots:?}-{n}.db", W::NAME)));
+    let mut goes_on =
+        || goes_on::<W>(runtime, &file, &copies.next().expect("there is always another number"), snapshots);
     let measured = paired(
         vec![
             Contender::new("graphweft", Role::Ours, 1, |times| (0..times).map(|_| goes_on()).sum()),
@@ -115,39 +114,35 @@ fn row<W: Workflow<Input = u64>>(
 }
 
 /// A process that dies when all steps are done.
-pub fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64) {
+pub fn cut_short<W: Workflow<Input = u64>>(file: &Path, steps: u64, snapshots: Snapshots) {
     GOES_ON.store(false, Ordering::Release);
     let life = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     life.block_on(async {
-        let engine = engine::<W>(file).await;
+        let engine = engine::<W>(file, snapshots).await;
         let _run = engine.start::<W>(steps).id("run").await.expect("a store that works");
         HAS_BEGUN.notified().await;
-        // The snapshot that is being made, if one is.
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        if snapshots == Snapshots::Made {
+            // The last one may be under way.
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
     });
     life.shutdown_timeout(Duration::from_secs(10));
     settle(file);
 }
 
-/// All records are read to go on.
-pub fn remove_snapshots(file: &Path) {
-    let connection = Connection::open(file).expect("a file of runs");
-    connection.execute("DELETE FROM snapshots", []).expect("a file of runs");
-    drop(connection);
-    settle(file);
-}
-
-async fn engine<W: Workflow>(file: &Path) -> Engine {
+async fn engine<W: Workflow>(file: &Path, snapshots: Snapshots) -> Engine {
     let store = SqliteStore::builder().durability(Durability::Relaxed).open(file).await.expect("a file of runs");
-    Engine::builder().store(store).register::<W>().build().expect("an engine")
+    let builder = Engine::builder().store(store).register::<W>();
+    let builder = if snapshots == Snapshots::NotMade { builder.snapshot_every(0) } else { builder };
+    builder.build().expect("an engine")
 }
 
 /// The life after that, on a copy: from `recover` to the first node that was not done.
-pub fn goes_on<W: Workflow>(runtime: &Runtime, file: &Path, copy: &Path) -> Duration {
+pub fn goes_on<W: Workflow>(runtime: &Runtime, file: &Path, copy: &Path, snapshots: Snapshots) -> Duration {
     fs::copy(file, copy).expect("room for a copy");
     GOES_ON.store(true, Ordering::Release);
     runtime.block_on(async {
-        let engine = engine::<W>(copy).await;
+        let engine = engine::<W>(copy, snapshots).await;
         *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let begun = Instant::now();
         let recovery = engine.recover().await.expect("a file of runs");

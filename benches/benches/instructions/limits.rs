@@ -13,19 +13,19 @@ pub(crate) const FAN_OUT: u64 = 302_700;
 /// A loop of 1,000 turns.
 pub(crate) const ROUNDS: u64 = 924_000;
 /// A run in an engine, of a chain of 100 nodes, with all of its records kept in memory.
-pub(crate) const IN_ENGINE: u64 = 179_000;
+pub(crate) const IN_ENGINE: u64 = 187_000;
 /// A run of 3 nodes in an engine, in the task of its caller, with all of its records kept in memory.
-pub(crate) const TO_END: u64 = 48_800;
+pub(crate) const TO_END: u64 = 54_000;
 /// A run of 1,000 nodes that are recorded in a file; SQLite's share is in it.
-pub(crate) const DURABLE: u64 = 32_500_000;
+pub(crate) const DURABLE: u64 = 34_700_000;
 /// Reading the rows of 10,000 recorded nodes from a file, as they stand there; SQLite's share is in it.
 pub(crate) const READ: u64 = 37_700_000;
 /// Making records of them.
 pub(crate) const DECODE: u64 = 48_900_000;
 /// Going on after 10,000 recorded nodes, without the reading.
-pub(crate) const REPLAY: u64 = 70_800_000;
+pub(crate) const REPLAY: u64 = 77_000_000;
 /// Going on with a node that has 10,000 recorded steps, without the reading.
-pub(crate) const STEPS_GIVEN_BACK: u64 = 158_000_000;
+pub(crate) const STEPS_GIVEN_BACK: u64 = 167_000_000;
 
 /// Fails where it takes more.
 pub(crate) fn at_most(instructions: u64) -> LibraryBenchmarkConfig {

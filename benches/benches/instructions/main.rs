@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use graphweft::store::Durability;
 use graphweft::{Engine, RunError, Workflow};
-use graphweft_benches::resume::{self, STEPS, one_node_of_steps, rounds_and_last};
+use graphweft_benches::resume::{self, STEPS, Snapshots, one_node_of_steps, rounds_and_last};
 use graphweft_benches::{durable, flows};
 use gungraun::prelude::*;
 use tempfile::TempDir;
@@ -112,15 +112,14 @@ fn durable_steps((directory, runtime, engine): (TempDir, Runtime, Engine)) -> (T
 fn cut_short<W: Workflow<Input = u64>>(steps: u64) -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("runs.db");
-    resume::cut_short::<W>(&file, steps);
-    // How many records are behind one depends on the scheduler.
-    resume::remove_snapshots(&file);
+    // With snapshots, how many records are behind the last one depends on the scheduler.
+    resume::cut_short::<W>(&file, steps, Snapshots::NotMade);
     directory
 }
 
 fn goes_on<W: Workflow<Input = u64>>(directory: TempDir) -> (TempDir, Duration) {
     let (file, copy) = (directory.path().join("runs.db"), directory.path().join("copy.db"));
-    let took = resume::goes_on::<W>(&runtime(), &file, &copy);
+    let took = resume::goes_on::<W>(&runtime(), &file, &copy, Snapshots::NotMade);
     (directory, took)
 }
 

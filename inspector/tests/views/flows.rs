@@ -144,10 +144,17 @@ async fn slow(n: u32, ctx: &Context) -> u32 {
     n
 }
 
+/// Behind `double` in any case.
+#[node]
+async fn later(n: u32) -> u32 {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    n + 1
+}
+
 workflow! {
     pub(crate) raced(u32) -> u32 {
         let first: FirstN<u32> = FirstN::new(2);
-        START => (double, add_one, slow);
-        double | add_one | slow => first => sum;
+        START => (double, later, slow);
+        double | later | slow => first => sum;
     }
 }

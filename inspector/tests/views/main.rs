@@ -5,16 +5,25 @@ mod moments;
 mod snapshots;
 mod told;
 
-use graphweft::{Engine, Event, Graphs, Workflow};
+use graphweft::{Engine, EngineBuilder, Event, Graphs, Workflow};
 use graphweft_inspector::view::RunView;
 
 /// An engine with all workflows of these tests.
 pub(crate) fn engine() -> Engine {
+    builder().build().unwrap()
+}
+
+/// One node at a time: otherwise the order of the events depends on how long each takes.
+pub(crate) fn engine_of_one() -> Engine {
+    builder().max_concurrency(1).build().unwrap()
+}
+
+fn builder() -> EngineBuilder {
     use flows::*;
     let builder = Engine::builder().register::<routed>().register::<looped>().register::<items>();
     let builder = builder.register::<long_items>().register::<outer>().register::<items_of_items>();
     let builder = builder.register::<retrying>().register::<fails>().register::<asking>().register::<signalled>();
-    builder.register::<children>().register::<raced>().build().unwrap()
+    builder.register::<children>().register::<raced>()
 }
 
 /// What a view is made of.

@@ -6,7 +6,7 @@ use graphweft::prelude::*;
 
 use crate::flows::*;
 use crate::told::Read;
-use crate::{History, engine};
+use crate::{History, engine, engine_of_one};
 
 /// `GRAPHWEFT_WRITE=1 cargo test -p graphweft-inspector --test views` writes the texts, to be read before they are committed.
 fn compare(name: &str, history: &History) {
@@ -43,22 +43,22 @@ async fn turns_of_a_loop_are_things_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn items_around_a_single_node_are_its_visits() {
-    compare("items", &finished::<items>(&engine(), 3).await);
+    compare("items", &finished::<items>(&engine_of_one(), 3).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn items_around_several_nodes_are_things() {
-    compare("long_items", &finished::<long_items>(&engine(), 12).await);
+    compare("long_items", &finished::<long_items>(&engine_of_one(), 12).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn nested_workflows_and_items_of_them_are_scopes() {
-    compare("outer", &finished::<outer>(&engine(), 1).await);
+    compare("outer", &finished::<outer>(&engine_of_one(), 1).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn items_may_have_items() {
-    compare("items_of_items", &finished::<items_of_items>(&engine(), 3).await);
+    compare("items_of_items", &finished::<items_of_items>(&engine_of_one(), 3).await);
 }
 
 #[tokio::test(start_paused = true)]

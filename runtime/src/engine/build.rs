@@ -99,9 +99,12 @@ impl EngineBuilder {
         self
     }
 
-    /// After how many records a snapshot of a run is made, and how many must be behind it before the next.
-    #[cfg(test)]
-    pub(crate) fn snapshot_every(mut self, records: u64) -> Self {
+    /// After how many records the engine makes a snapshot of a run in its [`store`](Self::store), and how many come behind it
+    /// before the next one. The default is 4,096; 0: none are made, and none are read.
+    ///
+    /// A run that is resumed reads its snapshot and the records behind it. A snapshot is a cache of what the records before it
+    /// come to, made beside the run by a task of its own; without one that fits, all records are read.
+    pub fn snapshot_every(mut self, records: u64) -> Self {
         self.env.snapshot_every = records;
         self
     }

@@ -90,9 +90,18 @@ impl Life<'_> {
             return Err(format!("the signal `{signal}` was sent twice, and that gave {sent:?}"));
         }
         let is_it = |at: &Stored| matches!(&at.record.kind, EventKind::SignalReceived { name, id: Some(_), .. } if name == signal);
-        if !self.disk.with_records_of(run, |records| records.iter().any(is_it)) {
+        if self.disk.with_records_of(run, |records| records.iter().any(is_it)) {
+            return Ok(Ok(()));
+        }
+        let was_taken = |at: &Stored| matches!(&at.record.kind, EventKind::SignalsKnown { signals } if signals.iter().any(|(name, _)| name == signal));
+        if !self.disk.with_records_of(run, |records| records.iter().any(was_taken)) {
             return Err(format!("the signal `{signal}` was taken, and that is not recorded"));
         }
-        Ok(Ok(()))
+        // A run before this one has taken it, and this one waits for one of its own.
+        match engine.signal_json(run, signal, payload).id(before).await {
+            Ok(_) | Err(SignalError::RunOver { .. }) => Ok(Ok(())),
+            Err(SignalError::Store(error)) => Ok(Err(error)),
+            Err(other) => Err(format!("the signal `{signal}` of this run was refused: {other}")),
+        }
     }
 }
