@@ -66,7 +66,7 @@ async fn a_reader_that_does_not_keep_up_is_cut_off_and_continues_where_it_was() 
     assert!(view.body.len() < 400 * MESSAGES as usize, "{}", view.body.len());
 }
 
-/// A view is there once, whoever watches it: what a reader has not read is not kept for it.
+/// A view is there once, however many watch it: what a reader has not read is not kept for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_that_do_not_read_hold_up_no_one() {
     let engine = engine();

@@ -2,8 +2,8 @@
 
 mod flows;
 mod moments;
+mod read;
 mod snapshots;
-mod told;
 
 use graphweft::{Engine, EngineBuilder, Event, Graphs, Workflow};
 use graphweft_inspector::view::RunView;

@@ -4,7 +4,7 @@ use graphweft::prelude::Engine;
 use graphweft::{Event, EventKind, Workflow};
 
 use crate::flows::*;
-use crate::told::Read;
+use crate::read::Read;
 use crate::{History, engine};
 
 /// Histories of all workflows of these tests, with retries, answers, signals and cancellations.

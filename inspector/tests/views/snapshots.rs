@@ -5,7 +5,7 @@ use graphweft::Workflow;
 use graphweft::prelude::*;
 
 use crate::flows::*;
-use crate::told::Read;
+use crate::read::Read;
 use crate::{History, engine, engine_of_one};
 
 /// `GRAPHWEFT_WRITE=1 cargo test -p graphweft-inspector --test views` writes the texts, to be read before they are committed.

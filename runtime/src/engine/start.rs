@@ -189,7 +189,10 @@ impl Start<Json> {
 
 impl<T> Start<T> {
     pub(super) fn new(engine: &Engine, definition: &Arc<Definition>, input: Result<BoxValue, StartError>) -> Self {
-        let what = input.map(|input| (Arc::clone(definition), input));
+        Start::of(engine, input.map(|input| (Arc::clone(definition), input)))
+    }
+
+    fn of(engine: &Engine, what: Result<(Arc<Definition>, BoxValue), StartError>) -> Self {
         let (state, tags) = (Map::new(), Tags::new());
         Start {
             engine: engine.clone(),
@@ -211,18 +214,7 @@ impl<T> Start<T> {
     }
 
     pub(super) fn refused(engine: &Engine, error: StartError) -> Self {
-        let (state, tags, what) = (Map::new(), Tags::new(), Err(error));
-        Start {
-            engine: engine.clone(),
-            id: None,
-            state,
-            tags,
-            started_by: None,
-            begins: None,
-            not_later: None,
-            what,
-            gives: PhantomData,
-        }
+        Start::of(engine, Err(error))
     }
 
     /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same

@@ -83,17 +83,23 @@ impl Life<'_> {
             }
         }
         if self.id() != before {
-            // The run has started over meanwhile, and the next one knows only what was not taken.
+            // The run has started over meanwhile: the two may have reached different runs.
             return Ok(Ok(()));
         }
         if sent[1] != Signalled::Duplicate {
             return Err(format!("the signal `{signal}` was sent twice, and that gave {sent:?}"));
         }
-        let is_it = |at: &Stored| matches!(&at.record.kind, EventKind::SignalReceived { name, id: Some(_), .. } if name == signal);
+        let is_it = |at: &Stored| match &at.record.kind {
+            EventKind::SignalReceived { name, id, .. } => name == signal && id.is_some(),
+            _ => false,
+        };
         if self.disk.with_records_of(run, |records| records.iter().any(is_it)) {
             return Ok(Ok(()));
         }
-        let was_taken = |at: &Stored| matches!(&at.record.kind, EventKind::SignalsKnown { signals } if signals.iter().any(|(name, _)| name == signal));
+        let was_taken = |at: &Stored| match &at.record.kind {
+            EventKind::SignalsKnown { signals } => signals.iter().any(|(name, _)| name == signal),
+            _ => false,
+        };
         if !self.disk.with_records_of(run, |records| records.iter().any(was_taken)) {
             return Err(format!("the signal `{signal}` was taken, and that is not recorded"));
         }

@@ -88,13 +88,17 @@ impl Track {
             EventKind::SignalsKnown { signals } => signals.clone(),
             _ => Vec::new(),
         });
-        let is_left = |signal: &(String, String)| {
-            let is_it = |kind: &EventKind| matches!(kind, EventKind::SignalReceived { name, id: Some(id), .. } if (name, id) == (&signal.0, &signal.1));
-            left.iter().any(|kind| is_it(kind))
-        };
-        let signals: Vec<_> = got.filter(|signal| !is_left(signal)).collect();
-        let known = EventKind::SignalsKnown { signals: signals.clone() };
-        let known = (!signals.is_empty()).then_some(&known);
+        let ids_left: Vec<(&String, &String)> = left
+            .iter()
+            .filter_map(|kind| match kind {
+                EventKind::SignalReceived { name, id: Some(id), .. } => Some((name, id)),
+                _ => None,
+            })
+            .collect();
+        let signals: Vec<_> = got.filter(|(name, id)| !ids_left.contains(&(name, id))).collect();
+        let knows_some = !signals.is_empty();
+        let known = EventKind::SignalsKnown { signals };
+        let known = knows_some.then_some(&known);
         let left: Vec<_> = known.into_iter().chain(left.iter().copied()).collect();
         let gone_over: Vec<_> = records.iter().skip(1).map(|stored| &stored.record.kind).collect();
         let begins =
