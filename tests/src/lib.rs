@@ -166,7 +166,8 @@ impl Death {
     /// # Panics
     /// Where nobody comes.
     pub async fn came(&self) {
-        tokio::time::timeout(Duration::from_secs(20), self.came.notified()).await.expect("somebody comes");
+        // Long enough for a machine that is busy: it is only waited for where a test fails.
+        tokio::time::timeout(Duration::from_secs(300), self.came.notified()).await.expect("somebody comes");
     }
 }
 

@@ -409,14 +409,16 @@ impl Attempt {
         }
     }
 
-    /// Cancels the attempt. Returns whether its node listens.
-    pub(crate) fn cancel(&self) -> bool {
-        let listens = self.token.get().is_some();
+    /// Whether its node listens for its cancellation.
+    pub(crate) fn listens(&self) -> bool {
+        self.token.get().is_some()
+    }
+
+    pub(crate) fn cancel(&self) {
         self.token().cancel();
         if let Some(requests) = self.requests.get() {
             requests.waker.wake_body();
         }
-        listens
     }
 
     /// Resolves when it is cancelled.

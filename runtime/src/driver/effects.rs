@@ -433,7 +433,8 @@ impl Driver {
         }
     }
 
-    /// Cancels an attempt. If its node listens for that, it has the grace period to end by itself.
+    /// Stops an attempt. If its node listens for its cancellation, that is signalled once the reason is
+    /// recorded ([`Driver::signal_cancellations`]).
     fn stop_attempt(&mut self, task: TaskId) {
         if let Some(at) = self.ready.iter().position(|ready| ready.task == task) {
             self.ready.swap_remove(at);
@@ -444,11 +445,23 @@ impl Driver {
             // Nothing of it runs: it was stopped by an earlier process.
             return self.report(Report::Stopped { task }, None);
         };
-        let grace = self.shared.env.cancel_grace_period;
-        if attempt.cancel() && !grace.is_zero() {
-            self.timers.set(Timer::Grace(task), grace);
+        if attempt.listens() && !self.shared.env.cancel_grace_period.is_zero() {
+            self.cancelling.push(task);
         } else {
+            attempt.cancel();
             self.drop_attempt(task);
+        }
+    }
+
+    /// Signals nodes their cancellation. They have the grace period to end by themselves.
+    pub(super) fn signal_cancellations(&mut self) {
+        let grace = self.shared.env.cancel_grace_period;
+        for task in self.cancelling.drain(..) {
+            let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
+            if let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) {
+                attempt.cancel();
+                self.timers.set(Timer::Grace(task), grace);
+            }
         }
     }
 

@@ -112,6 +112,7 @@ impl Job {
             spawned: SpawnedTasks::default(),
             retained: HashMap::new(),
             timers: Timers::default(),
+            cancelling: Vec::new(),
             permits,
             waiting,
             spare: None,

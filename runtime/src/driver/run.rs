@@ -50,6 +50,8 @@ pub(super) struct Driver {
     /// The inputs of nodes that may be attempted again.
     pub(super) retained: HashMap<TaskId, RetainedInput>,
     pub(super) timers: Timers,
+    /// Nodes whose cancellation is signalled once the reason is recorded.
+    pub(super) cancelling: Vec<TaskId>,
     /// The permits of the engine, if it limits how many attempts may run at once.
     pub(super) permits: Option<Arc<Semaphore>>,
     /// Attempts that wait and hold no permit.
@@ -225,6 +227,7 @@ impl Driver {
                     journal.set_progress(Progress::Running);
                 }
             }
+            self.signal_cancellations();
             #[cfg(test)]
             self.is_observed();
             self.begin_ready();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphweft::prelude::*;
+use graphweft::store::{Append, Appended, BoxFuture, MemoryStore, Store, StoreError};
 use graphweft::{EventKind, Run, Workflow};
 use graphweft_tests::{Journal, paths, records};
 use tokio::sync::{Notify, Semaphore};
@@ -231,4 +232,48 @@ async fn dropping_the_short_form_stops_its_nodes() {
         () = started.notified() => {}
     }
     assert_eq!(journal.lines(), ["stopped"]);
+}
+
+/// A slow store, which notes when the failure of a node is recorded.
+struct Slow {
+    inner: MemoryStore,
+    journal: Journal,
+}
+
+impl Store for Slow {
+    graphweft_tests::forward_store! {
+        join leave create read header list count overview open_questions delete reserve_task claim start_over is_alive is_served
+        feed feed_end graph keeps_snapshots put_snapshot snapshot
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let fails = batch.records.iter().any(|record| matches!(record.kind, EventKind::NodeFailed { .. }));
+        let (appended, journal) = (self.inner.append(batch), self.journal.clone());
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            let appended = appended.await?;
+            if fails {
+                journal.note("recorded");
+            }
+            Ok(appended)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_is_signalled_once_the_reason_is_recorded() {
+    #[node]
+    async fn declines(_n: u32, #[resource] begun: &Arc<Begun>) -> Result<u32, String> {
+        begun.0.acquire().await.unwrap().forget();
+        Err("declined".to_owned())
+    }
+    workflow! { buys(u32) -> u32 { START => declines; START => tidy; (declines, tidy) => sum; } }
+
+    let journal = Journal::default();
+    let store = Slow { inner: MemoryStore::new(), journal: journal.clone() };
+    let begun = Arc::new(Begun(Semaphore::new(0)));
+    let engine = Engine::builder().store(store).resource(journal.clone()).resource(begun).register::<buys>();
+    let engine = engine.build().unwrap();
+    engine.start::<buys>(1).await.unwrap().result().await.unwrap_err();
+    assert_eq!(journal.lines(), ["recorded", "tidied up"]);
 }
