@@ -138,6 +138,10 @@ pub enum EventKind {
         /// Its writes to the run's state.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
+        /// If it was the last node of an item of a `[..]`: how many of the items are done. A list shows this without reading the
+        /// records of the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        items: Option<ItemsDone>,
     },
     /// A collecting node has processed an arrival and waits for another.
     NodeCollecting {
@@ -355,6 +359,16 @@ pub struct Entered {
     /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+}
+
+/// How many items of a `[..]` are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct ItemsDone {
+    /// So many are done.
+    pub done: u64,
+    /// Of so many.
+    pub all: u64,
 }
 
 /// When a run begins that was started for later.

@@ -57,11 +57,13 @@ pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
     Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
-    FeedFrom, Fork, ForkError, InvalidFeedCursor, Outcome, PendingQuestion, Position, QuestionFilter, Recovery,
-    Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError, WatchError,
+    FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, Outcome, PendingQuestion, Position, QuestionFilter,
+    Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError,
+    WatchError,
 };
 pub use event::{
-    AfterFailure, Begins, Entered, Event, EventKind, EventPosition, Limit, OnClose, ParsePositionError, StartedBy,
+    AfterFailure, Begins, Entered, Event, EventKind, EventPosition, ItemsDone, Limit, OnClose, ParsePositionError,
+    StartedBy,
 };
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};

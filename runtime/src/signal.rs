@@ -50,6 +50,7 @@ impl<T> Copy for Signal<T> {}
 /// What has become of a signal that was sent. Either way the run has it, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Signalled {
     /// It is recorded now.
     New,

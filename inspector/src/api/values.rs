@@ -90,7 +90,7 @@ fn of_thing(path: &str, history: &[Event], at: u64) -> NodeValues {
                     _ => {}
                 }
             }
-            EventKind::NodeCompleted { label, output, state } => {
+            EventKind::NodeCompleted { label, output, state, .. } => {
                 if let Some(last) = attempts.values_mut().next_back() {
                     last.ended = Some(millis(event.time));
                 }

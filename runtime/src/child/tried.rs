@@ -378,7 +378,12 @@ impl Asked {
             let (error, cause, json, retryable) = match self.check_writes(attempted) {
                 Attempted::Output { value, json, writes, .. } => {
                     if !is_stopped {
-                        self.push(EventKind::NodeCompleted { label: None, output: Some(json), state: writes });
+                        self.push(EventKind::NodeCompleted {
+                            label: None,
+                            output: Some(json),
+                            state: writes,
+                            items: None,
+                        });
                     }
                     return (Ok(value), !is_stopped);
                 }

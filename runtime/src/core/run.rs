@@ -12,7 +12,7 @@ use super::attempts::{Process, Resumable, Resumption};
 use super::event::{Admission, Conclusion, Derived, Event, RunEnd};
 use super::impossible::Applied;
 use super::path::{Place, ScopePath};
-use super::program::{NodeKind, Program};
+use super::program::{NodeKind, Program, ScopeKind};
 use super::run_state::RunState;
 use super::scope::ScopeExit;
 use super::state_map::{StateMap, Writes};
@@ -108,6 +108,20 @@ impl<V> Run<V> {
         let scope = self.state.scope(self.state.tasks.get(task)?.scope).ok()?;
         let (parent, _) = scope.parent?;
         Some((parent, self.attempts(parent)))
+    }
+
+    /// The `[..]` around a node, and the item that the node is in.
+    pub(crate) fn item_of(&self, task: TaskId) -> Option<(TaskId, usize)> {
+        let (around, item) = self.state.scope(self.state.tasks.get(task)?.scope).ok()?.parent?;
+        let items = self.state.tasks.get(around)?.items()?;
+        (items.kind == ScopeKind::Each).then_some((around, item))
+    }
+
+    /// How many items of a `[..]` are done, and how many there are, if this one is done.
+    pub(crate) fn items_done(&self, around: TaskId, item: usize) -> Option<(usize, usize)> {
+        let items = self.state.tasks.get(around)?.items()?;
+        let is_done = items.children.get(item)?.is_none();
+        is_done.then(|| (items.children.len() - items.open - items.lent - items.pending.len(), items.children.len()))
     }
 
     /// Why a task is being stopped.

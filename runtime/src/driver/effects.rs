@@ -16,7 +16,7 @@ use crate::core::{
     Admission, Conclusion, Derived, Entered, Event, Impossible, ItemPace, Place, Report, RunEnd, TaskId, TimeLimit,
     Wanted, Writes, after, is_retryable,
 };
-use crate::event::EventKind;
+use crate::event::{EventKind, ItemsDone};
 use crate::fault::{Cause, Failure, Fault};
 use crate::halt::Halt;
 use crate::options::{NodeOptions, Retryable};
@@ -99,9 +99,13 @@ impl Driver {
     /// Applies an event, and records it together with its consequences.
     pub(super) fn commit(&mut self, event: Event<Token>, given: Option<Given>) {
         let settled = self.settles(&event);
-        let record = match &self.shared.journal {
+        let mut record = match &self.shared.journal {
             Some(_) => encode(&self.run, (&self.executable, &self.definition), &event, given),
             None => None,
+        };
+        let within = match (&record, &event) {
+            (Some(_), Event::Completed { task, .. }) => self.run.item_of(*task),
+            _ => None,
         };
         if let Err(impossible) = self.run.apply(event) {
             self.halt = Some(self.is_impossible(&impossible));
@@ -111,6 +115,12 @@ impl Driver {
             of_requests.settle(desk, &path);
         }
         let Some(journal) = &self.shared.journal else { return };
+        if let Some((around, item)) = within
+            && let Some(Record { kind: EventKind::NodeCompleted { items, .. }, .. }) = &mut record
+        {
+            let done = self.run.items_done(around, item);
+            *items = done.map(|(done, all)| ItemsDone { done: done as u64, all: all as u64 });
+        }
         let derived = if self.run.has_derived() { self.run.take_derived() } else { Vec::new() };
         let follows: Vec<Record> = derived.iter().map(|(place, what)| derived_record(place, *what)).collect();
         for (cancelled, (_, what)) in follows.iter().zip(&derived) {

@@ -54,7 +54,7 @@ pub(super) fn encode<V>(
                 Some(Given::Error(_)) | None => None,
             };
             let (state, _) = split(writes);
-            EventKind::NodeCompleted { label: label.map(str::to_owned), output, state }
+            EventKind::NodeCompleted { label: label.map(str::to_owned), output, state, items: None }
         }
         Event::Collecting { writes, .. } => {
             let (state, local) = split(writes);
@@ -320,7 +320,7 @@ impl<V> Replay<V> {
             }
             EventKind::ItemStarted { item } => Event::ItemStarted { task, item: item as usize },
             EventKind::ItemCancelled { item } => Event::ItemCancelled { task, item: item as usize },
-            EventKind::NodeCompleted { label, output, state } => {
+            EventKind::NodeCompleted { label, output, state, items: _ } => {
                 let choice = self.choice(place, label.as_deref())?;
                 let output = output.ok_or_else(|| no_output(&place.path()))?;
                 let emitted = values.emitted(place, output, false, choice);

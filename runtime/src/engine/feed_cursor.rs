@@ -35,6 +35,7 @@ pub struct InvalidFeedCursor {
 
 /// Where a [`Feed`](crate::Feed) begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum FeedFrom {
     /// With the oldest record that the store still has.
     #[default]

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use crate::asked::Question;
-use crate::event::{EventKind, millis, optional_millis};
+use crate::event::{EventKind, ItemsDone, millis, optional_millis};
 use crate::question::closes;
 use crate::shared::below;
 use crate::store::{RunKey, RunOverview, RunStatus, StartedBy, Stored, Tags};
@@ -73,18 +73,50 @@ pub struct Position {
     /// Since when: the time of that record.
     #[serde(with = "millis")]
     pub since: SystemTime,
+    /// If it is in a `[..]`: how many of the items are done, as far as the last records show that.
+    pub items: Option<ItemProgress>,
+}
+
+/// How many items of a `[..]` are done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ItemProgress {
+    /// The node with which an item of it was done last, without the number of the item: `digest/summarise` for
+    /// `[search => summarise]`.
+    pub path: String,
+    /// So many items are done.
+    pub done: u64,
+    /// Of so many.
+    pub all: u64,
 }
 
 impl Position {
     /// By the last records of a run.
     fn of(workflow: &str, last: &[Stored]) -> Option<Position> {
-        let last = last.iter().rev().find(|stored| stored.record.path != workflow)?;
-        let attempt = match last.record.kind {
+        let at = last.iter().rev().find(|stored| stored.record.path != workflow)?;
+        let attempt = match at.record.kind {
             EventKind::NodeStarted { attempt, .. } => Some(attempt),
             _ => None,
         };
-        Some(Position { path: last.record.path.clone(), attempt, since: last.time })
+        Some(Position {
+            path: at.record.path.clone(),
+            attempt,
+            since: at.time,
+            items: items_around(&at.record.path, last),
+        })
     }
+}
+
+/// How far the `[..]` is in which a path is, or another one of the same graph, by the last records.
+fn items_around(path: &str, last: &[Stored]) -> Option<ItemProgress> {
+    last.iter().rev().find_map(|stored| {
+        let EventKind::NodeCompleted { items: Some(ItemsDone { done, all }), .. } = stored.record.kind else {
+            return None;
+        };
+        let (node, _) = stored.record.path.rsplit_once('[')?;
+        let at = path.strip_prefix(&node[..=node.rfind('/')?])?;
+        at.split('/').next()?.contains('[').then(|| ItemProgress { path: node.to_owned(), done, all })
+    })
 }
 
 /// The names of signals that are awaited by the last records of a run.

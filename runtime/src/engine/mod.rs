@@ -55,7 +55,7 @@ pub use events::Events;
 pub use feed::{Feed, FeedError, FeedEvent, WatchError};
 pub use feed_cursor::{FeedCursor, FeedFrom, InvalidFeedCursor};
 pub use inbox::{PendingQuestion, QuestionFilter};
-pub use info::{Position, RunInfo};
+pub use info::{ItemProgress, Position, RunInfo};
 pub use inner::Engine;
 pub use list::RunFilter;
 pub use recover::Recovery;

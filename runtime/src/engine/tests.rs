@@ -294,7 +294,7 @@ fn an_event_is_read_back_as_it_was_written() {
             limit: None,
         },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None },
-        EventKind::NodeCompleted { label: None, output: Some(json!(null)), state: Vec::new() },
+        EventKind::NodeCompleted { label: None, output: Some(json!(null)), state: Vec::new(), items: None },
         EventKind::NodeFailed {
             attempt: 1,
             cause: failure.cause.clone(),

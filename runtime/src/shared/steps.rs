@@ -87,7 +87,7 @@ impl Step {
     fn records(&self, origin: &Place) -> [Record; 2] {
         let path_at = |stand: Stand| origin.clone().moved_to(stand).path();
         let (label, output) = (self.label.map(str::to_owned), self.output.as_deref().cloned());
-        let completed = EventKind::NodeCompleted { label, output, state: Vec::new() };
+        let completed = EventKind::NodeCompleted { label, output, state: Vec::new(), items: None };
         let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
         [Record { path: path_at(self.from), kind: completed }, Record { path: path_at(self.to), kind: started }]
     }

@@ -162,17 +162,16 @@ impl Place {
             .map(i64::cast_unsigned)
     }
 
-    /// The next process resumes the run to its end. Returns the output, and how many records were read until the run was resumed.
+    /// The next process resumes the run to its end. Returns the output, and how many records were read.
     fn resumes<W: Workflow>(&self, end: u64) -> (Json, usize) {
         life(async {
             let store = self.store().await;
             let engine = self.engine(store.clone(), &Death::default(), end).register::<W>().build().unwrap();
             let recovery = engine.recover().await.unwrap();
             assert!(recovery.failed.is_empty(), "{:?}", recovery.failed);
-            let read = store.records.load(Ordering::SeqCst);
             let run = engine.get_run("run").await.unwrap().unwrap();
             let output = tokio::time::timeout(Duration::from_secs(300), run.result()).await.expect("the run ends");
-            (output.unwrap(), read)
+            (output.unwrap(), store.records.load(Ordering::SeqCst))
         })
     }
 }
@@ -371,7 +370,6 @@ impl Place {
             let engine = self.engine(store.clone(), &Death::default(), turns).register::<with_much>().build().unwrap();
             let other = self.engine(self.store().await, &Death::default(), turns).build().unwrap();
             engine.recover().await.unwrap();
-            let read = store.records.load(Ordering::SeqCst);
             let run = engine.get_run("run").await.unwrap().unwrap();
             // Half of it comes from another engine, which does not know the workflow.
             for (at, paid) in [1_000, 2_000].into_iter().enumerate() {
@@ -397,7 +395,8 @@ impl Place {
                     }
                 }
             };
-            let output = tokio::time::timeout(Duration::from_secs(60), answers).await.expect("the run ends");
+            let output = tokio::time::timeout(Duration::from_secs(300), answers).await.expect("the run ends");
+            let read = store.records.load(Ordering::SeqCst);
             let key = store.header("run").await.unwrap().unwrap().key;
             let records = store.inner.read(key, before, usize::MAX).await.unwrap();
             let mut records: Vec<(String, String)> = (records.into_iter())

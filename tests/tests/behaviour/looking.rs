@@ -246,3 +246,58 @@ async fn a_list_says_where_a_run_is_what_it_waits_for_and_why_it_failed() {
         "node `intake/ask_first` failed after 1 attempt: refused"
     );
 }
+
+#[tokio::test]
+async fn a_list_says_how_many_items_are_done() {
+    #[node]
+    async fn numbers(n: u32) -> Vec<u32> {
+        (0..n).collect()
+    }
+    #[node(max_parallel = 2)]
+    async fn looks(n: u32, ctx: &Context) -> u32 {
+        if n >= 3 {
+            let _: bool = ctx.ask("go", "Go on?").await;
+        }
+        n
+    }
+    #[node]
+    async fn sums(all: Vec<u32>) -> u32 {
+        all.iter().sum()
+    }
+    workflow! { looks_at_all(u32) -> u32 { START => numbers => [looks] => sums; } }
+    workflow! {
+        twice(u32) -> u32 {
+            let in_turn = looks_at_all(max_parallel = 1);
+            START => numbers => [in_turn] => sums;
+        }
+    }
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    let engine = Engine::builder().register::<looks_at_all>().register::<twice>();
+    let engine = engine.store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+    let other = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+    let items = async |id: &str| {
+        let info = other.list_runs(RunFilter::default().id_prefix(id)).await.unwrap().remove(0);
+        let position = info.position.unwrap();
+        (position.path, position.items.map(|items| (items.path, items.done, items.all)))
+    };
+
+    let run = engine.start::<looks_at_all>(5).id("a").await.unwrap();
+    waits(&run).await;
+    assert_eq!(
+        items("a").await,
+        ("looks_at_all/looks[4]/go".to_owned(), Some(("looks_at_all/looks".to_owned(), 3, 5)))
+    );
+    run.answer("looks_at_all/looks[3]/go", true).await.unwrap();
+    run.answer("looks_at_all/looks[4]/go", true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 10);
+
+    // Of `[..]` in `[..]` the inner one.
+    let run = engine.start::<twice>(5).id("b").await.unwrap();
+    waits(&run).await;
+    let inner = "twice/in_turn[4]/looks";
+    assert_eq!(items("b").await.1, Some((inner.to_owned(), 3, 4)));
+    run.answer(&format!("{inner}[3]/go"), true).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), 10);
+}

@@ -27,7 +27,7 @@ fn delivered(signal: u64) -> EventKind {
 }
 
 fn completed() -> EventKind {
-    EventKind::NodeCompleted { label: None, output: None, state: Vec::new() }
+    EventKind::NodeCompleted { label: None, output: None, state: Vec::new(), items: None }
 }
 
 fn enters() -> EventKind {

@@ -141,7 +141,7 @@ pub async fn values_come_back_as_they_were(store: impl Store) {
     ];
     let completed = |value: &serde_json::Value| Record {
         path: "checkout/plan/search:a/b \"c\"".to_owned(),
-        kind: EventKind::NodeCompleted { label: None, output: Some(value.clone()), state: Vec::new() },
+        kind: EventKind::NodeCompleted { label: None, output: Some(value.clone()), state: Vec::new(), items: None },
     };
     let records: Vec<_> = values.iter().map(completed).collect();
 

@@ -14,7 +14,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit, millis, optional_millis, whole};
+use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit, millis, optional_millis, whole};
 use crate::fault::{Cause, Failure};
 use crate::state_write::StateWrite;
 use crate::store::{Record, Stored, Tags};
@@ -194,6 +194,8 @@ enum Short {
         output: Option<Value>,
         #[serde(rename = "s", default, skip_serializing_if = "Vec::is_empty")]
         state: Vec<StateWrite>,
+        #[serde(rename = "d", default, skip_serializing_if = "Option::is_none", with = "short_items")]
+        items: Option<ItemsDone>,
     },
     #[serde(rename = "w")]
     NodeCollecting {
@@ -358,6 +360,22 @@ enum Short {
         #[serde(rename = "n")]
         next: String,
     },
+}
+
+/// [`ItemsDone`] in few letters.
+mod short_items {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::event::ItemsDone;
+
+    pub(super) fn serialize<S: Serializer>(items: &Option<ItemsDone>, to: S) -> Result<S::Ok, S::Error> {
+        items.map(|items| (items.done, items.all)).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ItemsDone>, D::Error> {
+        let items = Option::<(u64, u64)>::deserialize(from)?;
+        Ok(items.map(|(done, all)| ItemsDone { done, all }))
+    }
 }
 
 /// [`AfterFailure`] in few letters.

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 
 use super::super::codec::{decode, encode, encode_rows};
-use crate::event::{AfterFailure, Begins, Entered, EventKind, Limit};
+use crate::event::{AfterFailure, Begins, Entered, EventKind, ItemsDone, Limit};
 use crate::fault::{Cause, Failure, Fault};
 use crate::state_write::{StateOp, StateWrite};
 use crate::store::{Record, Stored, Tags};
@@ -32,7 +32,7 @@ fn kinds() -> Vec<EventKind> {
     let until = SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123);
     let mut failure = Failure::new("checkout/charge", Fault::Interrupted.into());
     failure.attempts = 3;
-    let completed = |output| EventKind::NodeCompleted { label: None, output, state: Vec::new() };
+    let completed = |output| EventKind::NodeCompleted { label: None, output, state: Vec::new(), items: None };
     let failed = |then| EventKind::NodeFailed { attempt: 1, cause: Cause::new("no"), then, error: None };
     vec![
         EventKind::RunStarted {
@@ -72,7 +72,12 @@ fn kinds() -> Vec<EventKind> {
             began: Some(SystemTime::UNIX_EPOCH + Duration::from_millis(1_763_762_400_123)),
         },
         EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None },
-        EventKind::NodeCompleted { label: Some(text()), output: Some(json!(1)), state: writes() },
+        EventKind::NodeCompleted {
+            label: Some(text()),
+            output: Some(json!(1)),
+            state: writes(),
+            items: Some(ItemsDone { done: 9, all: 12 }),
+        },
         completed(Some(Value::Null)),
         completed(None),
         EventKind::ItemStarted { item: 3 },
@@ -157,7 +162,7 @@ fn the_name_of_a_kind_is_the_type_in_its_json() {
 fn a_node_and_the_start_of_the_next_take_little_more_than_their_paths() {
     let record = |path: &str, kind| Record { path: path.to_owned(), kind };
     let output = Some(json!(42));
-    let completed = EventKind::NodeCompleted { label: None, output, state: Vec::new() };
+    let completed = EventKind::NodeCompleted { label: None, output, state: Vec::new(), items: None };
     let started = EventKind::NodeStarted { attempt: 1, inside: None, input: None, began: None };
     let rows = encode(&[record("checkout/charge", completed), record("checkout/ship", started)]).unwrap();
     assert_eq!(rows[0].body, r#"["checkout/charge",{"c":{"o":42}},"checkout/ship",{"b":{}}]"#);
