@@ -61,6 +61,10 @@ pub(crate) enum Command {
     Delete(OneRun),
     /// Serve the page, on this machine.
     Ui(Ui),
+    /// Serve the workflows as the tools of an MCP server, over the standard streams. Unfinished runs are resumed. Needs the code of
+    /// the workflows.
+    #[cfg(feature = "mcp")]
+    Mcp,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -51,6 +51,8 @@ pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output)
             done(output, &format!("`{}` is deleted", asked.run), json!({ "run": asked.run }))
         }
         Command::Ui(asked) => ui(engine, asked, output).await,
+        #[cfg(feature = "mcp")]
+        Command::Mcp => mcp(engine).await,
     }
 }
 
@@ -122,5 +124,16 @@ async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliErro
     let serving = inspector.bind(asked.port).await?;
     done(output, &serving.url(), json!({ "url": serving.url() }))?;
     serving.until(async { _ = tokio::signal::ctrl_c().await }).await?;
+    Ok(Ended::Done)
+}
+
+/// Prints nothing: the output is that of the server.
+#[cfg(feature = "mcp")]
+async fn mcp(engine: &Engine) -> Result<Ended, CliError> {
+    if engine.workflows().next().is_none() {
+        return Err(CliError::NoWorkflows);
+    }
+    engine.recover().await?;
+    graphweft_inspector::McpServer::new(engine.clone()).serve_stdio().await?;
     Ok(Ended::Done)
 }

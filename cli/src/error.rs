@@ -18,6 +18,9 @@ pub(crate) enum CliError {
     UnknownWorkflow { workflow: String },
     #[error("the store has no graph of run `{run}`")]
     NoGraph { run: String },
+    #[cfg(feature = "mcp")]
+    #[error("there is no workflow here; call `graphweft_cli::main(engine)` in the program that has them")]
+    NoWorkflows,
     #[error("`{text}` is not JSON: {source}; a text is written with quotes: '\"yes\"'")]
     NotJson { text: String, source: serde_json::Error },
     #[error("`{text}` is not a tag: write `key=value`")]

@@ -18,6 +18,9 @@
 //! }
 //! ```
 //!
+//! With the feature `mcp`, the command `mcp` serves the workflows of such a program as the tools of an MCP server over the standard streams;
+//! see `graphweft_inspector::mcp`.
+//!
 //! # Exit codes
 //! | code | meaning |
 //! | --- | --- |

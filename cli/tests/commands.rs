@@ -237,3 +237,16 @@ async fn the_page_is_served_for_a_file() {
     server.wait().unwrap();
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"completed\""), "{response}");
 }
+
+/// The binary has no workflows that a client could call.
+#[cfg(feature = "mcp")]
+#[tokio::test]
+async fn a_file_alone_is_no_mcp_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    engine(&file).await.shutdown().await;
+    let output = Command::new(env!("CARGO_BIN_EXE_graphweft")).arg("--store").arg(&file).arg("mcp").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("call `graphweft_cli::main(engine)` in the program that has them"), "{text}");
+}

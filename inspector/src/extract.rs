@@ -55,7 +55,8 @@ impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
     }
 }
 
-async fn whole(body: Body, limit: usize) -> Result<Bytes, Problem> {
+/// The whole of a body, if it is not too long and not too slow.
+pub(crate) async fn whole(body: Body, limit: usize) -> Result<Bytes, Problem> {
     match tokio::time::timeout(PATIENCE, axum::body::to_bytes(body, limit)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(Problem::new(

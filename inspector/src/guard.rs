@@ -11,6 +11,9 @@ use crate::state::Inspected;
 /// The header with the token of a request that changes something.
 pub(crate) const TOKEN: &str = "x-graphweft-token";
 
+/// Where a client calls workflows, if that is served.
+pub(crate) const MCP: &str = "/mcp";
+
 /// No script but those of the page, no frame around it, and nothing from elsewhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; base-uri 'self'; form-action 'none'; frame-ancestors 'none'";
@@ -72,7 +75,9 @@ fn check(inspected: &Inspected, request: &Request) -> Result<(), Problem> {
             return Err(cross_origin("another site"));
         }
     }
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+    // What is read from there is what calls have come to, and a client that calls has the token.
+    let is_of_mcp = request.uri().path() == MCP;
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) && !is_of_mcp {
         return Ok(());
     }
     if inspected.read_only {

@@ -37,12 +37,21 @@ pub struct Inspector {
     limits: Limits,
     read_only: bool,
     hosts: Vec<String>,
+    #[cfg(feature = "mcp")]
+    mcp: bool,
 }
 
 impl Inspector {
     /// Inspects the store of an engine. Runs of its registered workflows can be started, retried and forked.
     pub fn new(engine: Engine) -> Self {
-        Inspector { engine, limits: Limits::default(), read_only: false, hosts: Vec::new() }
+        Inspector {
+            engine,
+            limits: Limits::default(),
+            read_only: false,
+            hosts: Vec::new(),
+            #[cfg(feature = "mcp")]
+            mcp: false,
+        }
     }
 
     /// Inspects a store without the code of its workflows: runs can be read, answered, signalled, cancelled and deleted. What needs the
@@ -57,6 +66,34 @@ impl Inspector {
     /// Shows runs, and changes nothing: every other request is refused.
     pub fn read_only(mut self) -> Self {
         self.read_only = true;
+        self
+    }
+
+    /// Serves the registered workflows as the tools of an MCP server as well: by streamable HTTP at `/mcp`. See [`mcp`](crate::mcp).
+    ///
+    /// What a server of its own checks of requests that change something, it checks of every request to `/mcp`: a client sends the token
+    /// in the header `X-Graphweft-Token`. It is another one for each start, so a client with a fixed configuration uses
+    /// [`McpServer::serve_stdio`](crate::McpServer::serve_stdio), or the [`router`](Self::router) in an app with authentication of
+    /// its own. A read-only inspector refuses all of these requests.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft_inspector::Inspector;
+    ///
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+    /// # fn require_login(router: axum::Router) -> axum::Router { router }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), graphweft::BuildError> {
+    /// let engine = Engine::builder().register::<doubled>().build()?;
+    /// let app = axum::Router::new().nest("/runs", require_login(Inspector::new(engine).with_mcp().router()));
+    /// # let _at: axum::Router = app; // `/runs/mcp`
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "mcp")]
+    pub fn with_mcp(mut self) -> Self {
+        self.mcp = true;
         self
     }
 
@@ -81,7 +118,8 @@ impl Inspector {
     /// The routes, to be mounted in an app: the page, and the API below `/api`. See [`router`](crate::router()) for what the app has to
     /// do.
     pub fn router(self) -> Router {
-        routes(Inspected::new(self.engine, self.limits, self.read_only, None, None))
+        let inspected = Inspected::new(self.engine.clone(), self.limits, self.read_only, None, None);
+        self.routes(inspected)
     }
 
     /// A server of its own for this machine: at `127.0.0.1`. With port 0 the system chooses one.
@@ -100,7 +138,7 @@ impl Inspector {
     pub async fn bind_to(self, address: SocketAddr) -> io::Result<Serving> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let mut names = self.hosts;
+        let mut names = self.hosts.clone();
         match address.ip() {
             IpAddr::V4(ip) => names.push(ip.to_string()),
             IpAddr::V6(ip) => names.push(format!("[{ip}]")),
@@ -110,15 +148,15 @@ impl Inspector {
         }
         let hosts = Hosts { names, port: address.port() };
         let token = format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple());
-        let inspected = Inspected::new(self.engine, self.limits, self.read_only, Some(token.clone()), Some(hosts));
-        Ok(Serving::new(listener, address, token, routes(inspected)))
+        let inspected =
+            Inspected::new(self.engine.clone(), self.limits, self.read_only, Some(token.clone()), Some(hosts));
+        Ok(Serving::new(listener, address, token, self.routes(inspected)))
     }
-}
 
-fn routes(inspected: Inspected) -> Router {
-    Router::new()
-        .nest("/api", api::routes())
-        .fallback(any(page::page))
-        .layer(middleware::from_fn_with_state(inspected.clone(), guard::guard))
-        .with_state(inspected)
+    fn routes(self, inspected: Inspected) -> Router {
+        let routes = Router::new().nest("/api", api::routes()).fallback(any(page::page));
+        #[cfg(feature = "mcp")]
+        let routes = if self.mcp { routes.merge(crate::mcp::routes(&inspected)) } else { routes };
+        routes.layer(middleware::from_fn_with_state(inspected.clone(), guard::guard)).with_state(inspected)
+    }
 }

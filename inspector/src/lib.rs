@@ -21,6 +21,7 @@
 //! - [`api`]: the routes, as an OpenAPI document. `GET api/openapi.json` has it, too.
 //! - [`view`]: what has become of everything in a run, moment by moment. The page, the command line and tests share it.
 //! - [`Problem`]: how a request is refused.
+//! - `mcp`, with the feature of this name: workflows as the tools of an MCP server.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -28,6 +29,8 @@ mod extract;
 mod guard;
 mod hub;
 mod inspector;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 #[doc(hidden)]
 pub mod page;
@@ -46,6 +49,8 @@ use graphweft::store::Store;
 use graphweft::{BuildError, Engine};
 
 pub use inspector::Inspector;
+#[cfg(feature = "mcp")]
+pub use mcp::McpServer;
 pub use problem::Problem;
 pub use serving::Serving;
 

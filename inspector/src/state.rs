@@ -3,11 +3,13 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use graphweft::Engine;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::guard::Hosts;
 use crate::hub::Hub;
+use crate::problem::Problem;
 
 /// What all requests share. Cheap to clone.
 #[derive(Clone)]
@@ -51,6 +53,17 @@ impl Inspected {
     ) -> Self {
         let (hub, streams) = (Hub::new(engine.clone()), Arc::new(Semaphore::new(limits.streams)));
         Inspected(Arc::new(Shared { engine, hub, limits, streams, read_only, token, hosts }))
+    }
+
+    /// For one more open stream.
+    ///
+    /// # Errors
+    /// If there are as many as there may be.
+    pub(crate) fn permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            let detail = format!("{} streams are open, and no more may be; close one", self.limits.streams);
+            Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
+        })
     }
 
     pub(crate) fn is_registered(&self, workflow: &str) -> bool {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt, stream};
@@ -83,7 +83,7 @@ pub(super) async fn live(
 ) -> Result<Response, Problem> {
     let since = last_event_id(&headers).or(asked.one("since")?);
     asked.end()?;
-    let permit = permit(&inspected)?;
+    let permit = inspected.permit()?;
     let run = runs::found(&inspected, &id).await?;
     let follow = inspected.hub.follow(&run).await?;
     let phases = follow.phases();
@@ -131,7 +131,7 @@ pub(super) async fn events(
     asked.end()?;
     let position = position.map(|text| text.parse::<EventPosition>()).transpose();
     let position = position.map_err(|error| Problem::parameter("after", error.to_string()))?;
-    let permit = permit(&inspected)?;
+    let permit = inspected.permit()?;
     let run = runs::found(&inspected, &id).await?;
     let mut events = position.map_or_else(|| run.events(), |seen| run.events_after(seen));
     let (to, from) = mpsc::channel::<Event>(AHEAD);
@@ -187,7 +187,7 @@ pub(super) async fn changes(
             Problem::parameter("after", detail)
         })?),
     };
-    let permit = permit(&inspected)?;
+    let permit = inspected.permit()?;
     let mut feed = inspected.engine.watch(from).await?;
     for workflow in workflows {
         feed = feed.workflow(workflow);
@@ -214,13 +214,6 @@ pub(super) async fn changes(
 fn last_event_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get("Last-Event-ID")?.to_str().ok()?;
     Some(id.to_owned()).filter(|id| !id.is_empty())
-}
-
-fn permit(inspected: &Inspected) -> Result<OwnedSemaphorePermit, Problem> {
-    inspected.streams.clone().try_acquire_owned().map_err(|_| {
-        let detail = format!("{} streams are open, and no more may be; close one", inspected.limits.streams);
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail)
-    })
 }
 
 /// A response of server-sent events that gives its permit back when it is over or its reader is gone.

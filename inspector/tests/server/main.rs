@@ -4,6 +4,8 @@ mod attacks;
 mod client;
 mod flows;
 mod large;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod odd;
 mod page;
 mod routes;

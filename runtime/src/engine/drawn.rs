@@ -1,4 +1,4 @@
-//! Graphs of workflows and runs, for viewers.
+//! What viewers and servers know of a workflow: its graph, and what its start needs.
 
 use serde::Deserialize;
 
@@ -23,6 +23,36 @@ impl Engine {
     /// ```
     pub fn graph(&self, workflow: &str) -> Option<Graphs> {
         self.0.workflows.get(workflow).map(compile::graphs)
+    }
+
+    /// The names of the keys of the state that have to be set at the start of a registered workflow: those of its
+    /// `#[given(..)]` that have no [zero](crate::state::Zero). None if no workflow of this name is registered.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// const OWNER: StateKey<String> = StateKey::new("owner");
+    ///
+    /// #[node]
+    /// async fn who(#[state(OWNER)] owner: String) -> String {
+    ///     owner
+    /// }
+    ///
+    /// workflow! {
+    ///     #[given(OWNER)]
+    ///     owned() -> String { START => who; }
+    /// }
+    ///
+    /// let engine = Engine::builder().register::<owned>().build()?;
+    /// assert_eq!(engine.required_state("owned"), ["owner"]);
+    /// # Ok::<(), graphweft::BuildError>(())
+    /// ```
+    pub fn required_state(&self, workflow: &str) -> Vec<&'static str> {
+        self.0
+            .workflows
+            .get(workflow)
+            .map(|definition| definition.missing_keys(&serde_json::Map::new()))
+            .unwrap_or_default()
     }
 
     /// The graph under which the last records of a run were made, from the store: also in a program that does not have

@@ -1,0 +1,105 @@
+//! Calls, and what becomes of their runs.
+
+use graphweft::Outcome;
+use serde_json::json;
+
+use crate::client::Client;
+use crate::flows::engine;
+
+#[tokio::test]
+async fn a_workflow_that_cannot_be_started_is_no_tool() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    assert_eq!(client.tools().await, ["answer", "decided", "held", "invoice", "graphweft.answer"]);
+    let refused = client.request("tools/call", json!({"name": "owned", "arguments": {}})).await;
+    assert_eq!(refused["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anything_runs() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let cases = [
+        ("answer", json!({"input": [1, "x"]}), "at `[1]`"),
+        ("answer", json!({"inputs": [1]}), "at `inputs`: there is no such argument"),
+        ("answer", json!({"input": [1], "run_id": 7}), "at `run_id`"),
+        ("answer", json!({"input": [1], "run_id": ""}), "1 to 1024 bytes"),
+        ("held", json!({"input": 1}), "at `input`"),
+        ("graphweft.answer", json!({"run_id": "x", "answer": 1}), "at `question`: it is missing"),
+        ("graphweft.answer", json!({"run_id": "x", "question": "q"}), "at `answer`: it is missing"),
+        ("graphweft.answer", json!({"run_id": "x", "question": "q", "answer": null}), "there is no run `x`"),
+    ];
+    for (tool, arguments, what) in cases {
+        let result = client.call(tool, arguments.clone()).await;
+        assert_eq!(result["isError"], true, "{arguments}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.replace(',', "").contains(&what.replace(',', "")), "{arguments}: {text}");
+    }
+    assert_eq!(engine.count_runs(graphweft::RunFilter::default()).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn the_id_of_a_run_may_be_in_the_metadata() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let meta = json!({"graphweft/run_id": "sum-1"});
+    let params = json!({"name": "answer", "arguments": {"input": [1, 2]}, "_meta": meta});
+    let response = client.request("tools/call", params).await;
+    let expected = json!({"run": "sum-1", "status": "completed", "output": 3});
+    assert_eq!(response["result"]["structuredContent"], expected);
+    assert!(engine.get_run("sum-1").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_signal_says_so() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let result = client.call("invoice", json!({"input": 2, "run_id": "i"})).await;
+    let signals = json!([{"name": "paid", "path": "invoice/wait_for_it"}]);
+    assert_eq!(result["structuredContent"], json!({"run": "i", "status": "waiting", "signals": signals}));
+    engine.signal("i", crate::flows::PAID, 5).await.unwrap();
+    let result = client.call("invoice", json!({"input": 2, "run_id": "i"})).await;
+    assert_eq!(result["structuredContent"]["output"], 7);
+}
+
+#[tokio::test]
+async fn a_run_that_was_cancelled_is_an_error() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let id = client.begin("tools/call", json!({"name": "held", "arguments": {"run_id": "h"}})).await;
+    let run = loop {
+        if let Some(run) = engine.get_run("h").await.unwrap() {
+            break run;
+        }
+        tokio::task::yield_now().await;
+    };
+    run.cancel().await.unwrap();
+    let response = client.next().await.unwrap();
+    assert_eq!((&response["id"], &response["result"]["isError"]), (&json!(id), &json!(true)));
+    assert_eq!(response["result"]["structuredContent"], json!({"run": "h", "status": "cancelled"}));
+}
+
+/// The server does not wait for the call, and the run continues.
+#[tokio::test]
+async fn the_end_of_the_streams_ends_the_server_and_no_run() {
+    let (engine, gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let meta = json!({"progressToken": 1});
+    client.begin("tools/call", json!({"name": "held", "arguments": {"run_id": "h"}, "_meta": meta})).await;
+    let progress = client.next().await.unwrap();
+    assert_eq!(progress["method"], "notifications/progress");
+    assert_eq!(progress["params"]["message"], "`held/hold` started");
+    client.close().await.unwrap();
+    gate.add_permits(1);
+    let run = engine.get_run("h").await.unwrap().unwrap();
+    assert_eq!(run.outcome().await.unwrap(), Outcome::Completed(json!(7)));
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_speak_mcp_is_an_error() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of_2026(&engine, json!({})).await;
+    client.send(json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
+    let error = client.close().await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+}
