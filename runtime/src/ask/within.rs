@@ -7,7 +7,7 @@ use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use super::{Ask, Wait};
-use crate::child::Sleep;
+use crate::child::{Sleep, WAIT_WITHIN};
 
 /// A question, or a wait for a signal, that is withdrawn when its time is over. Awaiting it returns the answer or the
 /// payload, or [`Elapsed`].
@@ -97,7 +97,8 @@ impl<'c, T> Ask<'c, T> {
 impl<'c, T> Wait<'c, T> {
     /// Waits for the signal for this long at most. The time counts from when the wait begins, by a recorded timer, as that
     /// of [`Context::sleep`](crate::Context::sleep): a restart does not lengthen it. Which of the two came first is
-    /// recorded, so after a restart the result is the same. A signal that comes later is kept for the next wait.
+    /// recorded, so after a restart the result is the same. A signal that the run had got before is returned, also with a
+    /// duration of zero. One that comes later is kept for the next wait.
     ///
     /// Call it last, behind [`key`](Self::key), and before the first poll: later it has no effect.
     ///
@@ -135,7 +136,7 @@ impl<'c, T> Wait<'c, T> {
     pub fn within(mut self, duration: Duration) -> Within<'c, T> {
         self.0.describe(|request| request.within = Some(duration));
         let timer =
-            |request: &super::wait::Request<'c, T>| request.context.timer("wait_within", request.key.clone(), duration);
+            |request: &super::wait::Request<'c, T>| request.context.timer(WAIT_WITHIN, request.key.clone(), duration);
         let sleep = self.0.description().map(timer);
         Within { request: Some(Request::Wait(self)), sleep, after: duration }
     }

@@ -340,6 +340,8 @@ impl Engine {
     /// Ends a run that no living engine has and that this program cannot resume, for which no graph is needed. `false`
     /// if another engine was faster: the caller has to look again.
     async fn end_cancelled(&self, header: &RunHeader) -> Result<bool, StoreError> {
+        // It does not wait for any: nothing would look for their ends.
+        self.cancel_started(&header.id).await?;
         let record = |kind| Record { path: header.workflow.clone(), kind };
         let mut records = vec![record(EventKind::CancelRequested), record(EventKind::RunCancelled)];
         if header.owner.is_some() {

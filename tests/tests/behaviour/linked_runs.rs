@@ -177,6 +177,29 @@ async fn an_engine_that_shuts_down_while_a_run_waits_for_another_does_not_end_it
     assert_eq!(ended(&run).await, Outcome::Completed(ID.into()));
 }
 
+#[tokio::test]
+async fn a_cancelled_run_that_no_program_can_resume_cancels_its_runs_and_waits_for_none() {
+    for close in [Close::Leave, Close::Cancel, Close::Wait] {
+        let store = MemoryStore::new();
+        let builder = || Engine::builder().store(store.clone()).register::<linked>();
+        let engine = builder().register::<parent>().build().unwrap();
+        until_it_waits(&engine.start::<parent>((End::Waits, close)).id("p").await.unwrap()).await;
+        engine.shutdown().await;
+
+        let engine = builder().build().unwrap();
+        assert_eq!(engine.recover().await.unwrap().unregistered.len(), 1);
+        engine.cancel("p").await.unwrap();
+        let other = linked_run(&engine).await;
+        if close != Close::Cancel {
+            until_it_waits(&other).await;
+            engine.signal(ID, GO, 6).await.unwrap();
+        }
+        let expected = if close == Close::Cancel { Outcome::Cancelled } else { Outcome::Completed(7) };
+        assert_eq!(ended(&other).await, expected, "{close:?}");
+        assert_eq!(engine.get_run("p").await.unwrap().unwrap().status().await.unwrap(), RunStatus::Cancelled);
+    }
+}
+
 #[node]
 async fn over(n: u32, ctx: &Context) -> u32 {
     if n < 3 { ctx.start_over::<going>(n + 1).await } else { n + ctx.wait(GO).await }

@@ -573,3 +573,30 @@ async fn a_run_that_waits_for_a_signal_can_be_cancelled() {
     let refused = run.signal(MESSAGE, "late".to_owned()).await;
     assert!(matches!(refused, Err(SignalError::RunOver { .. })), "{refused:?}");
 }
+
+#[node]
+async fn takes_what_is_there(ctx: &Context) -> Vec<u64> {
+    let mut taken = Vec::new();
+    while let Ok(cents) = ctx.wait(PAID).within(Duration::ZERO).await {
+        taken.push(cents);
+    }
+    taken
+}
+
+workflow! { taking_what_is_there() -> Vec<u64> { START => takes_what_is_there; } }
+
+#[tokio::test]
+async fn a_signal_that_was_there_before_comes_in_time_however_short_that_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("runs.db")).await.unwrap();
+    let engine = Engine::builder().store(store).register::<taking_what_is_there>().build().unwrap();
+    for at in 0..10 {
+        let start = engine.start::<taking_what_is_there>(()).id(format!("run {at}"));
+        let run = start.after(Duration::from_millis(300)).await.unwrap();
+        for cents in 0..5 {
+            run.signal(PAID, cents).await.unwrap();
+        }
+        let result = tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("it ends");
+        assert_eq!(result.unwrap(), [0, 1, 2, 3, 4]);
+    }
+}
