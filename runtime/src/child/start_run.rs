@@ -151,6 +151,9 @@ impl<W: Workflow> StartRun<'_, W> {
     }
 
     /// Sets the id of the run; see [`Start::id`](crate::Start::id). It has to be the same whenever the node runs again.
+    ///
+    /// If a run of this workflow with this id and input exists already, that one is returned. It stays what it was: who has started
+    /// it, and what becomes of it when that one ends.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.0.describe(|request| request.has_id = true);
         self.with(|start| start.id(id))

@@ -291,7 +291,8 @@ impl Engine {
     }
 
     /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
-    /// has ended. If it has [started over](crate::Context::start_over), cancels the last run that follows it.
+    /// has ended. If it has [started over](crate::Context::start_over), cancels the last run that follows it; nothing if one of
+    /// those in between was deleted, since nothing leads on from there.
     ///
     /// # Errors
     /// If the request cannot be recorded.
@@ -341,7 +342,7 @@ impl Engine {
     /// if another engine was faster: the caller has to look again.
     async fn end_cancelled(&self, header: &RunHeader) -> Result<bool, StoreError> {
         // It does not wait for any: nothing would look for their ends.
-        self.cancel_started(&header.id).await?;
+        self.cancel_started(&header.id, header.key).await?;
         let record = |kind| Record { path: header.workflow.clone(), kind };
         let mut records = vec![record(EventKind::CancelRequested), record(EventKind::RunCancelled)];
         if header.owner.is_some() {

@@ -12,7 +12,7 @@ use super::runtime;
 use crate::event::OnClose;
 use crate::halt::Halt;
 use crate::shared::{Env, Journal, Starter};
-use crate::store::{RunQuery, RunStatus, StoreError};
+use crate::store::{RunKey, RunQuery, RunStatus, StoreError};
 
 /// How often a run that waits for others looks for their ends.
 const LOOK: Duration = Duration::from_millis(50);
@@ -27,7 +27,7 @@ impl Engine {
     /// A run is about to end: cancels the runs that its nodes have started, and waits for them, as those ask for it. All of
     /// it is done again if the process dies before the end is recorded.
     async fn close_started(&self, journal: &Arc<Journal>) -> Result<(), Halt> {
-        while self.cancel_started(&journal.run_id).await.map_err(Halt::Store)? {
+        while self.cancel_started(&journal.run_id, journal.key).await.map_err(Halt::Store)? {
             runtime::sleep(LOOK)?.await;
             // Another process may have taken the run over meanwhile.
             journal.catch_up_with_others().await;
@@ -44,10 +44,12 @@ impl Engine {
     /// Cancels the runs that nodes of a run have started, those that ask for it. Returns whether there are some to wait for.
     ///
     /// A run of these may end in the same way, so the future has a type of its own.
-    pub(super) fn cancel_started<'a>(&'a self, run: &'a str) -> BoxFuture<'a, Result<bool, StoreError>> {
+    pub(super) fn cancel_started<'a>(&'a self, run: &'a str, key: RunKey) -> BoxFuture<'a, Result<bool, StoreError>> {
         async move {
             let started = RunQuery {
                 started_by: Some(run.to_owned()),
+                // Not those of an earlier run with this id, which was deleted.
+                after: Some(key),
                 status: vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping],
                 ..RunQuery::default()
             };

@@ -166,7 +166,7 @@ impl<T> Run<T> {
     /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which
     /// [`outcome`](Self::outcome) waits for. A run that has ended or is failing does not change. A run of another
     /// process is cancelled through the store. If the run has [started over](crate::Context::start_over), the last run that
-    /// follows it is cancelled.
+    /// follows it is cancelled, and none if one of those in between was deleted.
     ///
     /// # Errors
     /// If the request cannot be recorded.
