@@ -1,8 +1,10 @@
 //! The arguments.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use graphweft::RunStatus;
 
 /// See and steer the runs in a file.
@@ -15,7 +17,7 @@ pub(crate) struct Alone {
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) request: Request,
 }
 
 /// See and steer the runs of this program.
@@ -25,7 +27,7 @@ pub(crate) struct Own {
     #[command(flatten)]
     pub(crate) output: Output,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) request: Request,
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -35,6 +37,15 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum Request {
+    #[command(flatten)]
+    OfRuns(Command),
+    /// Print a script by which a shell completes these commands.
+    Completions(Completions),
+}
+
+/// What needs the runs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List runs, the newest first.
@@ -53,12 +64,16 @@ pub(crate) enum Command {
     Signal(Signal),
     /// Cancel a run.
     Cancel(OneRun),
-    /// Retry a run that has failed or was cancelled. Needs the code of its workflow.
+    /// Retry a run that has failed or was cancelled. Without the code of its workflow, a program that has it carries it out.
     Retry(Retry),
     /// Start a new run with the events of another one. Needs the code of its workflow.
     Fork(Fork),
     /// Delete a run that has ended.
     Delete(OneRun),
+    /// Delete runs that have ended so long ago.
+    Prune(Prune),
+    /// List the unfinished runs that this program could not resume. Needs the code of the workflows.
+    Check,
     /// Serve the page, on this machine.
     Ui(Ui),
     /// Serve the workflows as the tools of an MCP server, over the standard streams. Unfinished runs are resumed. Needs the code of
@@ -140,6 +155,8 @@ pub(crate) struct Tail {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Format {
+    Ascii,
+    Svg,
     Mermaid,
     Dot,
 }
@@ -214,6 +231,45 @@ pub(crate) struct Fork {
     pub(crate) id: Option<String>,
 }
 
+/// A duration is a number and a unit: `90s`, `45m`, `12h`, `30d`.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("which").args(["completed", "failed", "cancelled"]).required(true).multiple(true)))]
+pub(crate) struct Prune {
+    /// Those that have completed or started over this long ago: `30d`.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) completed: Option<Duration>,
+    /// Those that have failed this long ago.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) failed: Option<Duration>,
+    /// Those that were cancelled this long ago.
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(crate) cancelled: Option<Duration>,
+    /// Count them, and delete none.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `90s`, `45m`, `12h`, `30d`.
+fn age(text: &str) -> Result<Duration, String> {
+    let help = || "write a number and a unit: `90s`, `45m`, `12h` or `30d`".to_owned();
+    let unit = text.find(|char: char| !char.is_ascii_digit()).ok_or_else(help)?;
+    let (number, unit) = text.split_at(unit);
+    let seconds: u64 = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(help()),
+    };
+    let number: u64 = number.parse().map_err(|_| help())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(|| "that is too long".to_owned())
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Completions {
+    pub(crate) shell: Shell,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct Ui {
     /// The port; 0 for any.
@@ -222,4 +278,26 @@ pub(crate) struct Ui {
     /// Change nothing.
     #[arg(long)]
     pub(crate) read_only: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn an_age_is_a_number_with_a_unit() {
+        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(age("45m"), Ok(Duration::from_secs(45 * 60)));
+        for wrong in ["", "d", "30", "3.5d", "-1d", "30 d", "30w", "99999999999999999999d", "999999999999999999d"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_arguments_are_sound() {
+        Alone::command().debug_assert();
+        Own::command().debug_assert();
+    }
 }

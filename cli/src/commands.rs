@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::arguments::{Answer, Command, Format, Graph, Output, Signal, Ui};
 use crate::error::{CliError, Ended};
 use crate::times::safe;
-use crate::{list, print, show, tail};
+use crate::{check, list, print, prune, show, tail};
 
 pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output) -> Result<Ended, CliError> {
     match command {
@@ -29,6 +29,10 @@ pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output)
                 retry = retry.from_node(path);
             }
             let run = retry.await?;
+            if !engine.workflows().any(|name| name == run.workflow()) {
+                let text = format!("a retry of `{}` is requested", run.id());
+                return done(output, &text, json!({ "run": run.id(), "requested": true }));
+            }
             let _outcome = run.outcome().await?;
             done(output, &format!("`{}` was retried", run.id()), json!({ "run": run.id() }))?;
             Ok(Ended::of(run.status().await?))
@@ -50,6 +54,8 @@ pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output)
             engine.delete_run(&asked.run).await?;
             done(output, &format!("`{}` is deleted", asked.run), json!({ "run": asked.run }))
         }
+        Command::Prune(asked) => prune::prune(engine, asked, output).await,
+        Command::Check => check::check(engine, output).await,
         Command::Ui(asked) => ui(engine, asked, output).await,
         #[cfg(feature = "mcp")]
         Command::Mcp => mcp(engine).await,
@@ -80,13 +86,15 @@ async fn graph(engine: &Engine, asked: Graph, output: Output) -> Result<Ended, C
     if output.json {
         print::json(&json!(graphs))?;
     } else {
-        print::line(picture(&graphs.graph, asked.format).trim_end())?;
+        print::line(picture(&graphs.graph, asked.format).trim_end_matches('\n'))?;
     }
     Ok(Ended::Done)
 }
 
 fn picture(graph: &RunGraph, format: Format) -> String {
     match format {
+        Format::Ascii => graph.to_text(),
+        Format::Svg => graph.to_svg(),
         Format::Mermaid => graph.to_mermaid(),
         Format::Dot => graph.to_dot(),
     }

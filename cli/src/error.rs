@@ -23,6 +23,11 @@ pub(crate) enum CliError {
     NoWorkflows,
     #[error("`{text}` is not JSON: {source}; a text is written with quotes: '\"yes\"'")]
     NotJson { text: String, source: serde_json::Error },
+    #[error(
+        "`check` needs the code of the workflows, and a file has none; call `graphweft_cli::main(engine)` in the program \
+         that has it"
+    )]
+    NeedsCode,
     #[error("`{text}` is not a tag: write `key=value`")]
     NotATag { text: String },
     #[error(transparent)]
@@ -52,6 +57,7 @@ pub(crate) enum Ended {
     Waits,
     Failed,
     Cancelled,
+    CannotResume,
 }
 
 impl Ended {
@@ -70,6 +76,7 @@ impl Ended {
             Ended::Waits => 3,
             Ended::Failed => 4,
             Ended::Cancelled => 5,
+            Ended::CannotResume => 6,
         })
     }
 }

@@ -181,7 +181,7 @@ async fn a_question_is_answered_by_the_type_that_it_asks_for() {
 async fn what_needs_the_code_says_so_and_the_rest_does_not() {
     let runs = runs().await;
     runs.engine.shutdown().await;
-    for command in [vec!["retry", "failed"], vec!["fork", "failed"], vec!["answer", "waits", "approve", "true"]] {
+    for command in [vec!["fork", "failed"], vec!["answer", "waits", "approve", "true"]] {
         let refused = runs.ran(&command).await;
         assert_eq!(refused.code, 1);
         assert!(refused.err.contains("is not registered"), "{}", refused.err);
@@ -191,6 +191,8 @@ async fn what_needs_the_code_says_so_and_the_rest_does_not() {
     assert_eq!(runs.ran(&["graph", "done", "--format", "mermaid"]).await.out, graph.out);
     assert!(runs.ran(&["graph", "done", "--format", "dot"]).await.out.starts_with("digraph"));
     assert_eq!(Runs::json(&runs.ran(&["graph", "done", "--json"]).await)["graph"]["name"], "refund");
+    let retried = runs.ran(&["retry", "failed"]).await;
+    assert_eq!((retried.code, retried.out.as_str()), (0, "a retry of `failed` is requested\n"), "{}", retried.err);
     assert_eq!(runs.ran(&["cancel", "waits"]).await.code, 0);
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
     while runs.ran(&["show", "waits"]).await.code != 5 {
@@ -198,6 +200,86 @@ async fn what_needs_the_code_says_so_and_the_rest_does_not() {
     }
     assert_eq!(runs.ran(&["delete", "done"]).await.code, 0);
     assert_eq!(runs.ran(&["delete", "done"]).await.code, 1);
+}
+
+/// Times are replaced, and so is the space that they take.
+fn without_times(text: &str) -> String {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let mut at = 0;
+        while at + 1 < words.len() {
+            let is_number = words[at].parse::<f64>().is_ok();
+            if is_number && ["ms", "s", "min", "h", "d"].contains(&words[at + 1].trim_end_matches(',')) {
+                words[at] = "0";
+                words[at + 1] = if words[at + 1].ends_with(',') { "s," } else { "s" };
+            }
+            at += 1;
+        }
+        lines.push(words.join(" "));
+    }
+    lines.join("\n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_printed_stays_as_it_is() {
+    let runs = runs().await;
+    let commands: [(&str, &[&str]); 9] = [
+        ("list", &["list"]),
+        ("questions", &["questions"]),
+        ("show_failed", &["show", "failed", "--bars", "0"]),
+        ("show_waits", &["show", "waits", "--bars", "0"]),
+        ("tail", &["tail", "failed"]),
+        ("mermaid", &["graph", "refund", "--format", "mermaid"]),
+        ("dot", &["graph", "refund", "--format", "dot"]),
+        ("prune_dry_run", &["prune", "--completed", "0s", "--failed", "0s", "--dry-run"]),
+        ("prune_json", &["prune", "--failed", "30d", "--json"]),
+    ];
+    for (name, command) in commands {
+        let ran = runs.ran(command).await;
+        assert_eq!(ran.err, "", "{command:?}");
+        insta::assert_snapshot!(name, without_times(&ran.out));
+    }
+    // Their space counts.
+    for (name, command) in
+        [("ascii", ["graph", "refund", "--format", "ascii"]), ("svg", ["graph", "wide", "--format", "svg"])]
+    {
+        insta::assert_snapshot!(name, runs.ran(&command).await.out);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn old_runs_are_deleted_and_counted_before() {
+    let runs = runs().await;
+    let old = ["prune", "--completed", "30d", "--failed", "90d", "--cancelled", "12h"];
+    assert_eq!(runs.ran(&old).await.out, "completed: 0 deleted\nfailed: 0 deleted\ncancelled: 0 deleted\n");
+    let counted = runs.ran(&["prune", "--completed", "0s", "--dry-run", "--json"]).await;
+    assert_eq!(Runs::json(&counted), serde_json::json!({ "dry_run": true, "runs": { "completed": 2 } }));
+    assert_eq!(runs.ran(&["show", "done"]).await.code, 0);
+    assert_eq!(runs.ran(&["prune", "--completed", "0s"]).await.out, "completed: 2 deleted\n");
+    assert_eq!(runs.ran(&["show", "done"]).await.code, 1);
+    assert_eq!(runs.ran(&["show", "failed"]).await.code, 4);
+    for wrong in [vec!["prune"], vec!["prune", "--failed", "30"], vec!["prune", "--failed", "1 week"]] {
+        assert_eq!(runs.ran(&wrong).await.code, 2, "{wrong:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shells_get_completions_without_a_store() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_graphweft"));
+        let script = command.args(["--store", "none.db", "completions", shell]).output().unwrap();
+        let text = String::from_utf8(script.stdout).unwrap();
+        assert!(script.status.success() && text.contains("graphweft") && text.contains("prune"), "{shell}: {text}");
+    }
+    let runs = runs().await;
+    let json = Runs::json(&runs.ran(&["completions", "fish", "--json"]).await);
+    assert_eq!(json["shell"], "fish");
+    assert!(json["script"].as_str().unwrap().starts_with("# Print"), "{json}");
+    assert_eq!(runs.ran(&["completions", "csh"]).await.code, 2);
+    let check = runs.ran(&["check"]).await;
+    assert_eq!(check.code, 1);
+    assert!(check.err.contains("`check` needs the code of the workflows"), "{}", check.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

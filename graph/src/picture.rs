@@ -1,4 +1,9 @@
-//! A graph as a picture: text that Mermaid and Graphviz draw.
+//! A graph as a picture: text that Mermaid and Graphviz draw, a drawing for a terminal, and an image.
+
+mod layers;
+mod layout;
+mod svg;
+mod text;
 
 use crate::model::{END, EdgeIx, Graph, NodeIx, START, Way};
 
@@ -222,6 +227,8 @@ fn dot_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::Choice;
 
@@ -266,6 +273,167 @@ mod tests {
             assert_eq!(text.matches(&format!("    {line}\n")).count(), 1, "{line} in\n{text}");
         }
         assert_eq!(text.lines().count(), 1 + 6 + 6, "{text}");
+    }
+
+    /// `START => draft => [one] => check => <redo: draft, ok: end>`, and a workflow beside it.
+    fn looping() -> Picture {
+        let node = |name: &str, kind| PictureNode { name: name.to_owned(), kind };
+        let edge =
+            |from, to, label: Option<&str>, kind| PictureEdge { from, to, label: label.map(str::to_owned), kind };
+        let inside = Picture {
+            nodes: vec![step("START"), step("END"), step("one"), step("two")],
+            edges: vec![
+                edge(0, 2, None, EdgeKind::Then),
+                edge(2, 3, None, EdgeKind::Then),
+                edge(3, 1, None, EdgeKind::Then),
+            ],
+        };
+        Picture {
+            nodes: vec![
+                step("START"),
+                step("END"),
+                step("draft"),
+                node("[one => two]", PictureKind::Each(Box::new(inside))),
+                step("check"),
+                node("a<b>&\u{1b}", PictureKind::Workflow),
+            ],
+            edges: vec![
+                edge(0, 2, None, EdgeKind::Then),
+                edge(2, 3, None, EdgeKind::Then),
+                edge(3, 4, None, EdgeKind::Then),
+                edge(4, 2, Some("redo"), EdgeKind::Then),
+                edge(4, 1, Some("ok"), EdgeKind::Joins),
+                edge(0, 5, None, EdgeKind::Then),
+                edge(5, 1, None, EdgeKind::Joins),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_terminal_shows_layers_with_the_labels_where_an_edge_leaves() {
+        assert_eq!(
+            format!("\n{}", picture().to_text()),
+            r"
+   ╭───────╮
+   │ START │
+   ╰───┬───╯
+       ▼
+  ┌─────────┐
+  │    a    │
+  └┬────┬───┘
+   │ok  │err
+   ▼    ▼
+┌───┐  ┌───┐
+│ b │  │ c │
+└─┬─┘  └─┬─┘
+  └──┬───┘
+     ○
+ ┌──────┐
+ │ join │
+ └───┬──┘
+     ▼
+  ╭─────╮
+  │ END │
+  ╰─────╯
+"
+        );
+    }
+
+    #[test]
+    fn a_terminal_shows_frames_double_boxes_and_what_leads_back() {
+        assert_eq!(
+            format!("\n{}", looping().to_text()),
+            r"
+           ╭───────╮
+           │ START │
+           ╰─┬──┬──╯
+         ┌───┘  └────┐
+         ▼           ▼
+     ┌───────┐  ╔════════╗
+     │ draft │  ║ a<b>&� ║
+     └───┬───┘  ╚════╤═══╝
+         ▼           │
+ ┌─[one => two]─┐    │
+ │   ┌─────┐    │    │
+ │   │ one │    │    │
+ │   └──┬──┘    │    │
+ │      ▼       │    │
+ │   ┌─────┐    │    │
+ │   │ two │    │    │
+ │   └─────┘    │    │
+ └───────┬──────┘    │
+    ┌────┘           └─────┐
+    ▼                      │
+┌───────┐                  │
+│ check │ ↺ redo → draft   │
+└───┬───┘                  │
+    │ok                    │
+    └──────────┬───────────┘
+               ○
+            ╭─────╮
+            │ END │
+            ╰─────╯
+"
+        );
+    }
+
+    /// Every edge comes to its node: the lines are followed, and a `┼` is gone straight through.
+    #[test]
+    fn no_two_edges_share_a_line_unless_they_lead_to_the_same_node() {
+        // Three nodes that each lead to three others, and edges over a layer.
+        let names: Vec<String> = (0..8).map(|at| format!("n{at}")).collect();
+        let mut edges = Vec::new();
+        for from in 1..4 {
+            for to in 4..7 {
+                edges.push((from, to, Some(format!("to_{to}"))));
+            }
+            edges.push((0, from, None));
+            edges.push((from, 7, None));
+            edges.push((from + 3, 7, None));
+        }
+        let edge = |(from, to, label)| PictureEdge { from, to, label, kind: EdgeKind::Then };
+        let picture = Picture {
+            nodes: names.iter().map(|name| step(name)).collect(),
+            edges: edges.into_iter().map(edge).collect(),
+        };
+        let layout = layout::Layout::of(&picture);
+        assert_eq!(layout.lines.len(), picture.edges.len());
+        let mut cells: BTreeMap<((isize, isize), bool), (isize, isize)> = BTreeMap::new();
+        for line in &layout.lines {
+            let end = *line.corners.last().unwrap();
+            let leads_to = layout.boxes.iter().find(|at| at.y == end.1 + 1 && (at.x..at.x + at.width).contains(&end.0));
+            assert!(leads_to.is_some(), "{line:?}");
+            for pair in line.corners.windows(2) {
+                let ((x1, y1), (x2, y2)) = (pair[0].min(pair[1]), pair[0].max(pair[1]));
+                assert!(x1 == x2 || y1 == y2, "{line:?}");
+                for cell in (x1..=x2).flat_map(|x| (y1..=y2).map(move |y| (x, y))) {
+                    let other = cells.insert((cell, x1 == x2), end);
+                    assert!(other.is_none_or(|other| other == end), "{cell:?} in\n{}", picture.to_text());
+                    let is_in_a_box = |at: &&layout::Boxed| {
+                        (at.x..at.x + at.width).contains(&cell.0) && (at.y..at.y + at.height - 1).contains(&cell.1)
+                    };
+                    assert!(layout.boxes.iter().find(is_in_a_box).is_none(), "{cell:?} in\n{}", picture.to_text());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_edge_of_a_node_that_there_is_not_is_left_out() {
+        let mut damaged = picture();
+        let sound = damaged.to_text();
+        damaged.edges.push(PictureEdge { from: 2, to: 99, label: None, kind: EdgeKind::Then });
+        assert_eq!(damaged.to_text(), sound);
+        assert_eq!(Picture { nodes: Vec::new(), edges: Vec::new() }.to_text(), "");
+    }
+
+    #[test]
+    fn an_image_escapes_what_is_written_in_it() {
+        let image = looping().to_svg();
+        assert!(image.contains("a&lt;b&gt;&amp;\u{fffd}</text>"), "{image}");
+        assert!(image.contains("↺ redo → draft</text>"), "{image}");
+        assert!(!image.chars().any(|char| char.is_control() && char != '\n'));
+        assert_eq!(image.matches("<path class").count(), 6 + 1, "{image}");
     }
 
     #[test]

@@ -99,6 +99,10 @@ pub enum EventKind {
         /// Nodes, steps and children that run again, with their recorded answers, steps and children.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rerun: Vec<String>,
+        /// Whether it was requested through an engine that did not know the workflow. It then voids the end of the run
+        /// only. The engine that carries it out records another one, which voids the rest, before it resumes the run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        requested: bool,
     },
     /// An attempt at a node, a child or a step has started. An attempt at a node that was interrupted by the death of
     /// its process starts again without another record.

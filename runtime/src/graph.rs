@@ -186,6 +186,34 @@ impl Graph {
         self.picture().to_dot()
     }
 
+    /// A drawing for a terminal, in box-drawing characters, with every node and every edge with its labels.
+    ///
+    /// Edges lead down. One that starts the next turn of a loop is written beside its node, `↺ redo → draft`. A double box
+    /// is a nested workflow, a frame `[..]`.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn greet(name: String) -> String { name }
+    /// # workflow! { hello(String) -> String { START => greet; } }
+    /// assert!(hello::graph().to_text().contains("│ greet │"));
+    /// ```
+    pub fn to_text(&self) -> String {
+        self.picture().to_text()
+    }
+
+    /// An SVG image with every node and every edge with its labels. It needs nothing else, and follows the colours of the
+    /// page that it is in, light or dark.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn greet(name: String) -> String { name }
+    /// # workflow! { hello(String) -> String { START => greet; } }
+    /// assert!(hello::graph().to_svg().starts_with("<svg"));
+    /// ```
+    pub fn to_svg(&self) -> String {
+        self.picture().to_svg()
+    }
+
     fn picture(&self) -> Picture {
         let mut shape = graphweft_graph::Graph { nodes: Vec::new(), edges: Vec::new() };
         shape.edges = self.edges.iter().map(|edge| graphweft_graph::Edge { from: edge.from, to: edge.to }).collect();

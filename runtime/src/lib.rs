@@ -56,7 +56,7 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
+    Answering, BuildError, Check, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
     FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, Outcome, PendingQuestion, Position, QuestionFilter,
     Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start, StartError,
     WatchError,

@@ -33,7 +33,7 @@ impl RunView {
             }
             EventKind::RunResumed { owner } => self.note(seq, RUN, What::Resumed { owner: *owner }),
             EventKind::GraphChanged { .. } => self.note(seq, RUN, What::GraphChanged),
-            EventKind::RunRetried { voids, from_nodes, rerun } => {
+            EventKind::RunRetried { voids, from_nodes, rerun, .. } => {
                 let (from_nodes, rerun) = (from_nodes.clone(), rerun.clone());
                 self.voids.extend(voids.iter().cloned());
                 let voided = std::mem::take(&mut self.voids);

@@ -4,6 +4,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use super::inner::{Engine, Inner};
+use super::retention::Retention;
 use super::runtime;
 use crate::core::after;
 use crate::store::{Delete, ReserveTask, RunKey, RunQuery, RunStatus, StoreError};
@@ -73,7 +74,7 @@ impl Engine {
         let Some(header) = self.0.store.header(run).await? else {
             return Err(DeleteError::UnknownRun { run: run.to_owned() });
         };
-        if self.delete_all(vec![header.key]).await? == 0 {
+        if self.delete_all(vec![header.key], self.0.retention).await? == 0 {
             return Err(DeleteError::NotOver { run: run.to_owned() });
         }
         Ok(())
@@ -89,10 +90,37 @@ impl Engine {
     /// # Cancel safety
     /// If the future is dropped, some of the runs are deleted.
     pub async fn delete_expired(&self) -> Result<u64, StoreError> {
+        self.delete_expired_by(self.0.retention).await
+    }
+
+    /// The same by another [`Retention`] than that of the engine: for a command that deletes old runs now.
+    /// [`count_expired_by`](Self::count_expired_by) says before how many those are.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use graphweft::prelude::*;
+    /// # use graphweft::Retention;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// engine.start::<doubled>(4).id("order-7").await?.result().await?;
+    /// let retention = Retention::completed(Duration::ZERO);
+    /// assert_eq!(engine.count_expired_by(retention).await?, 1);
+    /// assert_eq!(engine.delete_expired_by(retention).await?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the store cannot be read or written. Some runs may be deleted then.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the runs are deleted.
+    pub async fn delete_expired_by(&self, retention: Retention) -> Result<u64, StoreError> {
         let mut deleted = 0;
-        for (status, keep) in self.0.retention.ages() {
+        for (status, keep) in retention.ages() {
             loop {
-                let found = self.delete_some(status, keep).await?;
+                let found = self.delete_some(status, keep, retention).await?;
                 deleted += found;
                 if found < AT_ONCE as u64 {
                     break;
@@ -100,6 +128,20 @@ impl Engine {
             }
         }
         Ok(deleted)
+    }
+
+    /// How many runs [`delete_expired_by`](Self::delete_expired_by) would delete. Changes nothing.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn count_expired_by(&self, retention: Retention) -> Result<u64, StoreError> {
+        let mut count = 0;
+        for (status, keep) in retention.ages() {
+            if let Some(expired) = self.expired(status, keep) {
+                count += self.0.store.count(expired).await?;
+            }
+        }
+        Ok(count)
     }
 
     /// Deletes the runs whose time is over, as long as the engine is there and the runtime has timers. A task of its own:
@@ -125,29 +167,29 @@ impl Engine {
         }
         let mut pause = LOOK;
         for (status, keep) in self.0.retention.ages() {
-            if self.delete_some(status, keep).await? == AT_ONCE as u64 {
+            if self.delete_some(status, keep, self.0.retention).await? == AT_ONCE as u64 {
                 pause = LOOK_FOR_MORE;
             }
         }
         Ok(pause)
     }
 
-    async fn delete_some(&self, status: RunStatus, keep: Duration) -> Result<u64, StoreError> {
-        let Some(since) = self.0.env.clock.now().checked_sub(keep) else { return Ok(0) };
-        let query = RunQuery {
-            status: vec![status],
-            unchanged_since: Some(since),
-            oldest_first: true,
-            limit: AT_ONCE,
-            ..RunQuery::default()
-        };
-        let runs: Vec<RunKey> = self.0.store.list(query).await?.iter().map(|header| header.key).collect();
-        if runs.is_empty() { Ok(0) } else { self.delete_all(runs).await }
+    /// The runs with a status that have had it for so long; `None` if that began before 1970.
+    fn expired(&self, status: RunStatus, keep: Duration) -> Option<RunQuery> {
+        let since = self.0.env.clock.now().checked_sub(keep)?;
+        Some(RunQuery { status: vec![status], unchanged_since: Some(since), ..RunQuery::default() })
     }
 
-    async fn delete_all(&self, runs: Vec<RunKey>) -> Result<u64, StoreError> {
+    async fn delete_some(&self, status: RunStatus, keep: Duration, by: Retention) -> Result<u64, StoreError> {
+        let Some(expired) = self.expired(status, keep) else { return Ok(0) };
+        let query = RunQuery { oldest_first: true, limit: AT_ONCE, ..expired };
+        let runs: Vec<RunKey> = self.0.store.list(query).await?.iter().map(|header| header.key).collect();
+        if runs.is_empty() { Ok(0) } else { self.delete_all(runs, by).await }
+    }
+
+    async fn delete_all(&self, runs: Vec<RunKey>, by: Retention) -> Result<u64, StoreError> {
         let now = self.0.env.clock.now();
-        let ids_until = Some(self.0.retention.keeps_ids()).filter(|keep| !keep.is_zero());
+        let ids_until = Some(by.keeps_ids()).filter(|keep| !keep.is_zero());
         let ids_until = ids_until.map(|keep| after(now, keep));
         Ok(self.0.store.delete(Delete { runs, ids_until, now }).await?.len() as u64)
     }

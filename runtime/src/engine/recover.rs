@@ -259,7 +259,7 @@ impl Engine {
                 return self.launch(reservation, ready);
             }
         }
-        let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        let mut history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
         let is_over = history.last().is_some_and(|last| last.record.kind.is_terminal());
         let taken_over = history.iter().rev().find_map(|stored| match stored.record.kind {
             EventKind::RunResumed { owner } => Some(owner),
@@ -276,8 +276,16 @@ impl Engine {
             // It is not driven here, as if another engine had it.
             return Err(Halt::Fenced);
         }
-        let past = self.past(&header, definition, history).await?;
-        let ready = self.make_ready(&header, definition, past.begin(definition)?, owner)?;
+        let retried = self.add_requested_retry(&header, definition, &mut history).await?;
+        let again = RunHeader { records: history.len() as u64, ..header.clone() };
+        let past = self.past(&again, definition, history).await?;
+        let ready = self.make_ready(&again, definition, past.begin(definition)?, owner)?;
+        if let Some(retried) = retried
+            && let Err(halt) = self.record_requested_retry(&header, retried).await
+        {
+            ready.discard();
+            return Err(halt);
+        }
         self.launch(reservation, ready)
     }
 

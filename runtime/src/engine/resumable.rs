@@ -62,7 +62,7 @@ impl Engine {
         definition: Option<&Arc<Definition>>,
     ) -> Result<Option<Halt>, StoreError> {
         let checked = match definition {
-            Some(definition) => self.check(header, definition).await,
+            Some(definition) => self.check_run(header, definition).await,
             None => Err(Halt::NotRegistered { workflow: header.workflow.clone() }),
         };
         match checked {
@@ -104,13 +104,14 @@ impl Engine {
 
     /// Whether this program can resume a run: its records are folded and the values that it needs next are read, as if
     /// it were resumed. No node runs.
-    async fn check(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
+    async fn check_run(&self, header: &RunHeader, definition: &Arc<Definition>) -> Result<(), Halt> {
         if let Some(thawed) = self.thawed(header, definition).await
             && self.check_past(header, definition, thawed.past).is_ok()
         {
             return Ok(());
         }
-        let history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        let mut history = self.0.store.read(header.key, 0, usize::MAX).await.map_err(Halt::Store)?;
+        self.add_requested_retry(header, definition, &mut history).await?;
         let past = self.past(header, definition, history).await?;
         self.check_past(header, definition, past)
     }

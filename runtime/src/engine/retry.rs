@@ -11,6 +11,7 @@ use super::derived::Deriver;
 use super::error::invalid_length;
 use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
+use super::retry_request::{RetriedNodes, recorded_child_around};
 use super::run::Run;
 use super::runs::{Found, Reservation};
 use super::runtime::{self, Unfit};
@@ -20,7 +21,7 @@ use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::shared::MAX_ID;
 use crate::store::{
-    Append, Appended, Created, HeaderChange, NewRun, Record, Records, RunHeader, RunStatus, StoreError, Stored,
+    Append, Appended, Created, HeaderChange, NewRun, Records, RunHeader, RunStatus, StoreError, Stored,
 };
 
 /// A run could not be retried. Nothing has changed.
@@ -139,6 +140,9 @@ impl Engine {
     /// children and answers. A child workflow of that node that had failed starts from its beginning; one that was
     /// executing continues.
     ///
+    /// If the workflow is not registered here, the retry is recorded, and an engine that knows the workflow carries it
+    /// out: one that lives at once, and otherwise the next one that [recovers](Self::recover).
+    ///
     /// Awaiting it returns a [`RetryError`] if there is no such run, if it has not failed, or if it cannot be resumed
     /// in this process.
     ///
@@ -236,28 +240,36 @@ impl Retry {
                 });
             }
         }
-        let definition = engine.0.workflows.get(&header.workflow).cloned().ok_or_else(|| not_registered(&header))?;
         if engine.0.runs.is_closed() {
             return Err(RunError::ShutDown.into());
         }
-        runtime::current().map_err(cannot_run)?;
         let mut history = engine.0.store.read(header.key, 0, usize::MAX).await?;
         for path in from_nodes.iter().chain(&rerun) {
             if !history.iter().any(|stored| stored.record.path == *path) {
                 return Err(RetryError::UnknownPath { run, path: path.clone() });
             }
         }
+        let definition = engine.0.workflows.get(&header.workflow).cloned();
         for path in from_nodes.iter().chain(&rerun) {
-            let child = engine.child_workflow_around(&header, &definition, &history, path).await;
+            let child = match &definition {
+                Some(definition) => engine.child_workflow_around(&header, definition, &history, path).await,
+                None => Ok(recorded_child_around(&history, path)),
+            };
             if let Some(child) = child.map_err(RunError::from)? {
                 return Err(RetryError::InsideChildWorkflow { run, path: path.clone(), child });
             }
         }
-        let voids = engine.voids(&header, &definition, history.clone(), header.records, (&from_nodes, &rerun)).await;
-        let voids = voids.map_err(RunError::from)?;
+        let nodes = RetriedNodes { from_nodes, rerun };
+        let Some(definition) = definition else {
+            return if engine.request_retry(&header, &history, nodes).await? {
+                Ok(Run::of_header(&engine, &header))
+            } else {
+                Err(goes_on(&run))
+            };
+        };
+        runtime::current().map_err(cannot_run)?;
+        let retried = engine.retry_of(&header, &definition, history.clone(), nodes).await.map_err(RunError::from)?;
         let owner = engine.owner().await?;
-        let retried =
-            Record { path: header.workflow.clone(), kind: EventKind::RunRetried { voids, from_nodes, rerun } };
         let now = engine.0.env.clock.now();
         history.push(Stored { seq: header.records, time: now, record: retried.clone() });
         // Every check comes before the retry is recorded.
@@ -380,8 +392,7 @@ impl Fork {
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
         // Recorded also without voids, since time limits begin anew.
-        let kind = EventKind::RunRetried { voids, from_nodes: Vec::new(), rerun: Vec::new() };
-        let forked = Record { path: old.workflow.clone(), kind };
+        let forked = RetriedNodes::default().record(&old.workflow, voids, false);
         let now = engine.0.env.clock.now();
         // All records of the new run have the time of the fork, which does not show that the clock was set back before
         // it.

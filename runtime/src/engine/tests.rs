@@ -307,7 +307,7 @@ fn an_event_is_read_back_as_it_was_written() {
             then: AfterFailure::Routed { label: "err".to_owned(), error: json!("no") },
             error: None,
         },
-        EventKind::RunRetried { voids: vec![1..3, 7..8], from_nodes: Vec::new(), rerun: Vec::new() },
+        EventKind::RunRetried { voids: vec![1..3, 7..8], from_nodes: Vec::new(), rerun: Vec::new(), requested: false },
         EventKind::NodeSkipped,
         EventKind::NodeCancelled,
         EventKind::Message { text: "hello".to_owned() },

@@ -117,7 +117,7 @@ fn is_inside(sites: &Sites, path: &str, node: &str) -> bool {
 /// # Errors
 /// The record that is void and should not be, or the other way round.
 pub(super) fn look_at_voids(sites: &Sites, records: &[Stored], retry: &EventKind, is_fork: bool) -> Result<(), String> {
-    let EventKind::RunRetried { voids, from_nodes, rerun } = retry else { return Ok(()) };
+    let EventKind::RunRetried { voids, from_nodes, rerun, .. } = retry else { return Ok(()) };
     let mut graphs = Graphs { sites, known: BTreeMap::new() };
     let from_nodes = from_nodes.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: true });
     let rerun = rerun.iter().map(|path| Named { path, node: node_of(sites, path), is_anew: false });

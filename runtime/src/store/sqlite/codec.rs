@@ -174,6 +174,8 @@ enum Short {
         from_nodes: Vec<String>,
         #[serde(rename = "f", default, skip_serializing_if = "Vec::is_empty")]
         rerun: Vec<String>,
+        #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
+        requested: bool,
     },
     #[serde(rename = "b")]
     NodeStarted {

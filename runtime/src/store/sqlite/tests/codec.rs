@@ -58,8 +58,13 @@ fn kinds() -> Vec<EventKind> {
         },
         EventKind::RunResumed { owner: u64::MAX },
         EventKind::GraphChanged { from: 1, to: u64::MAX },
-        EventKind::RunRetried { voids: vec![3..7, 9..10], from_nodes: vec![text()], rerun: vec![text(), text()] },
-        EventKind::RunRetried { voids: Vec::new(), from_nodes: Vec::new(), rerun: Vec::new() },
+        EventKind::RunRetried {
+            voids: vec![3..7, 9..10],
+            from_nodes: vec![text()],
+            rerun: vec![text(), text()],
+            requested: true,
+        },
+        EventKind::RunRetried { voids: Vec::new(), from_nodes: Vec::new(), rerun: Vec::new(), requested: false },
         EventKind::NodeStarted {
             attempt: 2,
             inside: Some(Entered {

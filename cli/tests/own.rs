@@ -1,0 +1,116 @@
+//! The commands in a program that has the code of its workflows: this program, started by its tests.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use graphweft::prelude::*;
+
+/// Whether the bank pays.
+struct Bank(bool);
+
+#[node]
+async fn approve(cents: u32, ctx: &Context) -> u32 {
+    cents + ctx.ask::<u32>("more", "How much more?").await
+}
+
+#[node]
+async fn pay(cents: u32, #[resource] bank: &Bank) -> Result<u32, std::io::Error> {
+    if bank.0 { Ok(cents) } else { Err(std::io::Error::other("no bank")) }
+}
+
+workflow! { refund(u32) -> u32 { START => approve => pay; } }
+
+workflow! { audit(u32) -> u32 { START => approve; } }
+
+workflow! { payout(u32) -> u32 { START => pay; } }
+
+mod later {
+    use graphweft::prelude::*;
+
+    #[node]
+    async fn review(cents: u32, ctx: &Context) -> u32 {
+        cents + ctx.ask::<u32>("more", "How much more?").await
+    }
+
+    workflow! { pub(super) refund(u32) -> u32 { START => review; } }
+}
+
+/// The program of the user, in the version that the environment names.
+#[tokio::main]
+async fn program(file: &Path) -> ExitCode {
+    let builder = Engine::builder().store(SqliteStore::open(file).await.unwrap());
+    let builder = match std::env::var("GRAPHWEFT_TEST_VERSION").as_deref() {
+        Ok("later") => builder.register::<later::refund>(),
+        _ => builder.register::<refund>().register::<audit>().register::<payout>(),
+    };
+    graphweft_cli::main(builder.resource(Bank(true)).build().unwrap()).await
+}
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn ran(file: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("GRAPHWEFT_TEST_STORE", file).envs(environment.iter().copied()).args(arguments);
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// Three runs that wait, and one that has failed.
+#[tokio::main]
+async fn left_behind(file: &Path) {
+    let builder = Engine::builder().store(SqliteStore::open(file).await.unwrap()).resource(Bank(false));
+    let engine = builder.register::<refund>().register::<audit>().register::<payout>().build().unwrap();
+    for id in ["refund-1", "refund-2"] {
+        engine.start::<refund>(5).id(id).await.unwrap().outcome().await.unwrap();
+    }
+    engine.start::<audit>(6).id("audit-1").await.unwrap().outcome().await.unwrap();
+    engine.start::<payout>(7).id("payout-1").await.unwrap().outcome().await.unwrap();
+    engine.shutdown().await;
+}
+
+fn every_run_can_be_resumed_by_the_program_that_has_started_it(file: &Path) {
+    let checked = ran(file, &[], &["check"]);
+    assert_eq!((checked.code, checked.out.as_str()), (Some(0), "0 of 3 unfinished runs cannot be resumed\n"));
+}
+
+fn a_version_that_does_not_fit_says_which_runs_and_why(file: &Path) {
+    let checked = ran(file, &[("GRAPHWEFT_TEST_VERSION", "later")], &["check"]);
+    assert_eq!(checked.code, Some(6), "{}", checked.err);
+    insta::assert_snapshot!("check", checked.out);
+    let json = ran(file, &[("GRAPHWEFT_TEST_VERSION", "later")], &["check", "--json"]);
+    assert_eq!(json.code, Some(6));
+    insta::assert_snapshot!("check_json", json.out);
+    // Nothing has changed.
+    assert_eq!(ran(file, &[], &["check"]).code, Some(0));
+}
+
+fn a_retry_is_waited_for(file: &Path) {
+    let again = ran(file, &[], &["retry", "payout-1"]);
+    assert_eq!((again.code, again.out.as_str()), (Some(0), "`payout-1` was retried\n"), "{}", again.err);
+}
+
+fn completions_have_the_name_of_the_program(file: &Path) {
+    let script = ran(file, &[], &["completions", "bash"]);
+    let name = std::env::current_exe().unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(script.code, Some(0));
+    assert!(script.out.contains(&format!("-o default {name}")) && script.out.contains("prune"), "{}", script.out);
+}
+
+fn main() -> ExitCode {
+    if let Some(file) = std::env::var_os("GRAPHWEFT_TEST_STORE") {
+        return program(Path::new(&file));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("runs.db");
+    left_behind(&file);
+    every_run_can_be_resumed_by_the_program_that_has_started_it(&file);
+    a_version_that_does_not_fit_says_which_runs_and_why(&file);
+    a_retry_is_waited_for(&file);
+    completions_have_the_name_of_the_program(&file);
+    ExitCode::SUCCESS
+}
