@@ -36,7 +36,7 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     print::line(&safe(&format!("{} of {}: {status} after {took}, {} events", run.id(), run.workflow(), times.len())))?;
     for row in tree::rows(&part) {
         let bar = bars::bar(&row, &times, usize::from(asked.bars));
-        let line = format!("{:<48} {:<15} {bar}", safe(&row.label), row.state);
+        let line = format!("{:<48} {:<19} {bar}", safe(&row.label), row.state);
         print::line(line.trim_end())?;
     }
     for detail in &part.details {

@@ -139,6 +139,9 @@ async fn a_run_is_shown_as_a_tree_and_its_code_says_how_it_is() {
         "{}",
         wide.out
     );
+    assert!(wide.out.contains("[one]") && wide.out.contains("completed 30/30"), "{}", wide.out);
+    let before = runs.ran(&["show", "wide", "--at", "20"]).await;
+    assert!(before.out.contains("/30") && !before.out.contains("30/30"), "{}", before.out);
     let json = Runs::json(&runs.ran(&["show", "waits", "--json"]).await);
     assert_eq!((&json["run"]["status"], &json["view"]["status"]), (&"waiting".into(), &"waiting".into()));
 }

@@ -54,6 +54,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS")]
     pub(crate) within: Option<u64>,
 
+    /// Serve a page with the runs, where questions are answered as well, until Ctrl-C; without PORT, at any that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub(crate) ui: Option<u16>,
+
     /// End with exit code 1 if there are packages of this kind; may be given several times
     #[arg(long, value_name = "KIND")]
     pub(crate) deny: Vec<Kind>,
@@ -66,7 +70,9 @@ Exit codes:
     2  the lock file, the database, an answer or the command line is wrong
     3  the audit itself failed, or ran out of time
     4  there are open questions, and no terminal to answer them
-  130  stopped by Ctrl-C";
+  130  stopped by Ctrl-C
+
+With --ui the program ends by Ctrl-C, with the exit code of what it has done.";
 
 /// What is to be done.
 pub(crate) enum Command {
@@ -110,6 +116,13 @@ mod tests {
         assert!(matches!(command(&["--answer", "a=allow"]), Command::Resume(None)));
         assert!(matches!(command(&["--answer", "a=allow", "--resume", "3"]), Command::Resume(Some(run)) if run == "3"));
         assert!(matches!(command(&["x.lock", "--answer", "a=allow"]), Command::Start { .. }));
+    }
+
+    #[test]
+    fn the_page_takes_no_lock_file_for_its_port() {
+        let arguments = Arguments::try_parse_from(["license_audit", "--ui", "x.lock"]).unwrap();
+        assert_eq!((arguments.ui, arguments.lock_file), (Some(0), Some("x.lock".into())));
+        assert_eq!(Arguments::try_parse_from(["license_audit", "--ui=8080"]).unwrap().ui, Some(8080));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use graphweft::{AnswerError, Outcome, Run};
+use graphweft::{AnswerError, EventKind, Outcome, Run};
 use tokio::sync::oneshot;
 
 use crate::answer::Answer;
@@ -12,19 +12,30 @@ use crate::progress;
 use crate::report::Report;
 use crate::runs::Runs;
 use crate::stop::Stop;
+use crate::ui::Ui;
 
 /// Waits for the report of a run. If it is stopped, the run is not lost: `--resume` resumes it.
-pub(crate) async fn to_report(runs: &Runs, run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
+pub(crate) async fn to_report(
+    runs: &Runs,
+    run: Run<Report>,
+    arguments: &Arguments,
+    ui: Option<&Ui>,
+) -> Result<Report, Stop> {
     let id = run.id().to_owned();
     tokio::select! {
-        report = answer_until_done(runs, run, arguments) => report,
+        report = answer_until_done(runs, run, arguments, ui) => report,
         _ = tokio::signal::ctrl_c() => {
             Err(Stop::Interrupted(format!("run {id} is stopped; `--resume {id}` resumes it")))
         }
     }
 }
 
-async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Arguments) -> Result<Report, Stop> {
+async fn answer_until_done(
+    runs: &Runs,
+    mut run: Run<Report>,
+    arguments: &Arguments,
+    ui: Option<&Ui>,
+) -> Result<Report, Stop> {
     let id = &run.id().to_owned();
     let try_again = || format!("`--resume {id}` retries it");
     let mut given = arguments.answer.as_slice();
@@ -55,6 +66,10 @@ async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Argume
             for open in &open {
                 record(&run, &open.question, &Answer::LEAVE).await?;
             }
+        } else if let Some(ui) = ui {
+            let questions = if open.len() == 1 { "question" } else { "questions" };
+            eprintln!("run {id} waits for {} {questions}: answer at {}", open.len(), ui.inbox());
+            until_answered(runs, &run, open.len()).await?;
         } else if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
             for open in &open {
                 let Some(answer) = at_the_terminal(open.clone()).await? else {
@@ -69,6 +84,22 @@ async fn answer_until_done(runs: &Runs, mut run: Run<Report>, arguments: &Argume
         run = runs.take_up(id).await?;
         outcome = run.outcome().await;
     }
+}
+
+/// Waits until one of the open questions is answered from elsewhere, or the run has ended.
+async fn until_answered(runs: &Runs, run: &Run<Report>, open: usize) -> Result<(), Stop> {
+    let past = runs.history(run.id()).await?.len() as u64;
+    // The answer may be one of the events before that.
+    if run.questions().await.map_err(Stop::audit)?.len() != open {
+        return Ok(());
+    }
+    let mut events = run.events_from(past);
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::Answered { .. }) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn record(run: &Run<Report>, question: &str, answer: &Answer) -> Result<(), Stop> {

@@ -1,7 +1,7 @@
 //! Which licences does a program bring along? Reads a `Cargo.lock`, finds the manifest of every package in it on this
 //! machine, judges the licence that it declares, asks a person where it cannot, and puts everything into one report.
 //!
-//! `cargo run --bin license_audit [-- PATH/TO/Cargo.lock] [--json] [--deny copyleft] [--resume]`
+//! `cargo run --bin license_audit [-- PATH/TO/Cargo.lock] [--json] [--deny copyleft] [--resume] [--ui]`
 //!
 //! The graphs are in `flow.rs`; everything that a node does is in the module that the node is named in there. `runs.rs`
 //! has all that is done with the engine.
@@ -22,6 +22,7 @@ mod question;
 mod report;
 mod runs;
 mod stop;
+mod ui;
 mod verdict;
 
 use std::io::Write;
@@ -36,6 +37,7 @@ use crate::model::{Kind, Request};
 use crate::report::Report;
 use crate::runs::{IfMissing, Runs};
 use crate::stop::Stop;
+use crate::ui::Ui;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -47,12 +49,30 @@ async fn carry_out(arguments: Arguments) -> Result<u8, Stop> {
     let command = arguments.command(own_lock_file);
     let if_missing = if matches!(command, Command::Start { .. }) { IfMissing::Make } else { IfMissing::Refuse };
     let runs = Runs::open(&arguments.database, if_missing).await?;
-    let done = with_runs(&runs, command, &arguments).await;
+    let done = match arguments.ui {
+        Some(port) => beside_the_page(&runs, command, &arguments, port).await,
+        None => with_runs(&runs, command, &arguments, None).await,
+    };
     runs.shutdown().await;
     done
 }
 
-async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments) -> Result<u8, Stop> {
+/// Serves the page while the command is carried out, and after that until Ctrl-C.
+async fn beside_the_page(runs: &Runs, command: Command, arguments: &Arguments, port: u16) -> Result<u8, Stop> {
+    let ui = Ui::open(runs.engine(), port).await?;
+    let done = with_runs(runs, command, arguments, Some(&ui)).await;
+    let done = match done {
+        Err(Stop::Interrupted(message)) => Err(Stop::Interrupted(message)),
+        done => {
+            let code = done.unwrap_or_else(Stop::report);
+            eprintln!("the page is at {} until Ctrl-C", ui.url());
+            Ok(code)
+        }
+    };
+    ui.ended().await.and(done)
+}
+
+async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments, ui: Option<&Ui>) -> Result<u8, Stop> {
     let run = match command {
         Command::List => {
             print(&list::table(runs).await?)?;
@@ -71,7 +91,7 @@ async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments) -> Resu
         }
         Command::Resume(run) => runs.resume(run).await?,
     };
-    let report = drive::to_report(runs, run, arguments).await?;
+    let report = drive::to_report(runs, run, arguments, ui).await?;
     print(&if arguments.json { to_json(&report)? } else { report.to_table() })?;
     Ok(complain(&report, &arguments.deny))
 }

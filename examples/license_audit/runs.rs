@@ -33,6 +33,11 @@ impl Runs {
         Ok(Runs { engine: builder.build().map_err(Stop::audit)? })
     }
 
+    /// For the page.
+    pub(crate) fn engine(&self) -> Engine {
+        self.engine.clone()
+    }
+
     /// Leaves whatever is under way to the next process.
     pub(crate) async fn shutdown(&self) {
         self.engine.shutdown().await;

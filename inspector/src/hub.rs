@@ -1,18 +1,19 @@
 //! Views of runs, folded once for all who watch.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use graphweft::store::RunKey;
-use graphweft::{Engine, Events, Run};
+use graphweft::{Engine, Event, Events, Run};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::problem::Problem;
-use crate::view::{Mark, RunView};
+use crate::view::{EventNumbers, Mark, RunView};
 
 /// How many views are kept that no one looks at.
 const IDLE: usize = 8;
@@ -53,6 +54,8 @@ pub(crate) enum Phase {
 
 struct Inner {
     view: RunView,
+    /// For the values of a thing, which are read when they are asked for.
+    numbers: EventNumbers,
     used: Instant,
     /// Up to where watchers get the view: all of them to the same place, so that what they get is made once.
     mark: Mark,
@@ -100,7 +103,8 @@ impl Hub {
     async fn begin(&self, run: &Run<Value>, key: RunKey) -> Result<Arc<Follow>, Problem> {
         let graphs = self.engine.run_graph(run.id()).await?;
         let view = RunView::new(run.workflow(), graphs.as_ref());
-        let inner = Mutex::new(Inner { mark: view.mark(), view, used: Instant::now(), last: None });
+        let (mark, numbers, used) = (view.mark(), EventNumbers::default(), Instant::now());
+        let inner = Mutex::new(Inner { view, numbers, used, mark, last: None });
         let (applied, phase) = (watch::Sender::new(0), watch::Sender::new(Phase::Following));
         let follow = Arc::new(Follow { key, inner, applied, phase });
         {
@@ -151,7 +155,7 @@ impl Follow {
                     }
                     let mut inner = lock(&self.inner);
                     for event in &batch {
-                        inner.view.apply(event);
+                        inner.apply(event);
                     }
                     self.applied.send_replace(inner.view.next());
                     is_news = true;
@@ -202,12 +206,23 @@ impl Follow {
         is_news.then(|| inner.between(since, &mark))
     }
 
+    /// Where the events at a path are, and the numbers that retries up to a moment have voided.
+    pub(crate) fn events_at(&self, path: &str, at: u64) -> (Vec<Range<u64>>, Vec<Range<u64>>) {
+        let inner = lock(&self.inner);
+        (inner.numbers.at(&inner.view, path), inner.view.voided(at))
+    }
+
     fn is_idle(&self) -> bool {
         self.phase.receiver_count() == 0 && lock(&self.inner).used.elapsed() > KEEP
     }
 }
 
 impl Inner {
+    fn apply(&mut self, event: &Event) {
+        self.view.apply(event);
+        self.numbers.add(&self.view, event);
+    }
+
     fn between(&mut self, since: Option<&str>, until: &Mark) -> (String, Arc<str>) {
         self.used = Instant::now();
         let cursor = self.view.cursor_at(until);

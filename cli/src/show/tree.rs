@@ -1,12 +1,14 @@
 //! The rows of the tree.
 
-use graphweft_inspector::view::{State, ViewPart};
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphweft_inspector::view::{KINDS, Kind, State, ViewPart, What};
 
 /// Something of the run, as a line.
 pub(super) struct Row {
     /// Its name behind lines that lead to what it is in.
     pub(super) label: String,
-    /// Its state in words, with the attempt.
+    /// Its state in words, with the attempt; for `[..]` with how many items of all are completed.
     pub(super) state: String,
     /// Its states with the numbers of the events.
     pub(super) moves: Vec<(u64, State, u32)>,
@@ -18,6 +20,7 @@ const ITEMS: usize = 20;
 /// Everything that has been reached, below what it is in.
 pub(super) fn rows(part: &ViewPart) -> Vec<Row> {
     let mut moves = part.moves_by_thing();
+    let items = items(part, &moves);
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); part.things.path.len()];
     for (thing, within) in part.things.within.iter().enumerate() {
         if let Some(members) = usize::try_from(*within).ok().and_then(|within| below.get_mut(within)) {
@@ -57,10 +60,37 @@ pub(super) fn rows(part: &ViewPart) -> Vec<Row> {
             Some((_, state, _)) => word(*state).to_owned(),
             None => word(State::NotReached).to_owned(),
         };
+        let state = match items.get(&thing) {
+            Some((completed, all)) => format!("{state} {completed}/{all}"),
+            None => state,
+        };
         rows.push(Row { label: format!("{lead}{branch}{}", name(path)), state, moves });
         push(&mut left, thing, &format!("{lead}{}", if is_last { "   " } else { "│  " }));
     }
     rows
+}
+
+/// By `[..]`, how many items are completed, and how many there are.
+fn items(part: &ViewPart, moves: &BTreeMap<u32, Vec<(u64, State, u32)>>) -> BTreeMap<usize, (usize, u64)> {
+    let is_each = |thing: usize| {
+        part.things.kind.get(thing).is_some_and(|kind| KINDS.get(usize::from(*kind)) == Some(&Kind::Each))
+    };
+    let mut completed: BTreeMap<usize, BTreeSet<i64>> = BTreeMap::new();
+    for (thing, moves) in moves {
+        let thing = *thing as usize;
+        let (Some(&item), Some(&within)) = (part.things.item.get(thing), part.things.within.get(thing)) else {
+            continue;
+        };
+        if item >= 0 && matches!(moves.last(), Some((_, State::Completed, _))) {
+            completed.entry(within.unsigned_abs() as usize).or_default().insert(item);
+        }
+    }
+    let entered = part.details.iter().filter_map(|detail| match detail.what {
+        What::Entered { items, .. } => Some((detail.thing as usize, items)),
+        _ => None,
+    });
+    let each = entered.filter(|(thing, _)| is_each(*thing));
+    each.map(|(thing, all)| (thing, (completed.get(&thing).map_or(0, BTreeSet::len), all))).collect()
 }
 
 fn name(path: &str) -> &str {

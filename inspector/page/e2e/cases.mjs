@@ -117,6 +117,42 @@ export const cases = {
     await close();
   },
 
+  async 'a signal is sent by its form, once for each id'({ browser, server }) {
+    await startRun(server.url, 'invoice', 'signal-1', 7);
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/signal-1?sel=invoice/wait_for_it`);
+    await status(page, 'waiting');
+    await page.click('.detail button:has-text("Send a signal")');
+    assert.equal(await page.inputValue('dialog [name=signal]'), 'paid');
+    await page.fill('dialog textarea', '{"cents": ');
+    await page.waitForSelector('dialog .bad:has-text("not JSON")');
+    assert.ok(await page.isDisabled('dialog .primary'));
+    await page.fill('dialog textarea', '"much"');
+    await page.click('dialog .primary');
+    await page.waitForSelector('dialog .bad:has-text("u32")');
+    await shot(page, 'signal-refused');
+    // For another name no node waits: the run has it, and another one of its id does not count.
+    await page.fill('dialog [name=signal]', 'reminded');
+    await page.fill('dialog textarea', 'null');
+    await page.fill('dialog [name=id]', 'mail-1');
+    await page.click('dialog .primary');
+    await page.waitForSelector('dialog', { state: 'detached' });
+    await page.click('.actions button:has-text("Signal")');
+    await page.fill('dialog [name=signal]', 'reminded');
+    await page.fill('dialog [name=id]', 'mail-1');
+    await page.click('dialog .primary');
+    await page.waitForSelector('dialog .refused:has-text("does not count")');
+    await page.fill('dialog [name=signal]', 'paid');
+    await page.fill('dialog textarea', '35');
+    await page.fill('dialog [name=by]', 'Ann');
+    await page.click('dialog .primary');
+    await status(page, 'completed');
+    const { output } = await (await fetch(`${server.url}api/runs/signal-1/values?path=invoice`)).json();
+    assert.equal(output.value, 42);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
   async 'the server is killed while the page is open, and the run comes back'(world) {
     const { page, problems, close } = await openPage(world.browser, world.server.url);
     await startRun(world.server.url, 'briefing', 'kill-1', BRIEF);

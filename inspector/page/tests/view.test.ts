@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ViewPart } from '../src/api/types';
 import { timeScale } from '../src/time/scale';
 import { addPart, emptyView, type RunView } from '../src/view/model';
+import { awaitedSignals } from '../src/view/awaited';
 import { describe as say } from '../src/view/describe';
 import { firstToSee } from '../src/view/first';
 import { keysAround } from '../src/view/keys';
@@ -262,5 +263,32 @@ describe('the slider', () => {
       'fetch started, attempt 2',
       'run completed',
     ]);
+  });
+});
+
+describe('open waits for signals', () => {
+  const script: Script = {
+    times: [0, 1, 2, 3],
+    things: [RUN, ['w/a', 'node', 0, 2, -1, 0], ['w/a/$wait.1', 'wait', 1, -1, -1, 0], ['w/b', 'node', 0, 3, -1, 0], ['w/b/$wait.1', 'wait', 3, -1, -1, 0]],
+    moves: [
+      [0, 0, 'running', 0],
+      [2, 1, 'waiting', 0],
+      [4, 2, 'waiting', 0],
+    ],
+  };
+  const details = [
+    { seq: 1, thing: 2, type: 'awaits', signal: 'paid' },
+    { seq: 2, thing: 4, type: 'awaits', signal: 'shipped' },
+  ] as ViewPart['details'];
+
+  it('begin with those of the selected node', () => {
+    const view = addPart(emptyView(), part(script, { details }));
+    expect(awaitedSignals(view, 'w/b').map((awaited) => awaited.signal)).toEqual(['shipped', 'paid']);
+    expect(awaitedSignals(view, null).map((awaited) => awaited.signal)).toEqual(['paid', 'shipped']);
+  });
+
+  it('are closed by the signal', () => {
+    const view = addPart(emptyView(), part({ ...script, moves: [...script.moves, [2, 3, 'completed', 0]] }, { details }));
+    expect(awaitedSignals(view, 'w/a')).toEqual([{ signal: 'shipped', path: 'w/b/$wait.1' }]);
   });
 });

@@ -1,6 +1,7 @@
 //! The values of one thing of a run.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use axum::Json;
 use axum::extract::State;
@@ -33,16 +34,26 @@ pub(super) async fn values(
     let at = asked.parsed("at", "the number of an event")?.unwrap_or(u64::MAX);
     asked.end()?;
     let run = runs::found(&inspected, &id).await?;
-    let history = inspected.engine.history(&id).await?.ok_or_else(|| Problem::unknown_run(&id))?;
-    let mut values = of_thing(&path, &history, at);
-    let is_known = history.iter().any(|event| event.path == path);
-    if !is_known {
+    let follow = inspected.hub.follow(&run).await?;
+    let (ranges, voids) = follow.events_at(&path, at);
+    let mut events = Vec::new();
+    for range in ranges {
+        events.extend(run.recorded(range).await?.into_iter().filter(|event| event.path == path));
+    }
+    if events.is_empty() {
         let detail = format!("run `{}` has no events at `{}`", shown(&id), shown(&path));
         return Err(Problem::new(axum::http::StatusCode::NOT_FOUND, "unknown_path", detail).at("path"));
     }
+    let mut signals = Vec::new();
+    for event in &events {
+        if let EventKind::SignalDelivered { signal } = event.kind {
+            signals.extend(run.recorded(signal..signal + 1).await?);
+        }
+    }
+    let mut values = of_thing(&path, &events, &signals, at, &voids);
     // The input of a start that is later than the moment is not that of the moment.
-    let starts = |event: &&Event| event.path == path && has_input(&event.kind);
-    let shows_last = history.iter().rfind(starts).is_some_and(|event| event.seq <= at);
+    let starts = |event: &&Event| has_input(&event.kind);
+    let shows_last = events.iter().rfind(starts).is_some_and(|event| event.seq <= at);
     if shows_last && values.input.is_none() {
         match run.input_of(&path).await {
             Ok(input) => values.input = input.map(|value| Given { value }),
@@ -56,12 +67,12 @@ fn has_input(kind: &EventKind) -> bool {
     matches!(kind, EventKind::NodeStarted { .. } | EventKind::RunStarted { .. })
 }
 
-fn of_thing(path: &str, history: &[Event], at: u64) -> NodeValues {
-    let voids = voided(history, at);
+/// By the events at the path, and the signals that were delivered there.
+fn of_thing(path: &str, events: &[Event], signals: &[Event], at: u64, voids: &[Range<u64>]) -> NodeValues {
     let counts = |seq: u64| !voids.iter().any(|range| range.contains(&seq));
     let mut values = NodeValues { path: path.to_owned(), ..NodeValues::default() };
     let mut attempts = BTreeMap::new();
-    for event in history.iter().filter(|event| event.path == path && event.seq <= at) {
+    for event in events.iter().filter(|event| event.seq <= at) {
         let seq = event.seq;
         // Errors and messages have happened, whatever a retry has made of them.
         match &event.kind {
@@ -123,7 +134,7 @@ fn of_thing(path: &str, history: &[Event], at: u64) -> NodeValues {
             }
             EventKind::AnswerRejected { .. } => values.output = None,
             EventKind::SignalDelivered { signal } => {
-                let sent = history.iter().find(|sent| sent.seq == *signal);
+                let sent = signals.iter().find(|sent| sent.seq == *signal);
                 if let Some(EventKind::SignalReceived { payload, by, .. }) = sent.map(|sent| &sent.kind) {
                     values.output = Some(Returned { by: by.clone(), ..returned(seq, payload.clone(), None) });
                 }
@@ -141,15 +152,6 @@ fn of_thing(path: &str, history: &[Event], at: u64) -> NodeValues {
     }
     values.attempts.extend(attempts.into_values());
     values
-}
-
-/// The numbers that retries up to a moment have voided.
-fn voided(history: &[Event], at: u64) -> Vec<std::ops::Range<u64>> {
-    let retries = history.iter().filter(|event| event.seq <= at).filter_map(|event| match &event.kind {
-        EventKind::RunRetried { voids, .. } => Some(voids.clone()),
-        _ => None,
-    });
-    retries.flatten().collect()
 }
 
 fn entry(attempts: &mut BTreeMap<u32, Attempt>, attempt: u32) -> &mut Attempt {

@@ -7,6 +7,7 @@
 mod changes;
 mod detail;
 mod fold;
+mod numbers;
 mod part;
 mod place;
 mod resolve;
@@ -16,6 +17,7 @@ mod thing;
 
 pub use changes::Mark;
 pub use detail::{Detail, What};
+pub(crate) use numbers::EventNumbers;
 pub use part::{Progress, RunMove, Things, ViewPart};
 pub use run_view::RunView;
 

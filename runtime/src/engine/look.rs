@@ -1,5 +1,6 @@
 //! Looking at one run: its status, its state, and its output as a type.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -14,10 +15,11 @@ use super::run::Run;
 use super::voided::effective;
 use crate::compile::executable_in;
 use crate::driver::caught;
+use crate::event::Event;
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::state::{StateKey, decode};
-use crate::store::{RunHeader, RunKey, RunQuery, RunStatus};
+use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, Stored};
 use crate::workflow::Workflow;
 
 impl Engine {
@@ -92,6 +94,44 @@ impl<T> Run<T> {
         };
         let overview = self.engine().0.store.overview(query).await?.into_iter().next();
         overview.map(RunInfo::from).ok_or(RunError::NotFound)
+    }
+
+    /// The recorded events with these numbers, and no others: without [derived](crate::Event::derived) ones. Those that the run does
+    /// not have (yet) are left out. Reads only their records, however long the run is.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let run = engine.start::<doubled>(4).await?;
+    /// run.result().await?;
+    /// let events = run.recorded(0..1).await?;
+    /// assert_eq!((events.len(), events[0].kind.name()), (1, "run_started"));
+    /// assert!(run.recorded(100..200).await?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`status`](Self::status).
+    pub async fn recorded(&self, numbers: Range<u64>) -> Result<Vec<Event>, RunError> {
+        if let Some(live) = self.live() {
+            live.journal.catch_up_now();
+        }
+        let key = self.header().await?.key;
+        let limit = usize::try_from(numbers.end.saturating_sub(numbers.start)).unwrap_or(usize::MAX);
+        let stored = self.engine().0.store.read(key, numbers.start, limit).await?;
+        let event = |Stored { seq, time, record }: Stored| Event {
+            version: Event::VERSION,
+            run_id: self.id().to_owned(),
+            seq,
+            time,
+            path: record.path,
+            derived: false,
+            kind: record.kind,
+        };
+        Ok(stored.into_iter().map(event).collect())
     }
 
     /// The value of a key of the run's state by what is recorded, in any process, and also after the end of the run.

@@ -4,6 +4,7 @@ import { WORDS } from '../ui/look';
 import { duration, timeOfDay } from '../ui/duration';
 import { Json } from '../ui/Json';
 import { toQuestion } from '../shell/router';
+import { awaitedSignals } from '../view/awaited';
 import type { RunView, Thing } from '../view/model';
 import { leafOf, lookAt, spanOf, lastMove, timeOf, type Moment } from '../view/moment';
 import { nodeOfThing, turnsOf } from '../view/place';
@@ -18,11 +19,14 @@ interface Props {
   graphs: Graphs | null;
   moment: Moment;
   thing: Thing;
+  /** Whether signals may be sent. */
+  canSignal: boolean;
   onSelect: (path: string | null) => void;
+  onSignal: () => void;
 }
 
 /** The pane of the selected thing. What it does not have is left out. */
-export function Detail({ run, graphs, moment, thing, onSelect }: Props) {
+export function Detail({ run, graphs, moment, thing, canSignal, onSelect, onSignal }: Props) {
   const { data: values, error, loading } = useValues(run.id, thing, moment);
   const { view, seq } = moment;
   const look = lookAt(thing, seq);
@@ -42,6 +46,7 @@ export function Detail({ run, graphs, moment, thing, onSelect }: Props) {
       )}
       {values && look === 'failed' && <Failure values={values} />}
       {look === 'waiting' && <OpenQuestions run={run} moment={moment} thing={thing} />}
+      {look === 'waiting' && <OpenWaits view={view} thing={thing} canSignal={canSignal} onSignal={onSignal} />}
       {look !== 'not_reached' && <Summary thing={thing} moment={moment} values={values} begin={timeOf(view, 0)} />}
       {values && <Attempts thing={thing} moment={moment} values={values} />}
       <ItemChips thing={thing} moment={moment} onSelect={onSelect} />
@@ -154,6 +159,21 @@ function OpenQuestions({ run, moment, thing }: { run: Run; moment: Moment; thing
 function questionsOf(view: RunView, thing: Thing): Thing[] {
   if (thing.kind === 'question') return [thing];
   return thing.inside.flatMap((id) => questionsOf(view, view.things[id]!));
+}
+
+function OpenWaits({ view, thing, canSignal, onSignal }: { view: RunView; thing: Thing; canSignal: boolean; onSignal: () => void }) {
+  const here = awaitedSignals(view, thing.path).filter(({ path }) => path === thing.path || path.startsWith(`${thing.path}/`));
+  if (!here.length) return null;
+  return (
+    <Section title="Waits for a signal">
+      <p className="mono">{here.map((awaited) => awaited.signal).join(', ')}</p>
+      {canSignal && (
+        <button type="button" onClick={onSignal}>
+          Send a signal…
+        </button>
+      )}
+    </Section>
+  );
 }
 
 function Summary({ thing, moment, values, begin }: { thing: Thing; moment: Moment; values: NodeValues | null; begin: number }) {

@@ -117,7 +117,7 @@ export function RunBody({ run, graphs, view, server, clockOffset, start, onChang
         </div>
         <aside className="detail" aria-label="Selected node" tabIndex={0}>
           {thing && thing.within >= 0 ? (
-            <Detail run={run} graphs={graphs} moment={moment} thing={thing} onSelect={select} />
+            <Detail run={run} graphs={graphs} moment={moment} thing={thing} canSignal={server?.read_only === false} onSelect={select} onSignal={() => setDialog('signal')} />
           ) : selected === null || thing ? (
             <RunDetail run={run} moment={moment} onSelect={select} />
           ) : (

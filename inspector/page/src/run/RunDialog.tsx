@@ -1,14 +1,15 @@
-import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react';
-import { ApiError, post } from '../api/client';
+import { useId, useState, type ReactNode } from 'react';
+import { post } from '../api/client';
 import type { Run, Started } from '../api/types';
 import { navigate, toRun } from '../shell/router';
 import { describe } from '../view/describe';
 import { leafOf, lookAt, type Moment } from '../view/moment';
+import { Dialog } from './Dialog';
+import { SignalDialog } from './SignalDialog';
 
-export type DialogKind = 'cancel' | 'retry' | 'fork';
+export type DialogKind = 'cancel' | 'retry' | 'fork' | 'signal';
 
-interface Props {
-  kind: DialogKind;
+export interface DialogOfRun {
   run: Run;
   moment: Moment;
   selected: string | null;
@@ -17,18 +18,20 @@ interface Props {
   onDone: () => void;
 }
 
-export function RunDialog(props: Props) {
-  switch (props.kind) {
+export function RunDialog({ kind, ...props }: DialogOfRun & { kind: DialogKind }) {
+  switch (kind) {
     case 'cancel':
       return <CancelDialog {...props} />;
     case 'retry':
       return <RetryDialog {...props} />;
     case 'fork':
       return <ForkDialog {...props} />;
+    case 'signal':
+      return <SignalDialog {...props} />;
   }
 }
 
-function CancelDialog({ run, onClose, onDone }: Props) {
+function CancelDialog({ run, onClose, onDone }: DialogOfRun) {
   const send = async () => {
     await post(['runs', run.id, 'cancel'], {});
     onDone();
@@ -40,7 +43,7 @@ function CancelDialog({ run, onClose, onDone }: Props) {
   );
 }
 
-function RetryDialog({ run, moment, selected, onClose, onDone }: Props) {
+function RetryDialog({ run, moment, selected, onClose, onDone }: DialogOfRun) {
   const { view } = moment;
   const [from, setFrom] = useState<'failure' | 'selected'>('failure');
   const thing = selected === null ? undefined : view.byPath.get(selected);
@@ -82,7 +85,7 @@ function Choice({ checked, disabled, onChoose, title, children }: { checked: boo
   );
 }
 
-function ForkDialog({ run, moment, onClose }: Props) {
+function ForkDialog({ run, moment, onClose }: DialogOfRun) {
   const { view, seq, live } = moment;
   const field = useId();
   const [id, setId] = useState(`${run.id}-fork`);
@@ -112,57 +115,5 @@ function ForkDialog({ run, moment, onClose }: Props) {
       </label>
       <input id={field} type="text" value={id} placeholder="a new one" onChange={(event) => setId(event.target.value)} />
     </Dialog>
-  );
-}
-
-interface DialogProps {
-  title: string;
-  action: string;
-  look: 'primary' | 'danger';
-  onClose: () => void;
-  send: () => Promise<void>;
-  children: ReactNode;
-}
-
-function Dialog({ title, action, look, onClose, send, children }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const heading = useId();
-  const [refused, setRefused] = useState<string | null>(null);
-  const [sending, setSending] = useState(false);
-  useEffect(() => dialog.current?.showModal(), []);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setSending(true);
-    setRefused(null);
-    try {
-      await send();
-      onClose();
-    } catch (error) {
-      setRefused(error instanceof ApiError ? error.message : String(error));
-      setSending(false);
-    }
-  };
-  return (
-    <dialog ref={dialog} aria-labelledby={heading} onClose={onClose}>
-      <form onSubmit={submit}>
-        <h2 id={heading}>{title}</h2>
-        <div className="bd">
-          {children}
-          {refused && (
-            <p className="refused" role="alert">
-              {refused}
-            </p>
-          )}
-        </div>
-        <footer>
-          <button type="button" onClick={onClose}>
-            Back
-          </button>
-          <button className={look} disabled={sending}>
-            {action}
-          </button>
-        </footer>
-      </form>
-    </dialog>
   );
 }

@@ -90,6 +90,15 @@ function Actions({ run, readOnly, onAsk }: { run: Run; readOnly: boolean; onAsk:
       </button>
       <button
         type="button"
+        className={!over && run.status === 'waiting' && run.awaited_signals.length ? 'primary' : ''}
+        disabled={over}
+        title={over ? 'It has ended' : undefined}
+        onClick={() => onAsk('signal')}
+      >
+        Signal…
+      </button>
+      <button
+        type="button"
         className={run.status === 'failed' && run.registered ? 'primary' : ''}
         disabled={!canRetry || !run.registered}
         title={elsewhere ?? (canRetry ? undefined : 'Only a run that failed or was cancelled is retried')}

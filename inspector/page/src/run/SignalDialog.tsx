@@ -1,0 +1,68 @@
+import { useId, useState } from 'react';
+import { ApiError, post } from '../api/client';
+import type { Signal, Signalled } from '../api/types';
+import { JsonEditor } from '../forms/JsonEditor';
+import type { ValueState } from '../forms/useValue';
+import { awaitedSignals } from '../view/awaited';
+import { Dialog } from './Dialog';
+import type { DialogOfRun } from './RunDialog';
+
+/** Sends a signal. What type its payload has is known to the node only: the server checks it if the node waits there. */
+export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogOfRun) {
+  const { view } = moment;
+  const names = [...new Set([...awaitedSignals(view, selected).map((awaited) => awaited.signal), ...run.awaited_signals])];
+  const fields = useId();
+  const [name, setName] = useState(names[0] ?? '');
+  const [payload, setPayload] = useState<ValueState>({ value: undefined, invalid: null });
+  const [id, setId] = useState('');
+  const [by, setBy] = useState('');
+  const [refused, setRefused] = useState<ApiError | null>(null);
+  const send = async () => {
+    setRefused(null);
+    const signal: Signal = { payload: payload.value ?? null, ...(id.trim() ? { id: id.trim() } : {}), ...(by.trim() ? { by: by.trim() } : {}) };
+    const { duplicate } = await post<Signalled>(['runs', run.id, 'signals', name.trim()], signal);
+    if (duplicate) throw new Error(`The run has had a signal \`${name.trim()}\` of this id: this one does not count.`);
+    onDone();
+  };
+  const isAtField = (problem: ApiError) => {
+    const isOfPayload = OF_PAYLOAD.includes(problem.code);
+    if (isOfPayload) setRefused(problem);
+    return isOfPayload;
+  };
+  return (
+    <Dialog title="Send a signal" action="Send" look="primary" onClose={onClose} send={send} isAtField={isAtField} isInvalid={payload.invalid !== null || !name.trim()}>
+      <p>
+        {names.length ? (
+          <>
+            The run waits for <span className="mono">{names.join(', ')}</span>. It keeps any other signal for a node that will wait for it.
+          </>
+        ) : (
+          'The run waits for no signal now. It keeps this one for a node that will wait for it.'
+        )}
+      </p>
+      <label className="stacked" htmlFor={`${fields}-name`}>
+        Signal
+      </label>
+      <input id={`${fields}-name`} name="signal" type="text" list={`${fields}-names`} value={name} onChange={(event) => setName(event.target.value)} />
+      <datalist id={`${fields}-names`}>
+        {names.map((known) => (
+          <option key={known} value={known} />
+        ))}
+      </datalist>
+      <div className="stacked">
+        Payload, as JSON <span className="dim">null if it is empty</span>
+      </div>
+      <JsonEditor value={undefined} refused={refused} onChange={setPayload} />
+      <label className="stacked" htmlFor={`${fields}-id`}>
+        Id <span className="dim">optional; the same name and id again do not count</span>
+      </label>
+      <input id={`${fields}-id`} name="id" type="text" value={id} onChange={(event) => setId(event.target.value)} />
+      <label className="stacked" htmlFor={`${fields}-by`}>
+        Your name <span className="dim">optional; it is recorded with the signal</span>
+      </label>
+      <input id={`${fields}-by`} name="by" type="text" autoComplete="name" value={by} onChange={(event) => setBy(event.target.value)} />
+    </Dialog>
+  );
+}
+
+const OF_PAYLOAD = ['invalid_payload', 'not_recordable'];
