@@ -37,7 +37,10 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
 fn place(run: &RunInfo) -> String {
     let asks = run.question.as_ref().map(|question| format!("{}: {}", question.name, question.prompt));
     let awaits = (!run.awaited_signals.is_empty()).then(|| format!("signal {}", run.awaited_signals.join(", ")));
-    let position = run.position.as_ref().map(|position| position.path.clone());
+    let position = run.position.as_ref().map(|at| match &at.items {
+        Some(items) => format!("{} ({}/{})", at.path, items.done, items.all),
+        None => at.path.clone(),
+    });
     run.failure.clone().or(asks).or(awaits).or(position).or_else(|| run.unreadable.clone()).unwrap_or_default()
 }
 

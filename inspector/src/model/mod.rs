@@ -9,7 +9,7 @@ mod values;
 pub use actions::{Answer, Answered, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, Graphs, NodeKind, Way, Workflow, Workflows};
 pub use questions::{AskedQuestion, Question, Questions};
-pub use runs::{Counts, FeedChange, ForkedFrom, Position, Run, Runs, Server, Status};
+pub use runs::{Counts, FeedChange, ForkedFrom, Items, Position, Run, Runs, Server, Status};
 pub use values::{Attempt, Given, Message, NodeValues, Note, Returned};
 
 pub(crate) use runs::STATUSES;

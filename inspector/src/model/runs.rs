@@ -96,6 +96,19 @@ pub struct Position {
     pub attempt: Option<u32>,
     /// The time of that record.
     pub since: u64,
+    /// If it is in a `[..]`: how many of the items are done, as far as the last records show that.
+    pub items: Option<Items>,
+}
+
+/// How many items of a `[..]` are done.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Items {
+    /// The node with which an item of it was done last, without the number of the item.
+    pub path: String,
+    /// So many items are done.
+    pub done: u64,
+    /// Of so many.
+    pub all: u64,
 }
 
 impl Run {
@@ -114,7 +127,12 @@ impl Run {
             previous: info.previous,
             next: info.next,
             tags: info.tags,
-            position: info.position.map(|at| Position { path: at.path, attempt: at.attempt, since: millis(at.since) }),
+            position: info.position.map(|at| Position {
+                path: at.path,
+                attempt: at.attempt,
+                since: millis(at.since),
+                items: at.items.map(|items| Items { path: items.path, done: items.done, all: items.all }),
+            }),
             open_questions: info.open_questions,
             question: info.question.map(Question::from),
             awaited_signals: info.awaited_signals,

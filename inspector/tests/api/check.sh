@@ -43,7 +43,7 @@ start wide '{"id": "completed", "input": 5}'
     for config in none real; do
         options=()
         [ "$config" = none ] || options=(--config-file "$OLDPWD/inspector/tests/api/schemathesis.toml")
-        timeout 120 "$venv/bin/schemathesis" ${options[@]+"${options[@]}"} run "${url}api/openapi.json" --url "$url" \
+        timeout 400 "$venv/bin/schemathesis" ${options[@]+"${options[@]}"} run "${url}api/openapi.json" --url "$url" \
             --header "X-Graphweft-Token: $token" --seed "${SEED:-7}" --max-examples 50 \
             --phases coverage,fuzzing --exclude-path-regex '/(events|live|changes)$' --request-timeout 20 \
             --checks not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance \

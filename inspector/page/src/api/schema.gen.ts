@@ -595,6 +595,21 @@ export interface components {
             /** @description The graphs of the workflows that are nodes in it or in each other, each once. */
             nested: components["schemas"]["Graph"][];
         };
+        /** @description How many items of a `[..]` are done. */
+        Items: {
+            /**
+             * Format: int64
+             * @description Of so many.
+             */
+            all: number;
+            /**
+             * Format: int64
+             * @description So many items are done.
+             */
+            done: number;
+            /** @description The node with which an item of it was done last, without the number of the item. */
+            path: string;
+        };
         /**
          * @description The kind of a thing. In a [`ViewPart`] it is its index here.
          * @enum {string}
@@ -665,6 +680,7 @@ export interface components {
              * @description The number of its attempt, if the last record is that an attempt has started.
              */
             attempt?: number | null;
+            items?: components["schemas"]["Items"] | null;
             /** @description Its path. */
             path: string;
             /**

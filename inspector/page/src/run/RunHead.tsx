@@ -83,6 +83,7 @@ function Actions({ run, readOnly, onAsk }: { run: Run; readOnly: boolean; onAsk:
   const over = !isUnderWay(run.status);
   const canRetry = run.status === 'failed' || run.status === 'cancelled';
   const elsewhere = run.registered ? undefined : 'Its workflow is not registered with this server';
+  const requested = run.registered ? undefined : 'A process that has its workflow carries it out';
   return (
     <div className="actions">
       <button type="button" className={over ? '' : 'danger'} disabled={over} title={over ? 'It has ended' : undefined} onClick={() => onAsk('cancel')}>
@@ -99,9 +100,9 @@ function Actions({ run, readOnly, onAsk }: { run: Run; readOnly: boolean; onAsk:
       </button>
       <button
         type="button"
-        className={run.status === 'failed' && run.registered ? 'primary' : ''}
-        disabled={!canRetry || !run.registered}
-        title={elsewhere ?? (canRetry ? undefined : 'Only a run that failed or was cancelled is retried')}
+        className={run.status === 'failed' ? 'primary' : ''}
+        disabled={!canRetry}
+        title={canRetry ? requested : 'Only a run that failed or was cancelled is retried'}
         onClick={() => onAsk('retry')}
       >
         Retry…

@@ -29,7 +29,8 @@ export function Where({ run }: { run: Run }) {
   }
   if (run.status === 'completed' || !at) return null;
   const [name, turn] = at.split('#');
-  const notes = [turn && `turn ${turn}`, run.position?.attempt && run.position.attempt > 1 ? `attempt ${run.position.attempt}` : ''].filter(Boolean);
+  const items = run.position?.items;
+  const notes = [items && `${items.done} of ${items.all}`, turn && `turn ${turn}`, run.position?.attempt && run.position.attempt > 1 ? `attempt ${run.position.attempt}` : ''].filter(Boolean);
   return (
     <>
       <b>{name}</b> <span className="msg">{run.status === 'cancelled' ? 'cancelled' : notes.join(', ')}</span>
