@@ -18,6 +18,7 @@ use super::inner::Engine;
 use super::runtime;
 use crate::event::{Event, EventPosition};
 use crate::run_error::RunError;
+use crate::shared::Sent;
 use crate::store::{RunKey, StoreError};
 
 /// How many records are read at once.
@@ -58,7 +59,7 @@ enum From {
         then: Then,
     },
     /// Everything before this record was read, with the events derived from it.
-    Live(u64, UnboundedReceiver<Arc<Event>>),
+    Live(u64, UnboundedReceiver<Sent>),
     Sleep(Pin<Box<Sleep>>, Pin<Box<WaitForCancellationFutureOwned>>),
 }
 
@@ -76,7 +77,7 @@ struct Page {
 enum Then {
     /// Switch to the events of a run of this process, once the records up to this number are read, with the derived
     /// events.
-    Live(u64, Option<UnboundedReceiver<Arc<Event>>>),
+    Live(u64, Option<UnboundedReceiver<Sent>>),
     /// Look again later.
     Look,
 }
@@ -175,6 +176,22 @@ impl Events {
         }
     }
 
+    /// Adds an event of a run that is watched from this record on.
+    fn take(&mut self, from: u64, event: Event) {
+        let is_news = match (event.derived, event.kind.is_recorded()) {
+            // Events derived from a record that was read came with it.
+            (true, _) => event.seq >= from,
+            (false, true) => event.seq >= self.next,
+            (false, false) => true,
+        };
+        if is_news {
+            if event.kind.is_recorded() && !event.derived {
+                self.next = event.seq + 1;
+            }
+            self.ready.push_back(event);
+        }
+    }
+
     fn add_recent_before(&mut self, seq: u64) {
         while let Some(event) = self.recent.pop_front_if(|event| event.seq < seq) {
             self.ready.push_back(Arc::unwrap_or_clone(event));
@@ -247,20 +264,10 @@ impl Stream for Events {
                         self.from = From::Live(from, live);
                         return Poll::Pending;
                     }
-                    Poll::Ready(Some(event)) => {
+                    Poll::Ready(Some(sent)) => {
                         self.from = From::Live(from, live);
-                        let is_news = match (event.derived, event.kind.is_recorded()) {
-                            // Events derived from a record that was read came with it.
-                            (true, _) => event.seq >= from,
-                            (false, true) => event.seq >= self.next,
-                            (false, false) => true,
-                        };
-                        if is_news {
-                            if event.kind.is_recorded() && !event.derived {
-                                self.next = event.seq + 1;
-                            }
-                            self.ready.push_back(Arc::unwrap_or_clone(event));
-                        }
+                        let events = &mut *self;
+                        sent.for_each(|event| events.take(from, event));
                     }
                     // The run has ended, or has left this process.
                     Poll::Ready(None) => self.ended = self.saw_end,

@@ -21,6 +21,7 @@ use super::feed_signal::FeedSignal;
 use super::pending::{Derived, Inner, Pending};
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
+use super::sent::{Batch, Sent};
 use super::steps::Step;
 use super::succession::{Committed, Succession, commit};
 use crate::clock::Clock;
@@ -101,7 +102,7 @@ pub(crate) struct Watch {
     pub(crate) from: u64,
     /// The progress that nodes under way have sent before.
     pub(crate) recent: Vec<Arc<Event>>,
-    pub(crate) live: Option<mpsc::UnboundedReceiver<Arc<Event>>>,
+    pub(crate) live: Option<mpsc::UnboundedReceiver<Sent>>,
 }
 
 impl Journal {
@@ -333,7 +334,7 @@ impl Journal {
             return;
         }
         let event = self.event(inner.last_seq(), self.clock.now(), path(), kind, false);
-        self.send(&mut inner, &event);
+        self.send(&mut inner, &Sent::One(event));
     }
 
     /// Sends progress to the present watchers, and keeps it for those that come while its node is under way.
@@ -347,11 +348,14 @@ impl Journal {
         let kind = EventKind::Progress { data, number };
         let event = self.event(inner.last_seq(), self.clock.now(), path, kind, false);
         inner.recent.keep(&event);
-        self.send(&mut inner, &event);
+        self.send(&mut inner, &Sent::One(event));
     }
 
-    fn send(&self, inner: &mut Inner, event: &Arc<Event>) {
-        inner.watchers.retain(|watcher| watcher.send(Arc::clone(event)).is_ok());
+    fn send(&self, inner: &mut Inner, sent: &Sent) {
+        inner.watchers.retain(|watcher| watcher.send(sent.clone()).is_ok());
+        if sent.has_end() {
+            inner.watchers.clear();
+        }
         self.watchers.store(inner.watchers.len(), Ordering::Relaxed);
     }
 
@@ -468,17 +472,15 @@ impl Journal {
             return;
         }
         let event = self.event(seq, time, record.path.clone(), record.kind.clone(), derived);
-        self.send(inner, &event);
-        if event.is_terminal() {
-            inner.watchers.clear();
-            self.watchers.store(0, Ordering::Relaxed);
-        }
+        self.send(inner, &Sent::One(event));
     }
 
     fn done(self: &Arc<Self>, batch: &Append, derived: &[Derived], ticket: u64) {
         let mut inner = self.inner();
         if !inner.watchers.is_empty() {
-            self.publish_all(&mut inner, batch, derived);
+            let Append { at, time, ref records, .. } = *batch;
+            let (run_id, records, derived) = (self.run_id.clone(), records.clone(), derived.to_vec());
+            self.send(&mut inner, &Sent::Batch(Arc::new(Batch { run_id, at, time, records, derived })));
         }
         let plain = batch.records.plain();
         let accepted = plain.filter_map(|(at, record)| self.heed(&mut inner, record, batch.at + at as u64)).collect();
@@ -495,22 +497,6 @@ impl Journal {
         self.feeds.notify();
         if is_due && let Some(snapshots) = &self.snapshots {
             snapshots.due(self.key);
-        }
-    }
-
-    /// Publishes the records of a batch, and what follows from them.
-    fn publish_all(&self, inner: &mut Inner, batch: &Append, derived: &[Derived]) {
-        let mut derived = derived.iter().peekable();
-        for (at, record) in batch.records.iter().enumerate() {
-            let seq = batch.at + at as u64;
-            while let Some(before) = derived.next_if(|derived| derived.behind <= at) {
-                self.publish(inner, seq.saturating_sub(1), batch.time, &before.record, true);
-            }
-            self.publish(inner, seq, batch.time, record, false);
-        }
-        for last in derived {
-            let seq = (batch.at + batch.records.len() as u64).saturating_sub(1);
-            self.publish(inner, seq, batch.time, &last.record, true);
         }
     }
 

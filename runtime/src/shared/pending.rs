@@ -1,7 +1,6 @@
 //! Records that are pushed to a journal and not appended yet.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use futures::future::{BoxFuture, Shared};
@@ -9,10 +8,11 @@ use tokio::sync::mpsc;
 
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
+use super::sent::Sent;
 use super::steps::{Step, Steps};
 use super::succession::Over;
 use crate::core::Place;
-use crate::event::{Event, EventKind};
+use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::{Compact, HeaderChange, NewRun, Record, Records, RunStatus, to_the_millisecond};
 
@@ -35,7 +35,7 @@ pub(super) struct Inner {
     pub(super) durable: u64,
     pub(super) in_flight: Option<Shared<BoxFuture<'static, ()>>>,
     pub(super) halted: Option<Halt>,
-    pub(super) watchers: Vec<mpsc::UnboundedSender<Arc<Event>>>,
+    pub(super) watchers: Vec<mpsc::UnboundedSender<Sent>>,
     /// For watchers to come.
     pub(super) recent: RecentProgress,
     pub(super) ended: bool,
