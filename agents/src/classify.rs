@@ -46,7 +46,8 @@ use crate::json_payload::JsonPayload;
 ///     pub help_desk(String) -> String {
 ///         let triage: Classifier<String, Desk> = Classifier::new("You sort the mail of a shop.");
 ///         START => triage => <refund: pay, other: reply>;
-///         (pay | reply) => END;
+///         pay => END;
+///         reply => END;
 ///     }
 /// }
 ///
