@@ -85,7 +85,7 @@ async fn apologize(error: AgentError) -> String {
 
 workflow! {
     /// Answers the mail of a shop.
-    pub help_desk(Ticket) -> String {
+    help_desk(Ticket) -> String {
         let triage: Classifier<Ticket, Desk> = Classifier::new("You sort the mail of a shop.").model("small");
         let refunds: Agent<Ticket, Decision> = refunds();
         START => triage => <refund: refunds, bug: file, other: thank>;

@@ -45,7 +45,7 @@ type Check<Out> = dyn Fn(&Out) -> Result<(), String> + Send + Sync;
 /// }
 ///
 /// workflow! {
-///     pub desk(String) -> Refund {
+///     desk(String) -> Refund {
 ///         let refunds: Agent<String, Refund> = refunds();
 ///         START => refunds;
 ///     }

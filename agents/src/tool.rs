@@ -77,6 +77,7 @@ impl Tool {
     /// A node by its type whose error is no payload, such as `std::io::Error` or `anyhow::Error`. Its text is recorded.
     ///
     /// It has no `approve` and no `at_most_once`: for those, give the node an error with `#[value]`, and use [`Tool::of`].
+    /// If the node itself says `#[node(at_most_once)]`, a call that was cut short fails the agent.
     pub fn error_as_text<N: Node + Default>() -> Tool
     where
         N::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -166,16 +167,17 @@ impl<N: Node> NodeTool<N> {
         self
     }
 
-    /// A call that was cut short by the end of its process is made again. This is the default, unless the node says
-    /// `#[node(at_most_once)]`.
+    /// A call that was cut short by the end of its process is made again. This is the default. A node that itself says
+    /// `#[node(at_most_once)]` stays [`at_most_once`](Self::at_most_once).
     pub fn repeatable(mut self) -> Self {
-        self.guarded.at_most_once = false;
+        self.guarded.at_most_once = (self.guarded.make)().options().at_most_once;
         self
     }
 
     /// A call that was cut short is not made again: a person is asked whether it went through, and answers with a
     /// [`Resolution`](crate::Resolution). The question is `went_through`, below the call. It is asked if the process ended, the
-    /// call was dropped or its time limit was reached. There are no retries.
+    /// call was dropped or its time limit was reached. There are no retries. A workflow is resumed instead:
+    /// there, its own nodes say `at_most_once`.
     pub fn at_most_once(mut self) -> Self {
         self.guarded.at_most_once = true;
         self

@@ -179,6 +179,6 @@ async fn two_tools_of_one_name_and_a_model_that_the_engine_lacks_are_reported() 
 #[tokio::test]
 async fn an_engine_without_models_does_not_start_the_run() {
     let engine = Engine::builder().resource(Journal::default()).build().unwrap();
-    let error = engine.start::<read>("Go".into()).await.err().expect("there are no models").to_string();
+    let error = engine.start::<read>("Go".into()).await.expect_err("there are no models").to_string();
     assert!(error.contains("Models") && error.contains("`read/reader`"), "{error}");
 }

@@ -8,3 +8,4 @@ mod models;
 mod output;
 mod people;
 mod scene;
+mod spans;

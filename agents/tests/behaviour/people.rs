@@ -107,6 +107,49 @@ fn a_call_below_the_limit_is_made_without_a_question() {
     assert_eq!(disk.journal.lines(), ["begins 7 100", "paid 7 100"]);
 }
 
+/// Pays by itself, at most once.
+#[node(at_most_once)]
+async fn transfer(cents: u32, #[resource] journal: &Journal, #[resource] death: &Death) -> u32 {
+    journal.note("begins");
+    death.come("transferring").await;
+    cents
+}
+
+fn cashier() -> Agent<String, String> {
+    Agent::new("You pay.").tool(Tool::of::<transfer>().repeatable())
+}
+
+workflow! {
+    till(String) -> String {
+        let cashier: Agent<String, String> = cashier();
+        START => cashier;
+    }
+}
+
+#[test]
+fn a_node_that_may_run_at_most_once_stays_so_as_a_tool() {
+    let disk = OnDisk::default();
+    let model = Scripted::turns([call("transfer", json!({ "cents": 5 })), Message::assistant("Paid.")]);
+    life(async {
+        let death = Death::at("transferring");
+        let builder = disk.engine(&death).await.resource(Models::new(model.clone()));
+        let engine = builder.register::<till>().build().unwrap();
+        let _run = engine.start::<till>("Go".into()).id("run").await.unwrap();
+        death.came().await;
+    });
+    let questions = life(async {
+        let builder = disk.engine(&Death::default()).await.resource(Models::new(model.clone()));
+        let engine = builder.register::<till>().build().unwrap();
+        engine.recover().await.unwrap();
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let Outcome::Waiting(questions) = run.outcome().await.unwrap() else { panic!("a person is asked") };
+        questions
+    });
+    assert_eq!(questions[0].id, "till/cashier/transfer:1.0/went_through");
+    assert!(questions[0].prompt.starts_with("A call of `transfer` was cut short (interrupted:"), "{:?}", questions[0]);
+    assert_eq!(disk.journal.lines(), ["begins"]);
+}
+
 /// A process that is lost while the tool is under way.
 fn dies_while_paying(disk: &OnDisk, model: &Scripted) {
     life(async {
