@@ -117,7 +117,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("desk.db");
 
-    let engine = Engine::builder().store(SqliteStore::open(&file).await?).resource(models()).build()?;
+    let store = SqliteStore::open(&file).await?;
+    let engine = Engine::builder().store(store).resource(models()).register::<help_desk>().build()?;
     let other = Ticket { from: "Bob".into(), text: "What a nice lamp.".into() };
     println!("Bob: {}", engine.start::<help_desk>(other).await?.result().await?);
 
@@ -130,8 +131,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     engine.shutdown().await;
     println!("The process ends. Another one resumes the run:");
 
-    let engine =
-        Engine::builder().store(SqliteStore::open(&file).await?).resource(models()).register::<help_desk>().build()?;
+    let store = SqliteStore::open(&file).await?;
+    let engine = Engine::builder().store(store).resource(models()).register::<help_desk>().build()?;
     engine.recover().await?;
     engine.answer("ada", "approve", json!({ "edit": ["Ada-7", 4_950] })).by("Carol").await?;
     let run = engine.get_run("ada").await?.ok_or("the run is gone")?;

@@ -8,4 +8,3 @@ mod models;
 mod output;
 mod people;
 mod scene;
-mod spans;

@@ -1,4 +1,5 @@
-//! Spans of model calls, by the names of OpenTelemetry.
+//! Spans of model calls, by the names of OpenTelemetry. A program of its own: `tracing` caches for all threads of a process whether a
+//! span has a subscriber.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -6,12 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphweft::prelude::*;
-use graphweft_agents::{Agent, Scripted};
+use graphweft_agents::{Agent, Models, Scripted};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-
-use crate::scene::run;
 
 type Fields = BTreeMap<String, String>;
 
@@ -69,7 +68,8 @@ workflow! {
 async fn a_model_call_has_a_span_with_its_model_and_its_tokens() {
     let chats = Chats::default();
     let _guard = tracing::subscriber::set_default(chats.clone());
-    run::<chatting>(Scripted::text("Hello."), "Go".into()).await.unwrap();
+    let engine = Engine::builder().resource(Models::new(Scripted::text("Hello."))).build().unwrap();
+    engine.start::<chatting>("Go".into()).await.unwrap().result().await.unwrap();
     let spans = chats.spans.lock().unwrap();
     let [span] = &spans.values().collect::<Vec<_>>()[..] else { panic!("one call: {spans:?}") };
     let expected = [
