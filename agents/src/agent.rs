@@ -1,0 +1,373 @@
+//! The agent: a loop of model calls and tool calls, each a recorded child of the node that it runs in.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use graphweft::__::{Made, ResourceNeed};
+use graphweft::{Context, Json, Node, RetryPolicy};
+
+use crate::agent_error::AgentError;
+use crate::chat::{Chat, MODEL};
+use crate::json_payload::JsonPayload;
+use crate::message::{Message, Reply, ToolCall};
+use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
+use crate::output::{Misfit, format_of, read};
+use crate::tool::{Tool, ToolError};
+
+type Prompt<In> = dyn Fn(&In) -> String + Send + Sync;
+type Check<Out> = dyn Fn(&Out) -> Result<(), String> + Send + Sync;
+
+/// An agent: a model that takes an `In`, calls tools, and returns an `Out`. It is a node, and cheap to clone.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft_agents::{Agent, Message, Models, Scripted, Tool};
+///
+/// #[value]
+/// struct Refund {
+///     order: String,
+///     cents: u32,
+/// }
+///
+/// /// Looks up the orders of a customer.
+/// #[node]
+/// async fn orders(customer: String) -> Vec<String> {
+///     vec![format!("order 7 of {customer}, 1200 cents")]
+/// }
+///
+/// fn refunds() -> Agent<String, Refund> {
+///     Agent::new("You decide on refunds.").tool(Tool::of::<orders>()).max_turns(6)
+/// }
+///
+/// workflow! {
+///     desk(String) -> Refund {
+///         let refunds: Agent<String, Refund> = refunds();
+///         START => refunds;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let model = Scripted::turns([
+///     Scripted::calls([("orders", json!({ "customer": "Ada" }))]),
+///     Message::assistant(r#"{"order": "7", "cents": 1200}"#),
+/// ]);
+/// let engine = Engine::builder().resource(Models::new(model)).build()?;
+/// let run = engine.start::<desk>("Ada wants her money back".into()).await?;
+/// assert_eq!(run.result().await?.cents, 1200);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+///
+/// # What is recorded
+/// Each reply and each result of a tool, as children of the node: `desk/refunds/model:1`, `desk/refunds/orders:1.0`. A restarted
+/// agent gets them again, and makes only the calls that were not completed. The requests are not recorded but built again, so a
+/// better prompt or another description of a tool does not invalidate a run that waits.
+///
+/// # Limits of time
+/// `timeout` on the agent's node also runs while a person is asked. Limit the model calls ([`Agent::timeout`]) and the tools
+/// ([`NodeTool::timeout`](crate::NodeTool::timeout)) instead. `at_most_once` belongs to tools too: an agent's node with it could
+/// not be resumed.
+pub struct Agent<In, Out> {
+    instructions: Arc<str>,
+    prompt: Arc<Prompt<In>>,
+    check: Option<Arc<Check<Out>>>,
+    tools: Vec<Tool>,
+    model: Arc<str>,
+    max_turns: u32,
+    repairs: u32,
+    options: ModelOptions,
+    format: Option<Format>,
+    retry: RetryPolicy,
+    timeout: Option<Duration>,
+    types: PhantomData<fn(In) -> Out>,
+}
+
+impl<In, Out> Clone for Agent<In, Out> {
+    fn clone(&self) -> Self {
+        Agent {
+            instructions: Arc::clone(&self.instructions),
+            prompt: Arc::clone(&self.prompt),
+            check: self.check.clone(),
+            tools: self.tools.clone(),
+            model: Arc::clone(&self.model),
+            format: self.format.clone(),
+            retry: self.retry.clone(),
+            ..*self
+        }
+    }
+}
+
+impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
+    /// An agent with these instructions, also called the system prompt. The model gets a `String` as it is, and any other input
+    /// as JSON, unless there is a [`prompt`](Self::prompt).
+    ///
+    /// The output is read from the last reply: a `String` is its text, anything else JSON of the type's schema. Defaults: 16
+    /// turns, 2 repairs; a model call has 4 attempts of 2 minutes.
+    pub fn new(instructions: impl Display) -> Self {
+        Agent {
+            instructions: instructions.to_string().into(),
+            prompt: Arc::new(shown),
+            check: None,
+            tools: Vec::new(),
+            model: Models::DEFAULT.into(),
+            max_turns: 16,
+            repairs: 2,
+            options: ModelOptions::default(),
+            format: format_of::<Out>(),
+            retry: RetryPolicy::with_max_attempts(4),
+            timeout: Some(Duration::from_secs(120)),
+            types: PhantomData,
+        }
+    }
+
+    /// How an input is written for the model: a text, or anything else that is `Display`, such as a template.
+    pub fn prompt<P: Display>(mut self, prompt: impl Fn(&In) -> P + Send + Sync + 'static) -> Self {
+        self.prompt = Arc::new(move |input| prompt(input).to_string());
+        self
+    }
+
+    /// Adds a tool.
+    pub fn tool(mut self, tool: impl Into<Tool>) -> Self {
+        self.tools.push(tool.into());
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
+        self.tools.extend(tools);
+        self
+    }
+
+    /// Which of the engine's [`Models`] it uses; by default [`Models::DEFAULT`].
+    pub fn model(mut self, name: &str) -> Self {
+        self.model = name.into();
+        self
+    }
+
+    /// How many model calls there are at most.
+    pub fn max_turns(mut self, turns: u32) -> Self {
+        self.max_turns = turns;
+        self
+    }
+
+    /// How often the model may correct an output that does not fit. It gets the field and the problem.
+    pub fn repairs(mut self, repairs: u32) -> Self {
+        self.repairs = repairs;
+        self
+    }
+
+    /// What has to be true of the output. The model gets the error, and may correct the output, as for one that does not fit its
+    /// type.
+    pub fn check(mut self, check: impl Fn(&Out) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        self.check = Some(Arc::new(check));
+        self
+    }
+
+    /// The temperature of the model.
+    pub fn temperature(mut self, temperature: f64) -> Self {
+        self.options.temperature = Some(temperature);
+        self
+    }
+
+    /// The longest reply, in tokens. A longer one is an [`AgentError::CutOff`].
+    pub fn max_tokens(mut self, tokens: u32) -> Self {
+        self.options.max_tokens = Some(tokens);
+        self
+    }
+
+    /// The retries of a model call. Only passing errors ([`ModelError::is_passing`](crate::ModelError::is_passing)) and faults
+    /// such as the time limit are retried. A delay that the provider asks for replaces that of the policy.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// Limits the time of one attempt at a model call.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = Some(limit);
+        self
+    }
+
+    /// A schema for the model that is not that of the output.
+    pub(crate) fn format(mut self, schema: Json) -> Self {
+        self.format = Some(Format { name: "answer".to_owned(), schema });
+        self
+    }
+
+    /// Runs the agent within a node. Its calls are children of that node.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft_agents::{Agent, AgentError};
+    ///
+    /// #[node]
+    /// async fn judge(claim: String, ctx: &Context) -> Result<bool, AgentError> {
+    ///     Agent::new("You judge claims.").run(claim, ctx).await
+    /// }
+    /// ```
+    ///
+    /// A second agent in the same node would have the same paths: call it by `ctx.call_as("second", agent, input)`.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    ///
+    /// Cancel safe, as [`Context::call`].
+    pub async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
+        let prompt = (self.prompt)(&input);
+        drop(input);
+        let models = ctx.resource::<Models>().cloned().unwrap_or_default();
+        let model = self.model_of(&models)?;
+        self.check_tools()?;
+        let specs: Arc<[ToolSpec]> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
+        let mut messages = Arc::new(vec![Message::user(prompt)]);
+        // With a format beside its tools, a model may answer at once and never call one.
+        let mut has_to_answer = self.tools.is_empty();
+        let mut tries = 0;
+        for turn in 1..=self.max_turns {
+            let request = Request {
+                instructions: Arc::clone(&self.instructions),
+                messages: Arc::clone(&messages),
+                tools: if has_to_answer { Arc::default() } else { Arc::clone(&specs) },
+                format: self.format.clone().filter(|_| has_to_answer),
+                options: self.options,
+            };
+            let chat = Chat { model: Arc::clone(model), request, retry: self.retry.clone(), timeout: self.timeout };
+            let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
+            if is_cut_off {
+                return Err(AgentError::CutOff { turn, tokens: usage.output });
+            }
+            let (text, calls) = match &message {
+                Message::Assistant { text, calls, .. } => (text.clone(), calls.clone()),
+                Message::User { text } | Message::Tool { content: text, .. } => (text.clone(), Vec::new()),
+            };
+            let conversation = Arc::make_mut(&mut messages);
+            conversation.push(message);
+            if !calls.is_empty() {
+                // Nothing would read their results.
+                if turn == self.max_turns {
+                    break;
+                }
+                let calls = calls.iter().enumerate().map(|(at, call)| self.call(ctx, format!("{turn}.{at}"), call));
+                for result in join_all(calls).await {
+                    conversation.push(result?);
+                }
+                continue;
+            }
+            let misfit = match read::<Out>(&text).and_then(|output| self.checked(output)) {
+                Ok(output) => return Ok(output),
+                Err(misfit) => misfit,
+            };
+            tries += 1;
+            if tries > self.repairs {
+                return Err(AgentError::Misfit { tries, misfit });
+            }
+            has_to_answer = true;
+            conversation.push(Message::user(self.correction(&misfit)));
+        }
+        Err(AgentError::TooManyTurns { turns: self.max_turns })
+    }
+
+    fn model_of<'m>(&self, models: &'m Models) -> Result<&'m Arc<dyn ChatModel>, AgentError> {
+        models.get(&self.model).ok_or_else(|| {
+            let known: Vec<String> = models.names().map(|name| format!("`{name}`")).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            AgentError::UnknownModel { name: self.model.to_string(), known }
+        })
+    }
+
+    fn check_tools(&self) -> Result<(), AgentError> {
+        let mut names = BTreeSet::new();
+        match self.tools.iter().map(|tool| &tool.spec().name).find(|name| !names.insert(*name)) {
+            Some(tool) => Err(AgentError::DuplicateTool { tool: tool.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn checked(&self, output: Out) -> Result<Out, Misfit> {
+        match self.check.as_ref().map_or(Ok(()), |check| check(&output)) {
+            Ok(()) => Ok(output),
+            Err(message) => Err(Misfit::whole(message)),
+        }
+    }
+
+    fn correction(&self, misfit: &Misfit) -> String {
+        let schema =
+            self.format.as_ref().map(|format| format!(" Answer with JSON of this schema alone: {}", format.schema));
+        format!("That does not fit: {misfit}.{}", schema.unwrap_or_default())
+    }
+
+    /// The result of a tool call, for the model.
+    async fn call(&self, ctx: &Context, key: String, call: &ToolCall) -> Result<Message, AgentError> {
+        let tool = self.tools.iter().find(|tool| tool.spec().name == call.name);
+        let result = match tool {
+            Some(tool) => tool.call(ctx, &call.arguments, &key).await,
+            None => Err(ToolError::ForModel(self.unknown_tool(&call.name))),
+        };
+        let content = match result {
+            Ok(Json::String(text)) => text,
+            Ok(output) => output.to_string(),
+            Err(ToolError::ForModel(why)) => format!("error: {why}"),
+            Err(ToolError::Fault(fault)) => return Err(AgentError::Tool { tool: call.name.clone(), fault }),
+        };
+        Ok(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content })
+    }
+
+    fn unknown_tool(&self, name: &str) -> String {
+        let known: Vec<String> = self.tools.iter().map(|tool| format!("`{}`", tool.spec().name)).collect();
+        match known.is_empty() {
+            true => format!("there is no tool `{name}`, and no other"),
+            false => format!("there is no tool `{name}`; there are {}", known.join(", ")),
+        }
+    }
+}
+
+/// A text as it is, anything else as JSON.
+pub(crate) fn shown<In: JsonPayload>(input: &In) -> String {
+    match serde_json::to_value(input) {
+        Ok(Json::String(text)) => text,
+        Ok(json) => format!("{json:#}"),
+        Err(error) => format!("(the input cannot be written as JSON: {error})"),
+    }
+}
+
+/// The resource that every agent needs.
+pub(crate) fn needs_models() -> Vec<ResourceNeed> {
+    let type_id = std::any::TypeId::of::<Models>();
+    vec![ResourceNeed { type_id, type_name: std::any::type_name::<Models>() }]
+}
+
+/// Whether another attempt of an agent's node may end otherwise: the replies and results that are recorded are reused.
+pub(crate) fn is_retryable(error: &AgentError) -> bool {
+    matches!(error, AgentError::Model(_))
+}
+
+impl<In: JsonPayload, Out: JsonPayload> Node for Agent<In, Out> {
+    type Input = In;
+    type Output = Out;
+    type Error = AgentError;
+    const MADE: Made<In, AgentError> = Made::of("agent", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+
+    async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
+        Agent::run(self, input, ctx).await
+    }
+
+    fn retry_when(&self, error: &AgentError) -> bool {
+        is_retryable(error)
+    }
+
+    fn resources() -> Vec<ResourceNeed> {
+        needs_models()
+    }
+}
+
+impl<In, Out> fmt::Debug for Agent<In, Out> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Agent { instructions, model, tools, .. } = self;
+        let mut shown = f.debug_struct("Agent");
+        shown.field("instructions", instructions).field("model", model).field("tools", tools).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! How an agent fails.
+
+use graphweft::{ChildError, Fault};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::classify::ClassifierError;
+use crate::model_error::ModelError;
+use crate::output::Misfit;
+
+/// Why an agent gave no output.
+///
+/// It is a payload, so it can be routed: `agent => <ok: pay, err: report>`. It is `From<Fault>`, so that a fault of the agent's
+/// node takes that route too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum AgentError {
+    /// The model gave no reply, after all attempts at the call. The only error after which the node of the agent is retried: any
+    /// other would come again, since recorded replies are reused.
+    #[error("the model gave no reply: {0}")]
+    Model(ModelError),
+    /// The engine has no model of this name.
+    #[error("there is no model `{name}`; the engine has {known}; add it with `Models::with`")]
+    UnknownModel {
+        /// The name that the agent asks for.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// Two tools of the agent have one name.
+    #[error("two tools are called `{tool}`; give one of them another name with `Tool::by_value`")]
+    DuplicateTool {
+        /// The name.
+        tool: String,
+    },
+    /// The classifier's enum does not fit its input.
+    #[error(transparent)]
+    Classifier(ClassifierError),
+    /// There was no output after the last turn. Tools that are called in it are not executed.
+    #[error("no output after {turns} turns; allow more with `Agent::max_turns`")]
+    TooManyTurns {
+        /// How many model calls there were.
+        turns: u32,
+    },
+    /// The output did not fit its type, or the agent's check, after all repairs.
+    #[error("the output does not fit after {tries} tries: {misfit}")]
+    Misfit {
+        /// How many outputs there were.
+        tries: u32,
+        /// The problem with the last one.
+        misfit: Misfit,
+    },
+    /// A reply ends at the limit of tokens. What is there of it is neither used nor executed.
+    #[error("the reply of turn {turn} was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
+    CutOff {
+        /// The turn, from 1.
+        turn: u32,
+        /// The tokens of the reply.
+        tokens: u64,
+    },
+    /// A tool ended by a fault, such as a panic or its time limit.
+    #[error("tool `{tool}` failed: {fault}")]
+    Tool {
+        /// The name of the tool.
+        tool: String,
+        /// The fault.
+        fault: Fault,
+    },
+    /// The agent or a model call ended by a fault.
+    #[error(transparent)]
+    Fault(Fault),
+}
+
+impl From<Fault> for AgentError {
+    fn from(fault: Fault) -> Self {
+        AgentError::Fault(fault)
+    }
+}
+
+impl From<ChildError<ModelError>> for AgentError {
+    fn from(error: ChildError<ModelError>) -> Self {
+        match error {
+            ChildError::Error(error) => AgentError::Model(error),
+            ChildError::Fault(fault) => AgentError::Fault(fault),
+            other => AgentError::Fault(Fault::Context { message: other.to_string() }),
+        }
+    }
+}
+
+/// The same error of an agent that was called as a child, so that `?` returns it.
+impl From<ChildError<AgentError>> for AgentError {
+    fn from(error: ChildError<AgentError>) -> Self {
+        match error {
+            ChildError::Error(error) => error,
+            ChildError::Fault(fault) => AgentError::Fault(fault),
+            other => AgentError::Fault(Fault::Context { message: other.to_string() }),
+        }
+    }
+}

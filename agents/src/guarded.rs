@@ -1,0 +1,180 @@
+//! A tool that asks a person: before a call, and after one that was cut short.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphweft::__::{Made, MaxSize, ResourceNeed};
+use graphweft::{ChildError, Context, Fault, Node, Payload, RetryPolicy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::json_payload::JsonPayload;
+
+/// The answer to the question `approve`, whether a tool may be called.
+///
+/// As JSON: `"approve"`, `{"edit": {..}}` with the whole input, `{"reject": "why"}`. An edited input that the tool does not take
+/// is refused as an answer, and the question stays open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval<In> {
+    /// Call it.
+    Approve,
+    /// Call it with this input instead.
+    Edit(In),
+    /// Do not call it. The model gets the reason.
+    Reject(String),
+}
+
+/// The answer to the question `went_through`, whether a call that was cut short has had its effect.
+///
+/// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution<Out> {
+    /// It went through, and this is its output.
+    Done(Out),
+    /// It did not: call it again.
+    Retry,
+    /// It is not called again. The model gets the reason.
+    Fail(String),
+}
+
+/// The output of a guarded tool.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Settled<Out> {
+    /// That of the tool.
+    Output(Out),
+    /// A person's reason why there is none.
+    Refused(String),
+}
+
+/// Of which inputs a person has to approve.
+pub(crate) type NeedsApproval<In> = Arc<dyn Fn(&In) -> bool + Send + Sync>;
+
+/// The node around a tool that asks a person. It has the input of the tool, so an edited input is checked as an answer, and the
+/// predicate is typed.
+pub(crate) struct Guarded<N: Node> {
+    pub(crate) name: String,
+    pub(crate) make: Arc<dyn Fn() -> N + Send + Sync>,
+    pub(crate) approval: Option<NeedsApproval<N::Input>>,
+    pub(crate) at_most_once: bool,
+    pub(crate) retry: Option<RetryPolicy>,
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl<N: Node> Clone for Guarded<N> {
+    fn clone(&self) -> Self {
+        Guarded {
+            name: self.name.clone(),
+            make: Arc::clone(&self.make),
+            approval: self.approval.clone(),
+            at_most_once: self.at_most_once,
+            retry: self.retry.clone(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl<N> Node for Guarded<N>
+where
+    N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
+{
+    type Input = N::Input;
+    type Output = Settled<N::Output>;
+    type Error = N::Error;
+    // The names of the parameters, and the texts of the errors.
+    const MADE: Made<N::Input, N::Error> = N::MADE;
+
+    async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
+        if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
+            let question =
+                ctx.ask::<Approval<N::Input>>("approve", format!("May `{}` be called with this?", self.name));
+            match question.payload(&input).await {
+                Approval::Approve => {}
+                Approval::Edit(edited) => input = edited,
+                Approval::Reject(why) => return Ok(Settled::Refused(format!("a person rejected the call: {why}"))),
+            }
+        }
+        if self.at_most_once { self.call_once(input, ctx).await } else { self.call(input, ctx).await }
+    }
+
+    fn resources() -> Vec<ResourceNeed> {
+        N::resources()
+    }
+}
+
+impl<N> Guarded<N>
+where
+    N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
+{
+    async fn call(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
+        let mut call = ctx.call_as(&*self.name, (self.make)(), input);
+        if let Some(retry) = &self.retry {
+            call = call.retry(retry.clone());
+        }
+        if let Some(timeout) = self.timeout {
+            call = call.timeout(timeout);
+        }
+        match call.await {
+            Ok(output) => Ok(Settled::Output(output)),
+            Err(ChildError::Error(error)) => Err(error),
+            Err(ChildError::Fault(fault)) => ctx.stop(fault).await,
+            Err(_) => ctx.stop(unknown_error(&self.name)).await,
+        }
+    }
+
+    /// Calls it once, and again only if a person says so.
+    async fn call_once(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
+        // An input has no `Clone` here.
+        let written = match input.__to_json(MaxSize::DEFAULT) {
+            Ok(written) => written,
+            Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
+        };
+        drop(input);
+        for number in 1_u32.. {
+            let input = match N::Input::__from_json(&written) {
+                Ok(input) => input,
+                Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
+            };
+            let mut call = ctx.call_as(&*self.name, (self.make)(), input).at_most_once().retry(RetryPolicy::none());
+            if let Some(timeout) = self.timeout {
+                call = call.timeout(timeout);
+            }
+            if number > 1 {
+                call = call.key(number);
+            }
+            let fault = match call.await {
+                Ok(output) => return Ok(Settled::Output(output)),
+                Err(ChildError::Error(error)) => return Err(error),
+                Err(ChildError::Fault(fault)) => fault,
+                Err(_) => return ctx.stop(unknown_error(&self.name)).await,
+            };
+            // It has begun, and it is not known how far it got.
+            if !matches!(fault, Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. }) {
+                return ctx.stop(fault).await;
+            }
+            let prompt = format!("A call of `{}` was cut short ({fault}). Did it go through?", self.name);
+            let mut question = ctx.ask::<Resolution<N::Output>>("went_through", prompt).payload(&written);
+            if number > 1 {
+                question = question.key(number);
+            }
+            match question.await {
+                Resolution::Done(output) => return Ok(Settled::Output(output)),
+                Resolution::Retry => {}
+                Resolution::Fail(why) => {
+                    return Ok(Settled::Refused(format!("the call was cut short, and a person gave it up: {why}")));
+                }
+            }
+        }
+        ctx.stop(unknown_error(&self.name)).await
+    }
+
+    fn unwritable(&self, problem: &str) -> Fault {
+        Fault::Context { message: format!("the input of `{}` cannot be recorded: {problem}", self.name) }
+    }
+}
+
+fn unknown_error(name: &str) -> Fault {
+    Fault::Context { message: format!("`{name}` failed in a way that is not known here") }
+}

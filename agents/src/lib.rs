@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod agent;
+mod agent_error;
+mod chat;
+mod classify;
+mod guarded;
+mod json_payload;
+mod message;
+mod model;
+mod model_error;
+mod output;
+mod scripted;
+mod tool;
+mod usage;
+
+pub use agent::Agent;
+pub use agent_error::AgentError;
+pub use classify::{Classifier, ClassifierError};
+pub use guarded::{Approval, Resolution};
+pub use json_payload::JsonPayload;
+pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};
+pub use model::{ChatModel, Delta, Format, ModelOptions, Models, Request, ToolSpec};
+pub use model_error::ModelError;
+pub use output::Misfit;
+pub use scripted::Scripted;
+pub use tool::{NodeTool, Tool};
+pub use usage::{ModelUsage, Spent, spent};

@@ -1,0 +1,160 @@
+//! Models: what they are asked, and the names under which an engine knows them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use graphweft::Json;
+use serde::Serialize;
+
+use crate::message::{Message, Reply};
+use crate::model_error::ModelError;
+
+/// A request to a model. Cheap to clone: the long parts are shared.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The instructions, also called the system prompt.
+    pub instructions: Arc<str>,
+    /// The conversation.
+    pub messages: Arc<Vec<Message>>,
+    /// The tools that the model may call.
+    pub tools: Arc<[ToolSpec]>,
+    /// The format of the reply; `None` for free text.
+    pub format: Option<Format>,
+    /// Options of the model.
+    pub options: ModelOptions,
+}
+
+/// What a model knows of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolSpec {
+    /// The name by which it is called.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// The JSON Schema of its arguments: an object.
+    pub parameters: Json,
+}
+
+/// The format of a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Format {
+    /// A name for it, which some providers want.
+    pub name: String,
+    /// Its JSON Schema: an object.
+    pub schema: Json,
+}
+
+/// Options of a model call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ModelOptions {
+    /// The temperature; `None` for the provider's default.
+    pub temperature: Option<f64>,
+    /// The longest reply, in tokens; `None` for the provider's default.
+    pub max_tokens: Option<u32>,
+}
+
+/// A piece of a reply, as it arrives. It is sent to the subscribers of the run's events and not recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Delta {
+    /// A piece of the text.
+    Text(String),
+    /// A piece of the reasoning.
+    Reasoning(String),
+}
+
+/// A model that replies to requests: an adapter to a provider.
+///
+/// ```
+/// use futures::future::BoxFuture;
+/// use graphweft_agents::{ChatModel, Delta, Message, ModelError, Reply, Request, Usage};
+///
+/// /// Repeats the last message.
+/// struct Parrot;
+///
+/// impl ChatModel for Parrot {
+///     fn name(&self) -> &str {
+///         "parrot"
+///     }
+///
+///     fn chat<'a>(
+///         &'a self,
+///         request: &'a Request,
+///         show: &'a (dyn Fn(Delta) + Send + Sync),
+///     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+///         Box::pin(async move {
+///             let Some(Message::User { text }) = request.messages.last() else {
+///                 return Err(ModelError::Rejected { message: "there is nothing to repeat".to_owned() });
+///             };
+///             show(Delta::Text(text.clone()));
+///             let (message, model) = (Message::assistant(text), "parrot".to_owned());
+///             Ok(Reply { message, model, usage: Usage::default(), is_cut_off: false })
+///         })
+///     }
+/// }
+/// ```
+pub trait ChatModel: Send + Sync + 'static {
+    /// The name for traces: `claude-sonnet-5`.
+    fn name(&self) -> &str;
+
+    /// Replies to a request. `show` gets the pieces of the reply as they arrive.
+    ///
+    /// # Errors
+    /// Passing ones ([`ModelError::is_passing`]) are retried by the agent, so an adapter does not retry.
+    ///
+    /// The future is dropped if the run is cancelled or the time limit has passed; that has to end the request.
+    fn chat<'a>(
+        &'a self,
+        request: &'a Request,
+        show: &'a (dyn Fn(Delta) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>>;
+}
+
+/// The models of an engine, by name: a resource of it, `Engine::builder().resource(models)`.
+///
+/// An agent uses the one that is called `default`, unless it names another ([`Agent::model`](crate::Agent::model)).
+///
+/// ```
+/// use graphweft_agents::{Models, Scripted};
+///
+/// let models = Models::new(Scripted::text("a long answer")).with("small", Scripted::text("short"));
+/// assert_eq!(models.names().collect::<Vec<_>>(), ["default", "small"]);
+/// ```
+#[derive(Clone, Default)]
+pub struct Models(BTreeMap<String, Arc<dyn ChatModel>>);
+
+impl Models {
+    /// The name of the model of agents that name none.
+    pub const DEFAULT: &'static str = "default";
+
+    /// A model for all agents that name none.
+    pub fn new(default: impl ChatModel) -> Self {
+        Models::default().with(Models::DEFAULT, default)
+    }
+
+    /// Adds a model, or replaces the one of this name.
+    pub fn with(mut self, name: impl Into<String>, model: impl ChatModel) -> Self {
+        self.0.insert(name.into(), Arc::new(model));
+        self
+    }
+
+    /// The model of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn ChatModel>> {
+        self.0.get(name)
+    }
+
+    /// All names, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl fmt::Debug for Models {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|(name, model)| (name, model.name()))).finish()
+    }
+}

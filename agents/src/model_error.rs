@@ -1,0 +1,72 @@
+//! How a model call fails.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Why a model gave no reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ModelError {
+    /// Too many requests. Passing.
+    #[error("rate limited{}: {message}", retry_after.map(|delay| format!(", retry after {delay:?}")).unwrap_or_default())]
+    RateLimited {
+        /// The delay that the provider asks for, its `Retry-After`.
+        retry_after: Option<Duration>,
+        /// The provider's text.
+        message: String,
+    },
+    /// The provider has no capacity at the moment. Passing.
+    #[error("overloaded: {message}")]
+    Overloaded {
+        /// The provider's text.
+        message: String,
+    },
+    /// The provider cannot be reached, or the connection broke. Passing.
+    #[error("unreachable: {message}")]
+    Unreachable {
+        /// What failed.
+        message: String,
+    },
+    /// The conversation is longer than the model's context.
+    #[error("the conversation is too long for the model: {message}")]
+    TooLong {
+        /// The provider's text.
+        message: String,
+    },
+    /// A filter of the provider refused the request or the reply.
+    #[error("refused by the provider's filter: {message}")]
+    Filtered {
+        /// The provider's text.
+        message: String,
+    },
+    /// The key is missing, wrong, or not enough for this model.
+    #[error("unauthorised: {message}")]
+    Unauthorised {
+        /// The provider's text.
+        message: String,
+    },
+    /// The provider does not accept the request, or its reply cannot be read.
+    #[error("rejected: {message}")]
+    Rejected {
+        /// What is wrong with it.
+        message: String,
+    },
+}
+
+impl ModelError {
+    /// Whether the same request may succeed later. Only such a call is retried.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::RateLimited { .. } | Self::Overloaded { .. } | Self::Unreachable { .. })
+    }
+
+    /// The delay that the provider asks for.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}

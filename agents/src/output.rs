@@ -1,0 +1,186 @@
+//! Typed output: the schema that a model gets, and its text read as a value.
+
+use std::any::TypeId;
+
+use graphweft::Json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::json_payload::JsonPayload;
+use crate::model::Format;
+
+/// The property that holds an output whose schema is no object.
+const ANSWER: &str = "answer";
+
+/// At how many places of a text JSON is looked for. A text can begin with more brackets than any person would write.
+const MAX_PLACES: usize = 64;
+
+/// Why an output does not fit its type. The model gets it as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[error("{}{message}", at(field))]
+pub struct Misfit {
+    /// Where in the output: `lines[2].price`; `.` for the whole.
+    pub field: String,
+    /// The problem there.
+    pub message: String,
+}
+
+fn at(field: &str) -> String {
+    if field == "." { String::new() } else { format!("at `{field}`: ") }
+}
+
+impl Misfit {
+    pub(crate) fn whole(message: impl Into<String>) -> Self {
+        Misfit { field: ".".to_owned(), message: message.into() }
+    }
+}
+
+/// A schema for a model, which has no use for the version of JSON Schema and the name of the type.
+pub(crate) fn for_model(mut schema: Json) -> Json {
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("$schema");
+        schema.remove("title");
+    }
+    schema
+}
+
+pub(crate) fn is_object(schema: &Json) -> bool {
+    schema.get("type").is_some_and(|ty| ty == "object")
+}
+
+/// The schema of an object with one property. Providers accept only an object at the root.
+pub(crate) fn in_object(property: &str, schema: Json) -> Json {
+    let mut schema = for_model(schema);
+    let definitions = schema.as_object_mut().and_then(|schema| schema.remove("$defs"));
+    let mut root = json!({
+        "type": "object",
+        "properties": { property: schema },
+        "required": [property],
+        "additionalProperties": false,
+    });
+    if let Some(definitions) = definitions {
+        root["$defs"] = definitions;
+    }
+    root
+}
+
+fn is_text<T: 'static>() -> bool {
+    TypeId::of::<T>() == TypeId::of::<String>()
+}
+
+/// The format of a type; `None` for a `String`, which is the text itself.
+pub(crate) fn format_of<T: JsonPayload>() -> Option<Format> {
+    if is_text::<T>() {
+        return None;
+    }
+    let schema = schemars::schema_for!(T).to_value();
+    let schema = if is_object(&schema) { for_model(schema) } else { in_object(ANSWER, schema) };
+    Some(Format { name: ANSWER.to_owned(), schema })
+}
+
+/// Reads the text of a model as a value. Prose around the JSON and fences are skipped.
+///
+/// # Errors
+/// The problem of the first JSON in it, if none fits.
+pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
+    let text = text.trim();
+    if is_text::<T>() {
+        if text.is_empty() {
+            return Err(Misfit::whole("the answer is empty"));
+        }
+        return fit(&Json::String(text.to_owned()));
+    }
+    let is_wrapped = !is_object(&schemars::schema_for!(T).to_value());
+    let mut first = None;
+    for json in every_json(text) {
+        let answer = json.as_object().filter(|object| is_wrapped && object.len() == 1).and_then(|it| it.get(ANSWER));
+        match fit(answer.unwrap_or(&json)) {
+            Ok(value) => return Ok(value),
+            Err(misfit) => first = first.or(Some(misfit)),
+        }
+    }
+    Err(first.unwrap_or_else(|| Misfit::whole("there is no JSON in it")))
+}
+
+fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
+    serde_path_to_error::deserialize(json)
+        .map_err(|error| Misfit { field: error.path().to_string(), message: error.inner().to_string() })
+}
+
+/// The whole text, what is in its fence, and every object and list in it, in this order.
+fn every_json(text: &str) -> impl Iterator<Item = Json> + '_ {
+    let whole = [Some(text), fenced(text)].into_iter().flatten().filter_map(|text| serde_json::from_str(text).ok());
+    let mut from = 0;
+    let inside = std::iter::from_fn(move || {
+        let rest = text.get(from..)?;
+        let begins = from + rest.find(['{', '['])?;
+        let mut values = serde_json::Deserializer::from_str(&text[begins..]).into_iter::<Json>();
+        let value = values.next().and_then(Result::ok);
+        from = if value.is_some() { begins + values.byte_offset() } else { begins + 1 };
+        Some(value)
+    });
+    whole.chain(inside.take(MAX_PLACES).flatten())
+}
+
+fn fenced(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("```")?;
+    let (inside, _) = after.split_once("```")?;
+    let inside = inside.strip_prefix("json").unwrap_or(inside);
+    Some(inside.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    struct Price {
+        cents: u32,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    enum Colour {
+        Red,
+        Green,
+    }
+
+    #[test]
+    fn json_is_read_out_of_prose_with_brackets() {
+        let text = "As [you] asked {sic}: {\"cents\": 5}. Is that [right]?";
+        assert_eq!(read::<Price>(text), Ok(Price { cents: 5 }));
+    }
+
+    #[test]
+    fn json_is_read_out_of_a_fence() {
+        assert_eq!(read::<Price>("Here:\n```json\n{\"cents\": 5}\n```"), Ok(Price { cents: 5 }));
+        assert_eq!(read::<u32>("```\n7\n```"), Ok(7));
+    }
+
+    #[test]
+    fn what_is_no_object_is_read_with_and_without_the_property_around_it() {
+        assert_eq!(read::<Colour>("{\"answer\": \"Green\"}"), Ok(Colour::Green));
+        assert_eq!(read::<Colour>("\"Red\""), Ok(Colour::Red));
+        assert_eq!(read::<Vec<u32>>("{\"answer\": [1, 2]}"), Ok(vec![1, 2]));
+        assert_eq!(format_of::<Colour>().map(|format| format.schema["type"].clone()), Some(json!("object")));
+    }
+
+    #[test]
+    fn a_misfit_names_the_field() {
+        let Err(misfit) = read::<Price>("{\"cents\": \"five\"}") else { panic!("it does not fit") };
+        assert_eq!(misfit.field, "cents");
+        assert!(misfit.to_string().starts_with("at `cents`: invalid type: string \"five\""), "{misfit}");
+        assert_eq!(read::<Price>("five"), Err(Misfit::whole("there is no JSON in it")));
+    }
+
+    #[test]
+    fn a_text_of_brackets_is_read_in_a_bounded_number_of_tries() {
+        assert_eq!(read::<Price>(&"[".repeat(1 << 20)), Err(Misfit::whole("there is no JSON in it")));
+    }
+
+    #[test]
+    fn a_string_is_the_text_itself() {
+        assert_eq!(read::<String>(" {\"a\": 1} "), Ok("{\"a\": 1}".to_owned()));
+        assert_eq!(read::<String>(" "), Err(Misfit::whole("the answer is empty")));
+    }
+}

@@ -1,0 +1,233 @@
+//! Tools: nodes that a model can call.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, Payload, RetryPolicy};
+
+use crate::guarded::{Guarded, NeedsApproval};
+use crate::json_payload::JsonPayload;
+use crate::model::ToolSpec;
+use crate::output::{for_model, in_object, is_object};
+
+/// The property that holds an input whose schema is no object.
+const INPUT: &str = "input";
+
+/// A tool of an agent: a node, a workflow or another agent, which a model calls by its name.
+///
+/// Name, description and parameters are those of the function. The arguments are checked before anything runs. The model gets
+/// the output, or as text: the arguments that do not fit, the error of the tool, a person's rejection. A
+/// [`Fault`], such as a panic or a time limit, fails the agent.
+///
+/// A call is a child of the agent, with the path `desk/agent/orders:2.0` for the first call of turn 2. A completed one is not
+/// made again after a restart. One that was cut short is made again, unless the tool says
+/// [`at_most_once`](NodeTool::at_most_once).
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Tool};
+///
+/// /// Pays money back.
+/// #[node]
+/// async fn refund(order: String, cents: u32) -> Result<String, String> {
+///     Ok(format!("{cents} cents for {order}"))
+/// }
+///
+/// let refund = Tool::of::<refund>().approve_when(|(_, cents)| *cents > 5_000).at_most_once();
+/// let agent: Agent<String, String> = Agent::new("You decide on refunds.").tool(refund);
+/// # drop(agent);
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    node: DynNode,
+    spec: ToolSpec,
+    /// Whether the node takes no object, and the model gives it as the property `input` of one.
+    is_wrapped: bool,
+    /// Whether the output is a [`Settled`](crate::guarded::Settled).
+    is_guarded: bool,
+    retry: Option<RetryPolicy>,
+    timeout: Option<Duration>,
+}
+
+/// How a call of a tool ends without an output.
+pub(crate) enum ToolError {
+    /// The model gets this text.
+    ForModel(String),
+    /// The agent fails.
+    Fault(Fault),
+}
+
+impl Tool {
+    /// A node by its type: a `#[node]` or a workflow whose error is a payload.
+    pub fn of<N: Node<Error: Payload> + Default>() -> NodeTool<N> {
+        let plain = DynNode::new::<N>();
+        NodeTool::new(plain.name().to_owned(), plain, Arc::new(N::default))
+    }
+
+    /// A node by value under a name, such as an agent: it can carry configuration. One that is written by hand has no
+    /// [`description`](NodeTool::description) of its own.
+    pub fn by_value<N: Node<Error: Payload> + Clone>(name: impl Into<String>, node: N) -> NodeTool<N> {
+        let name = name.into();
+        let plain = DynNode::by_value(name.clone(), node.clone());
+        NodeTool::new(name, plain, Arc::new(move || node.clone()))
+    }
+
+    /// A node by its type whose error is no payload, such as `std::io::Error` or `anyhow::Error`. Its text is recorded.
+    ///
+    /// It has no `approve` and no `at_most_once`: for those, give the node an error with `#[value]`, and use [`Tool::of`].
+    /// If the node itself says `#[node(at_most_once)]`, a call that was cut short fails the agent.
+    pub fn error_as_text<N: Node + Default>() -> Tool
+    where
+        N::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Tool::around(DynNode::error_as_text::<N>(), None)
+    }
+
+    fn around(node: DynNode, description: Option<String>) -> Tool {
+        let is_wrapped = !is_object(node.input_schema());
+        let schema = node.input_schema().clone();
+        let spec = ToolSpec {
+            name: node.name().to_owned(),
+            description: description.unwrap_or_else(|| node.description().to_owned()),
+            parameters: if is_wrapped { in_object(INPUT, schema) } else { for_model(schema) },
+        };
+        Tool { node, spec, is_wrapped, is_guarded: false, retry: None, timeout: None }
+    }
+
+    /// What a model knows of it.
+    pub fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    /// Calls it as a child of a node.
+    pub(crate) async fn call(&self, ctx: &Context, arguments: &Json, key: &str) -> Result<Json, ToolError> {
+        let mut call = self.node.call(ctx, self.input(arguments)?).key(key);
+        if let Some(retry) = &self.retry {
+            call = call.retry(retry.clone());
+        }
+        if let Some(timeout) = self.timeout {
+            call = call.timeout(timeout);
+        }
+        match call.await {
+            Ok(output) if self.is_guarded => unwrap_settled(output),
+            Ok(output) => Ok(output),
+            Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
+            Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => Err(ToolError::ForModel(misfit.to_string())),
+            Err(ChildError::Fault(fault)) => Err(ToolError::Fault(fault)),
+            Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),
+        }
+    }
+
+    fn input(&self, arguments: &Json) -> Result<Json, ToolError> {
+        if !self.is_wrapped {
+            return Ok(arguments.clone());
+        }
+        let input = arguments.as_object().filter(|object| object.len() == 1).and_then(|object| object.get(INPUT));
+        let misfit =
+            || format!("`{}` does not take this input: it takes an object with `{INPUT}` alone", self.spec.name);
+        input.cloned().ok_or_else(|| ToolError::ForModel(misfit()))
+    }
+}
+
+/// The output of a guarded tool: `{"output": ..}` or `{"refused": ".."}`.
+fn unwrap_settled(settled: Json) -> Result<Json, ToolError> {
+    let Json::Object(mut settled) = settled else { return Ok(settled) };
+    match (settled.remove("output"), settled.remove("refused")) {
+        (None, Some(Json::String(why))) => Err(ToolError::ForModel(why)),
+        (output, _) => Ok(output.unwrap_or_default()),
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+/// A node as a tool, with its options. It converts into a [`Tool`].
+#[must_use = "an agent has no tool before it is given to `Agent::tool`"]
+pub struct NodeTool<N: Node> {
+    plain: DynNode,
+    description: Option<String>,
+    guarded: Guarded<N>,
+}
+
+impl<N: Node> NodeTool<N> {
+    fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
+        let at_most_once = make().options().at_most_once;
+        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None };
+        NodeTool { plain, description: None, guarded }
+    }
+
+    /// What the tool does, in place of the node's doc comment.
+    pub fn description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// A call that was cut short by the end of its process is made again. This is the default. A node that itself says
+    /// `#[node(at_most_once)]` stays [`at_most_once`](Self::at_most_once).
+    pub fn repeatable(mut self) -> Self {
+        self.guarded.at_most_once = (self.guarded.make)().options().at_most_once;
+        self
+    }
+
+    /// A call that was cut short is not made again: a person is asked whether it went through, and answers with a
+    /// [`Resolution`](crate::Resolution). The question is `went_through`, below the call. It is asked if the process ended, the
+    /// call was dropped or its time limit was reached. There are no retries. A workflow is resumed instead:
+    /// there, its own nodes say `at_most_once`.
+    pub fn at_most_once(mut self) -> Self {
+        self.guarded.at_most_once = true;
+        self
+    }
+
+    /// A person is asked before each call, and answers with an [`Approval`](crate::Approval). The question is `approve`, below
+    /// the call; its payload is the input.
+    pub fn approve(self) -> Self {
+        self.approve_when(|_| true)
+    }
+
+    /// A person is asked before the calls of which this is true. It has to say the same of an input each time.
+    pub fn approve_when(mut self, needs_approval: impl Fn(&N::Input) -> bool + Send + Sync + 'static) -> Self {
+        let needs_approval: NeedsApproval<N::Input> = Arc::new(needs_approval);
+        self.guarded.approval = Some(needs_approval);
+        self
+    }
+
+    /// Sets the retries after an error or a fault, in place of the node's own. Without effect on a tool that is
+    /// [`at_most_once`](Self::at_most_once).
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.guarded.retry = Some(policy);
+        self
+    }
+
+    /// Limits the time of one attempt, in place of the node's own limit. It does not run while a person is asked.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.guarded.timeout = Some(limit);
+        self
+    }
+}
+
+impl<N> From<NodeTool<N>> for Tool
+where
+    N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
+{
+    fn from(tool: NodeTool<N>) -> Tool {
+        let NodeTool { plain, description, guarded } = tool;
+        if guarded.approval.is_none() && !guarded.at_most_once {
+            let (retry, timeout) = (guarded.retry, guarded.timeout);
+            return Tool { retry, timeout, ..Tool::around(plain, description) };
+        }
+        let description = description.unwrap_or_else(|| plain.description().to_owned());
+        let guarded = DynNode::by_value(guarded.name.clone(), guarded);
+        Tool { is_guarded: true, ..Tool::around(guarded, Some(description)) }
+    }
+}
+
+impl<N: Node> fmt::Debug for NodeTool<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeTool").field("name", &self.guarded.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,62 @@
+//! What a run has cost.
+
+use std::collections::BTreeMap;
+
+use graphweft::{Event, EventKind};
+use serde::Deserialize;
+
+use crate::chat::MODEL;
+use crate::message::{Reply, Usage};
+
+/// What was spent, by model.
+pub type Spent = BTreeMap<String, ModelUsage>;
+
+/// What was spent on one model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelUsage {
+    /// The completed calls.
+    pub calls: u64,
+    /// Their tokens.
+    pub usage: Usage,
+}
+
+/// What a run has spent, from its records: `spent(&engine.history(run).await?.unwrap_or_default())`.
+///
+/// Each completed model call counts once, also one of an attempt that failed later. A call that broke off is not counted: what
+/// its provider bills for it is not known here.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Models, Scripted, spent};
+///
+/// workflow! {
+///     pub greet(String) -> String {
+///         let greeter: Agent<String, String> = Agent::new("You greet.");
+///         START => greeter;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().resource(Models::new(Scripted::text("Good day."))).build()?;
+/// let run = engine.start::<greet>("Ada".into()).await?;
+/// assert_eq!(run.result().await?, "Good day.");
+/// let spent = spent(&engine.history(run.id()).await?.unwrap_or_default());
+/// assert_eq!((spent["scripted"].calls, spent["scripted"].usage.input), (1, 10));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
+    let mut spent = Spent::new();
+    for event in history {
+        let EventKind::NodeCompleted { output: Some(output), .. } = &event.kind else { continue };
+        let name = event.path.rsplit('/').next().and_then(|last| last.split_once(':')).map(|(name, _)| name);
+        if name != Some(MODEL) {
+            continue;
+        }
+        if let Ok(reply) = Reply::deserialize(output) {
+            let of_model = spent.entry(reply.model).or_default();
+            of_model.calls += 1;
+            of_model.usage += reply.usage;
+        }
+    }
+    spent
+}

@@ -1,0 +1,10 @@
+//! Agents as users write them, held against what the crate promises.
+
+mod classify;
+mod composition;
+mod killed;
+mod loops;
+mod models;
+mod output;
+mod people;
+mod scene;

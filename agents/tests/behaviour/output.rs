@@ -1,0 +1,102 @@
+//! Typed output: repairs and their bound, checks, replies that are cut off.
+
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft_agents::{Agent, AgentError, Message, Misfit, Scripted, Tool};
+use graphweft_tests::failure;
+
+use crate::scene::{call, last_text, run};
+
+#[value]
+#[derive(Debug, PartialEq)]
+struct Offer {
+    item: String,
+    cents: u32,
+}
+
+#[node]
+async fn price(item: String) -> u32 {
+    item.len() as u32 * 100
+}
+
+fn seller() -> Agent<String, Offer> {
+    Agent::new("You sell.").tool(Tool::of::<price>()).check(|offer: &Offer| match offer.cents {
+        0 => Err("nothing is free".to_owned()),
+        _ => Ok(()),
+    })
+}
+
+fn guesser() -> Agent<String, Vec<u32>> {
+    Agent::new("You guess.").repairs(1)
+}
+
+workflow! {
+    sell(String) -> Offer {
+        let seller: Agent<String, Offer> = seller();
+        START => seller;
+    }
+}
+
+workflow! {
+    guess(String) -> Vec<u32> {
+        let guesser: Agent<String, Vec<u32>> = guesser();
+        START => guesser;
+    }
+}
+
+fn offer(cents: impl Into<graphweft::Json>) -> Message {
+    Message::assistant(format!("Here it is: {}", json!({ "item": "lamp", "cents": cents.into() })))
+}
+
+#[tokio::test]
+async fn what_does_not_fit_goes_back_to_the_model_with_field_reason_and_schema() {
+    let model = Scripted::turns([call("price", json!({ "item": "lamp" })), offer("four"), offer(0), offer(400)]);
+    let sold = run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
+    assert_eq!(sold, Offer { item: "lamp".into(), cents: 400 });
+    let requests = model.requests();
+    let (first, second) = (last_text(&requests[2]), last_text(&requests[3]));
+    assert!(first.starts_with("That does not fit: at `cents`: invalid type: string \"four\", expected u32"), "{first}");
+    assert!(first.contains("\"properties\""), "{first}");
+    assert!(second.starts_with("That does not fit: nothing is free."), "{second}");
+}
+
+#[tokio::test]
+async fn the_schema_is_sent_without_the_tools_and_only_when_the_model_has_to_answer() {
+    let model = Scripted::turns([offer("four"), offer(400)]);
+    run::<sell>(model.clone(), "A lamp".into()).await.unwrap();
+    let requests = model.requests();
+    let sent: Vec<(bool, bool)> =
+        requests.iter().map(|request| (request.format.is_some(), request.tools.is_empty())).collect();
+    assert_eq!(sent, [(false, false), (true, true)]);
+}
+
+#[tokio::test]
+async fn an_output_that_is_no_object_is_asked_for_as_a_property_of_one() {
+    let model = Scripted::text("{\"answer\": [1, 2]}");
+    assert_eq!(run::<guess>(model.clone(), "Two".into()).await.unwrap(), [1, 2]);
+    let format = model.requests()[0].format.clone().expect("there are no tools");
+    assert_eq!(format.schema["properties"]["answer"]["type"], "array");
+}
+
+#[tokio::test]
+async fn repairs_are_bounded() {
+    let model = Scripted::text("{\"answer\": [1, -2]}");
+    let failure = failure(run::<guess>(model.clone(), "Two".into()).await);
+    let Some(AgentError::Misfit { tries: 2, misfit: Misfit { field, message } }) = failure.error_as() else {
+        panic!("{failure}")
+    };
+    assert_eq!(field, "[1]");
+    assert!(message.contains("expected u32"), "{message}");
+    assert_eq!(model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_reply_that_is_cut_off_is_an_error_even_if_it_fits() {
+    let model = Scripted::replies(|request| {
+        let reply = Scripted::reply(request, Message::assistant("[1, 2]"));
+        Ok(graphweft_agents::Reply { is_cut_off: true, ..reply })
+    });
+    let failure = failure(run::<guess>(model.clone(), "Two".into()).await);
+    assert_eq!(failure.error_as::<AgentError>(), Some(AgentError::CutOff { turn: 1, tokens: 5 }));
+    assert_eq!(model.requests().len(), 1);
+}
