@@ -5,12 +5,11 @@ use std::marker::PhantomData;
 
 use graphweft::__::{Made, MaxSize, ResourceNeed};
 use graphweft::{Context, Fault, Json, Node, Payload, Route};
-use schemars::{JsonSchema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use schemars::SchemaGenerator;
 use serde_json::json;
 
 use crate::agent::{Agent, is_retryable, needs_models, shown};
-use crate::agent_error::AgentError;
+use crate::agent_error::{AgentError, ClassifierError};
 use crate::json_payload::JsonPayload;
 
 /// A classifier: a model chooses one of the variants of an enum for a value.
@@ -61,29 +60,6 @@ pub struct Classifier<In, Out> {
     agent: Agent<String, String>,
     labels: Result<Vec<Label>, ClassifierError>,
     types: PhantomData<fn(In) -> Out>,
-}
-
-/// The enum of a classifier does not fit its input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ClassifierError {
-    /// A variant has something else than the input, or nothing.
-    #[error("`{variant}` of `{output}` has another payload than the input, `{input}`; a classifier cannot make one")]
-    OtherPayload {
-        /// The variant.
-        variant: String,
-        /// The type of the output.
-        output: String,
-        /// The type of the input.
-        input: String,
-    },
-    /// The schema of the output is none of an enum whose variants are tagged from outside, as serde does by default.
-    #[error("`{output}` is no enum with serde's default form, so its variants are not known")]
-    NoVariants {
-        /// The type of the output.
-        output: String,
-    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

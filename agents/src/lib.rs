@@ -16,8 +16,8 @@ mod tool;
 mod usage;
 
 pub use agent::Agent;
-pub use agent_error::AgentError;
-pub use classify::{Classifier, ClassifierError};
+pub use agent_error::{AgentError, ClassifierError};
+pub use classify::Classifier;
 pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
 pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};

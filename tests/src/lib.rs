@@ -167,7 +167,7 @@ impl Death {
     /// Where nobody comes.
     pub async fn came(&self) {
         // Long enough for a machine that is busy: it is only waited for where a test fails.
-        tokio::time::timeout(Duration::from_secs(300), self.came.notified()).await.expect("somebody comes");
+        tokio::time::timeout(Duration::from_secs(300), self.came.notified()).await.expect("a node comes there");
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
 use super::{Ask, Wait};
-use crate::child::{Sleep, WAIT_WITHIN};
+use crate::child::Sleep;
 
 /// A question, or a wait for a signal, that is withdrawn when its time is over. Awaiting it returns the answer or the
 /// payload, or [`Elapsed`].
@@ -136,7 +136,7 @@ impl<'c, T> Wait<'c, T> {
     pub fn within(mut self, duration: Duration) -> Within<'c, T> {
         self.0.describe(|request| request.within = Some(duration));
         let timer =
-            |request: &super::wait::Request<'c, T>| request.context.timer(WAIT_WITHIN, request.key.clone(), duration);
+            |request: &super::wait::Request<'c, T>| request.context.timer("wait_within", request.key.clone(), duration);
         let sleep = self.0.description().map(timer);
         Within { request: Some(Request::Wait(self)), sleep, after: duration }
     }

@@ -28,7 +28,6 @@ pub use error::ChildError;
 pub use error_text::ErrorText;
 pub use form::{AsPayload, AsText, ErrorForm};
 pub use sleep::Sleep;
-pub(crate) use sleep::WAIT_WITHIN;
 pub use start_over::StartOver;
 pub use start_run::{StartRun, StartRunError};
 pub use step::{Step, StepContext};

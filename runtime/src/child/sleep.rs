@@ -26,9 +26,6 @@ const FAR_OFF: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 /// The name of a timer that a node has set by itself.
 const SLEEP: &str = "sleep";
 
-/// The name of the timer of a wait for a signal.
-pub(crate) const WAIT_WITHIN: &str = "wait_within";
-
 /// A timer, which is set when this is awaited. It is a future, so it works with `join!` and `select!`.
 #[must_use = "nothing sleeps before it is awaited"]
 pub struct Sleep<'c>(Lazy<'c, Request<'c>, ()>);
@@ -127,11 +124,9 @@ impl Request<'_> {
             held.spawn(
                 async move {
                     pass(until, due, &clock).await;
-                    if name == WAIT_WITHIN {
-                        // A signal that was there before the wait is delivered with the record of the wait: it comes first,
-                        // however short the time is.
-                        attempt.requests().recorded().await;
-                    }
+                    // What was asked for with the timer is recorded before it fires, however short its time is: a signal that was
+                    // there before the wait for it is delivered with the record of that wait.
+                    attempt.requests().recorded().await;
                     attempt.requests().push(&path, EventKind::TimerFired);
                 }
                 .boxed(),

@@ -450,8 +450,7 @@ impl Driver {
             self.ready.swap_remove(at);
             return self.report(Report::Stopped { task }, None);
         }
-        let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
-        let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) else {
+        let Some(attempt) = self.attempt_under_way(task) else {
             // Nothing of it runs: it was stopped by an earlier process.
             return self.report(Report::Stopped { task }, None);
         };
@@ -463,16 +462,21 @@ impl Driver {
         }
     }
 
-    /// Signals nodes their cancellation. They have the grace period to end by themselves.
+    /// Signals to nodes that they are cancelled. From then on they have the grace period to end by themselves.
     pub(super) fn signal_cancellations(&mut self) {
         let grace = self.shared.env.cancel_grace_period;
-        for task in self.cancelling.drain(..) {
-            let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
-            if let Some(attempt) = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt)) {
+        for task in std::mem::take(&mut self.cancelling) {
+            if let Some(attempt) = self.attempt_under_way(task) {
                 attempt.cancel();
                 self.timers.set(Timer::Grace(task), grace);
             }
         }
+    }
+
+    /// The attempt at a node that has begun here and has not ended.
+    pub(super) fn attempt_under_way(&self, task: TaskId) -> Option<&Arc<Attempt>> {
+        let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
+        alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt))
     }
 
     /// Drops a node at its `.await`.

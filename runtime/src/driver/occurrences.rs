@@ -108,11 +108,7 @@ impl Driver {
         let pulse = &self.shared.pulse;
         pulse.watch_waits(waker);
         let is_still = self.shared.records() && pulse.still().is_some();
-        self.run.idle_item(|task| {
-            let alone = self.alone.as_ref().filter(|alone| alone.task == task).map(|alone| &alone.attempt);
-            let attempt = alone.or_else(|| self.spawned.get(task).map(|spawned| &spawned.attempt));
-            attempt.is_some_and(|attempt| attempt.only_waits(is_still))
-        })
+        self.run.idle_item(|task| self.attempt_under_way(task).is_some_and(|attempt| attempt.only_waits(is_still)))
     }
 
     fn poll_timers(&mut self, waker: &mut Waker<'_>) -> Poll<Occurrence> {

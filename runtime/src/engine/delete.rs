@@ -174,7 +174,7 @@ impl Engine {
         Ok(pause)
     }
 
-    /// The runs with a status that have had it for so long; `None` if that began before 1970.
+    /// The runs with a status that have had it for so long; `None` if that is longer than there is time.
     fn expired(&self, status: RunStatus, keep: Duration) -> Option<RunQuery> {
         let since = self.0.env.clock.now().checked_sub(keep)?;
         Some(RunQuery { status: vec![status], unchanged_since: Some(since), ..RunQuery::default() })

@@ -17,7 +17,7 @@ use super::inner::Engine;
 use super::runtime::{self, Unfit};
 use crate::event::Event;
 use crate::shared::Listener;
-use crate::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, StoreError, Stored};
+use crate::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, StoreError};
 
 /// An event of the feed.
 #[derive(Clone, Debug, PartialEq)]
@@ -242,9 +242,7 @@ impl Feed {
         let FeedRecord { place, id, workflow, stored, .. } = record;
         self.cursor = FeedCursor(place);
         let cursor = self.cursor;
-        let Stored { seq, time, record } = stored.map_err(|source| FeedError { cursor, source })?;
-        let (path, kind) = (record.path, record.kind);
-        let event = Event { version: Event::VERSION, run_id: id, seq, time, path, derived: false, kind };
+        let event = stored.map_err(|source| FeedError { cursor, source })?.into_event(id);
         Ok(FeedEvent { cursor, workflow, event })
     }
 }

@@ -43,7 +43,7 @@ impl Engine {
 
     /// Cancels the runs that nodes of a run have started, those that ask for it. Returns whether there are some to wait for.
     ///
-    /// A run of these may end in the same way, so the future has a type of its own.
+    /// Boxed, since the cancellation of one of these may come here again, for those that it has started.
     pub(super) fn cancel_started<'a>(&'a self, run: &'a str, key: RunKey) -> BoxFuture<'a, Result<bool, StoreError>> {
         async move {
             let started = RunQuery {

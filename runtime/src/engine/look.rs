@@ -19,7 +19,7 @@ use crate::event::Event;
 use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::state::{StateKey, decode};
-use crate::store::{RunHeader, RunKey, RunQuery, RunStatus, Stored};
+use crate::store::{RunHeader, RunKey, RunQuery, RunStatus};
 use crate::workflow::Workflow;
 
 impl Engine {
@@ -122,16 +122,7 @@ impl<T> Run<T> {
         let key = self.header().await?.key;
         let limit = usize::try_from(numbers.end.saturating_sub(numbers.start)).unwrap_or(usize::MAX);
         let stored = self.engine().0.store.read(key, numbers.start, limit).await?;
-        let event = |Stored { seq, time, record }: Stored| Event {
-            version: Event::VERSION,
-            run_id: self.id().to_owned(),
-            seq,
-            time,
-            path: record.path,
-            derived: false,
-            kind: record.kind,
-        };
-        Ok(stored.into_iter().map(event).collect())
+        Ok(stored.into_iter().map(|stored| stored.into_event(self.id().to_owned())).collect())
     }
 
     /// The value of a key of the run's state by what is recorded, in any process, and also after the end of the run.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::journal::{Journal, Progress};
-use super::pending::{Derived, Inner, retain};
+use super::pending::{Inner, retain};
+use super::sent::Derived;
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::{Record, Stored};

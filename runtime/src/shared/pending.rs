@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::question_index::QuestionIndex;
 use super::recent_progress::RecentProgress;
-use super::sent::Sent;
+use super::sent::{Derived, Sent};
 use super::steps::{Step, Steps};
 use super::succession::Over;
 use crate::core::Place;
@@ -63,13 +63,6 @@ pub(super) struct Inner {
 /// their records are appended.
 const FEW: usize = 8;
 const MANY: usize = 120;
-
-/// A consequence of the record before it; `behind` is the number of records of the batch before it.
-#[derive(Clone)]
-pub(super) struct Derived {
-    pub(super) behind: usize,
-    pub(super) record: Record,
-}
 
 impl Pending {
     pub(super) fn len(&self) -> usize {

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::pending::Derived;
 use crate::event::{Event, EventKind};
-use crate::store::Records;
+use crate::store::{Record, Records};
 
 /// What a watcher gets.
 #[derive(Clone)]
@@ -13,6 +12,13 @@ pub(crate) enum Sent {
     One(Arc<Event>),
     /// All of an append. A watcher makes the events, and not the run.
     Batch(Arc<Batch>),
+}
+
+/// A consequence of the record before it; `behind` is the number of records of the batch before it.
+#[derive(Clone)]
+pub(super) struct Derived {
+    pub(super) behind: usize,
+    pub(super) record: Record,
 }
 
 /// The records of an append, and what follows from them.

@@ -38,7 +38,7 @@ pub use records::Records;
 pub use sqlite::{Durability, SqliteStore, SqliteStoreBuilder};
 
 use crate::asked::Question;
-use crate::event::EventKind;
+use crate::event::{Event, EventKind};
 pub use crate::event::{OnClose, StartedBy, Tags};
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
@@ -249,6 +249,12 @@ impl Stored {
     /// The record with this number.
     pub fn new(seq: u64, time: SystemTime, record: Record) -> Self {
         Stored { seq, time, record }
+    }
+
+    /// The event of a run that it is.
+    pub(crate) fn into_event(self, run_id: String) -> Event {
+        let Stored { seq, time, record: Record { path, kind } } = self;
+        Event { version: Event::VERSION, run_id, seq, time, path, derived: false, kind }
     }
 }
 

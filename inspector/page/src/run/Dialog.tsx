@@ -1,5 +1,17 @@
 import { useEffect, useId, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { ApiError } from '../api/client';
+import type { Run } from '../api/types';
+import type { Moment } from '../view/moment';
+
+/** What a dialog that changes a run is given. */
+export interface DialogOfRun {
+  run: Run;
+  moment: Moment;
+  selected: string | null;
+  onClose: () => void;
+  /** The run may have changed. */
+  onDone: () => void;
+}
 
 interface DialogProps {
   title: string;

@@ -1,22 +1,13 @@
 import { useId, useState, type ReactNode } from 'react';
 import { post } from '../api/client';
-import type { Run, Started } from '../api/types';
+import type { Started } from '../api/types';
 import { navigate, toRun } from '../shell/router';
 import { describe } from '../view/describe';
-import { leafOf, lookAt, type Moment } from '../view/moment';
-import { Dialog } from './Dialog';
+import { leafOf, lookAt } from '../view/moment';
+import { Dialog, type DialogOfRun } from './Dialog';
 import { SignalDialog } from './SignalDialog';
 
 export type DialogKind = 'cancel' | 'retry' | 'fork' | 'signal';
-
-export interface DialogOfRun {
-  run: Run;
-  moment: Moment;
-  selected: string | null;
-  onClose: () => void;
-  /** The run may have changed. */
-  onDone: () => void;
-}
 
 export function RunDialog({ kind, ...props }: DialogOfRun & { kind: DialogKind }) {
   switch (kind) {

@@ -4,8 +4,7 @@ import type { Signal, Signalled } from '../api/types';
 import { JsonEditor } from '../forms/JsonEditor';
 import type { ValueState } from '../forms/useValue';
 import { awaitedSignals } from '../view/awaited';
-import { Dialog } from './Dialog';
-import type { DialogOfRun } from './RunDialog';
+import { Dialog, type DialogOfRun } from './Dialog';
 
 /** Sends a signal. What type its payload has is known to the node only: the server checks it if the node waits there. */
 export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogOfRun) {
