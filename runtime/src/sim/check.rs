@@ -55,6 +55,8 @@ struct Happened {
     failed: BTreeSet<String>,
     /// If the run was retried: the failed nodes after which it had continued before, by an arm.
     gone_on_from: Option<BTreeSet<String>>,
+    /// Whether a retry is requested, and not carried out.
+    is_requested: bool,
     cancel_requested: bool,
     /// Whether the run has taken too long.
     is_timed_out: bool,
@@ -72,6 +74,7 @@ impl Happened {
             timed_out: BTreeSet::new(),
             failed: BTreeSet::new(),
             gone_on_from: None,
+            is_requested: false,
             cancel_requested: false,
             is_timed_out: false,
         };
@@ -88,7 +91,12 @@ impl Happened {
             match &stored.record.kind {
                 EventKind::CancelRequested => happened.cancel_requested = true,
                 EventKind::RunTimedOut => happened.is_timed_out = true,
-                EventKind::RunRetried { .. } => happened.is_retried(),
+                // What was asked of the run since the request counts.
+                EventKind::RunRetried { .. } if happened.is_requested => happened.is_requested = false,
+                EventKind::RunRetried { requested, .. } => {
+                    happened.is_requested = *requested;
+                    happened.is_retried();
+                }
                 EventKind::NodeStarted { inside: Some(_), .. } => happened.begins_anew(sites, path),
                 _ if !sites.is_node(path) => {}
                 EventKind::NodeCompleted { label, .. } => {

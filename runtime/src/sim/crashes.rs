@@ -24,6 +24,9 @@ pub(super) struct Counts {
     pub(super) records: u64,
     /// Runs that were retried, and that were completed then.
     pub(super) retried: (u64, u64),
+    /// Retries that were requested by a process without the workflow, and those whose run was given something to take
+    /// since, or taken over, before they were carried out.
+    pub(super) requested: (u64, u64),
     /// Forks, and those of them that were completed.
     pub(super) forked: (u64, u64),
     pub(super) takeovers: Takeovers,
@@ -86,6 +89,14 @@ impl Counts {
         if first.records.iter().any(is_retry) {
             self.retried.0 += 1;
             self.retried.1 += is_completed(first);
+        }
+        for (at, stored) in first.records.iter().enumerate() {
+            if matches!(stored.record.kind, EventKind::RunRetried { requested: true, .. }) {
+                let rest = &first.records[at + 1..];
+                let between = rest.iter().position(is_retry).unwrap_or(rest.len());
+                self.requested.0 += 1;
+                self.requested.1 += u64::from(between > 1);
+            }
         }
         self.forked.0 += forks.len() as u64;
         self.forked.1 += forks.iter().map(is_completed).sum::<u64>();

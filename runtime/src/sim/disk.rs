@@ -106,7 +106,7 @@ impl Disk {
             snapshots: BTreeMap::new(),
         };
         Disk(Arc::new(Shared {
-            is_shared: store.is_shared() || scenario.has_takeovers(),
+            is_shared: store.is_shared() || scenario.has_takeovers() || scenario.requests_retry,
             store: Box::new(store),
             commit_takes: scenario.commit_takes,
             died: Notify::new(),
@@ -328,11 +328,17 @@ impl State {
         }
     }
 
-    /// Checks that a process which does not have a run only adds answers and cancellations.
+    /// Checks that a process which does not have a run only adds what others ask of it.
     pub(super) fn look_at_append(&mut self, process: u32, batch: &Append) {
         let is_said = |record: &Record| {
             let kind = &record.kind;
-            matches!(kind, EventKind::Answered { .. } | EventKind::SignalReceived { .. } | EventKind::CancelRequested)
+            matches!(
+                kind,
+                EventKind::Answered { .. }
+                    | EventKind::SignalReceived { .. }
+                    | EventKind::CancelRequested
+                    | EventKind::RunRetried { requested: true, .. }
+            )
         };
         let Some(owner) = self.tracks.of(batch.run).and_then(|track| track.owner()) else { return };
         if owner != process && !batch.records.iter().all(is_said) {

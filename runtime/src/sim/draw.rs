@@ -31,6 +31,7 @@ pub(super) fn scenario(seed: u64) -> Scenario {
         answers: if random.in_percent(50) { Answers::AtOnce } else { Answers::WhenItWaits },
         starts_again: random.in_percent(30),
         retries: false,
+        requests_retry: false,
         again: Vec::new(),
         early: None,
         forks: Vec::new(),
@@ -178,6 +179,22 @@ fn limiting(random: &mut Random, flow: &mut Flow) {
         }
     }
     flow.nodes.retain(|_, special| *special != Special::default());
+}
+
+/// A scenario whose run is retried by request of a process that does not know its workflow.
+pub(super) fn requested(seed: u64) -> Scenario {
+    let mut random = Random::new(seed.rotate_left(28));
+    let seed = seed ^ 0x44;
+    let drawn = match random.below(10) {
+        0..3 => retried(seed),
+        3..5 => again(seed),
+        5 => reopened_items(seed),
+        6 => retried_child_workflows(seed),
+        7 => signalled(seed),
+        8 => forked(seed),
+        _ => Scenario { faults: taken_over(seed).faults, ..retried(seed) },
+    };
+    Scenario { retries: true, requests_retry: true, ..drawn }
 }
 
 fn runs_again(random: &mut Random) -> Again {

@@ -57,6 +57,11 @@ impl Folds {
         self.fold(stored)
     }
 
+    /// Takes a record that is folded only with the retry that follows it.
+    pub(super) fn note(&mut self, stored: &Stored) {
+        self.history.push(stored.clone());
+    }
+
     /// Takes the record of a retry: folds the records that still count from the first one on. Returns them, with their
     /// consequences that are not recorded.
     ///

@@ -43,6 +43,8 @@ pub(super) struct Follower {
     is_over: bool,
     /// Whether a node has started over.
     starts_over: bool,
+    /// A retry that was requested, and is not carried out.
+    request: Option<Request>,
     /// If the run was forked from another, and that from yet another: the numbers of the first records of their own.
     forked: BTreeSet<u64>,
     /// Whether the run was retried. Failed nodes may then continue at any place.
@@ -67,6 +69,26 @@ pub(super) struct Follower {
     begun: Vec<String>,
 }
 
+/// A retry that was requested by a process that does not know the workflow.
+struct Request {
+    /// What it names: where to begin anew, and what to run again.
+    named: (Vec<String>, Vec<String>),
+    /// The records that counted before it.
+    events: Vec<Stored>,
+    /// Whether the run was cancelled since.
+    is_cancelled: bool,
+}
+
+impl Request {
+    /// # Errors
+    /// If a retry is not the one that was requested.
+    fn is_carried_out(&self, retry: &EventKind) -> Result<(), String> {
+        let EventKind::RunRetried { from_nodes, rerun, .. } = retry else { return Ok(()) };
+        let named = (from_nodes.clone(), rerun.clone());
+        if named == self.named { Ok(()) } else { Err(format!("retries {named:?}, of {:?}", self.named)) }
+    }
+}
+
 impl Follower {
     pub(super) fn new(scenario: &Scenario, sites: &Arc<Sites>, workflows: &Workflows) -> Follower {
         Follower {
@@ -82,6 +104,7 @@ impl Follower {
             counts_from: UNIX_EPOCH,
             is_over: false,
             starts_over: false,
+            request: None,
             forked: BTreeSet::new(),
             is_retried: false,
             completed: BTreeSet::new(),
@@ -126,9 +149,16 @@ impl Follower {
         if latest_turn(path) >= TURNS {
             return Err(says("is in a loop that goes round for ever".to_owned()));
         }
+        if let EventKind::RunRetried { requested: true, .. } = kind {
+            return self.is_requested(stored).map_err(says);
+        }
         if let EventKind::RunRetried { .. } = kind {
             let is_fork = self.forked.contains(&stored.seq);
-            look_at_voids(&self.sites, &self.events, kind, is_fork).map_err(says)?;
+            if let Some(request) = &self.request {
+                request.is_carried_out(kind).map_err(says)?;
+            }
+            let before = self.request.as_ref().map_or(&self.events, |request| &request.events);
+            look_at_voids(&self.sites, before, kind, is_fork).map_err(says)?;
             self.events = self.folds.again(stored).map_err(says)?;
             self.signals = Signals::default();
             for earlier in &self.events {
@@ -136,6 +166,9 @@ impl Follower {
             }
             self.events.push(stored.clone());
             return self.fold(stored).map_err(says);
+        }
+        if self.request.is_some() {
+            return self.waits_for_its_retry(stored).map_err(says);
         }
         self.events.push(stored.clone());
         self.signals.follow(stored, &self.sites, false).map_err(says)?;
@@ -172,12 +205,13 @@ impl Follower {
     pub(super) fn open_questions(&self) -> Option<Vec<String>> {
         let is_retry = |stored: &Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
         let begins = |stored: &Stored| is_retry(stored) || matches!(stored.record.kind, EventKind::RunResumed { .. });
-        if self.is_over {
+        if self.is_over && self.request.is_none() {
             return Some(Vec::new());
         }
         // The records of the process that has the run.
         let own = self.events.iter().rposition(begins).map_or(0, |last| last + 1);
         let is_known = self.events.len() > own || !self.events.iter().any(is_retry);
+        let is_known = is_known && self.request.is_none();
         is_known.then(|| self.folds.open_questions())
     }
 
@@ -187,13 +221,54 @@ impl Follower {
         requests.map(|(path, item)| format!("{path}: {item}")).collect()
     }
 
-    fn fold(&mut self, stored: &Stored) -> Result<(), String> {
+    /// # Errors
+    /// If the run is not over, or more is void than its end: what else is void only a process with the workflow knows.
+    fn is_requested(&mut self, stored: &Stored) -> Result<(), String> {
+        let EventKind::RunRetried { voids, from_nodes, rerun, .. } = &stored.record.kind else { return Ok(()) };
+        let last = self.events.last().filter(|last| last.record.kind.is_terminal());
+        if !self.is_over || last.is_none_or(|end| *voids != [end.seq..end.seq + 1]) {
+            return Err("is a request for a retry, and does not void the end of the run alone".to_owned());
+        }
+        self.follows_in_order(stored)?;
+        let named = (from_nodes.clone(), rerun.clone());
+        self.request = Some(Request { named, events: self.events.clone(), is_cancelled: false });
+        self.folds.note(stored);
+        Ok(())
+    }
+
+    /// The next record of a run whose retry is requested.
+    ///
+    /// # Errors
+    /// If it is neither that of its new process, nor something that is asked of any run.
+    fn waits_for_its_retry(&mut self, stored: &Stored) -> Result<(), String> {
+        self.follows_in_order(stored)?;
+        match &stored.record.kind {
+            EventKind::RunResumed { .. } => self.resumed += 1,
+            EventKind::SignalReceived { .. } => {}
+            EventKind::CancelRequested => {
+                self.request.iter_mut().for_each(|request| request.is_cancelled = true);
+            }
+            _ => return Err("comes before the retry that was requested".to_owned()),
+        }
+        self.folds.note(stored);
+        Ok(())
+    }
+
+    fn follows_in_order(&mut self, stored: &Stored) -> Result<(), String> {
         if stored.seq != self.records {
             return Err(format!("has a record that should have the number {}", self.records));
         }
         if stored.time < self.time {
             return Err(format!("has a record of {}, after one of {}", millis(stored.time), millis(self.time)));
         }
+        self.records += 1;
+        self.time = stored.time;
+        Ok(())
+    }
+
+    fn fold(&mut self, stored: &Stored) -> Result<(), String> {
+        let is_first = self.records == 0;
+        self.follows_in_order(stored)?;
         let is_retry = matches!(stored.record.kind, EventKind::RunRetried { .. });
         let is_fork = self.forked.contains(&stored.seq);
         if is_fork && !is_retry {
@@ -202,12 +277,9 @@ impl Follower {
         if self.is_over != is_retry && !is_fork {
             return Err("has a record behind the end, or is retried before it".to_owned());
         }
-        let is_first = self.records == 0;
         if is_first != matches!(stored.record.kind, EventKind::RunStarted { .. }) {
             return Err("is at the start of the run, or should be".to_owned());
         }
-        self.records += 1;
-        self.time = stored.time;
         self.starts_over(stored)?;
         match &stored.record.kind {
             EventKind::RunStarted { .. } => self.counts_from = stored.time,
@@ -264,7 +336,9 @@ impl Follower {
 
     /// Completed nodes and the state are folded again from the records that still count.
     fn retries(&mut self) -> Result<(), String> {
-        (self.is_over, self.is_retried, self.cancel_requested) = (false, true, false);
+        let request = self.request.take();
+        self.cancel_requested = request.is_some_and(|request| request.is_cancelled);
+        (self.is_over, self.is_retried) = (false, true);
         self.counts_from = self.time;
         self.nodes.clear();
         self.asked.clear();

@@ -181,7 +181,7 @@ impl Life<'_> {
             let run = if let Some(fork) = self.next_fork() {
                 self.forks(engine, fork).await
             } else if self.ledger.is_mended() {
-                self.retries(engine).await
+                self.retries(&driving).await
             } else if is_first || (self.scenario.starts_again && !driving.is_back) {
                 let flow = Flow::<Value, Value>::new(Arc::clone(definition));
                 match engine.start_flow(&flow, behaviour::run_gets(self.scenario)).id(self.id()).await {
@@ -253,19 +253,44 @@ impl Life<'_> {
     }
 
     /// Retries the run, if that is not recorded yet.
-    async fn retries(&self, engine: &Engine) -> Result<Result<Run<Value>, StoreError>, String> {
+    async fn retries(&self, driving: &Driving) -> Result<Result<Run<Value>, StoreError>, String> {
+        let engine = &driving.engine;
         if !self.is_to_be_retried() {
             return self.recovers(engine, &self.id()).await;
         }
-        let retry = match self.names(engine).await? {
+        let requester = if self.scenario.requests_retry { Some(self.without_workflows(driving)?) } else { None };
+        let engine_of_retry = requester.as_ref().map_or(engine, |requester| &requester.engine);
+        let retry = match self.names(engine_of_retry).await? {
             Ok(retry) => retry,
             Err(error) => return Ok(Err(error)),
         };
         match retry.await {
-            Ok(run) => Ok(Ok(run)),
+            Ok(run) => match requester {
+                None => Ok(Ok(run)),
+                Some(requester) => match self.asks_more(&requester).await? {
+                    Ok(()) => self.recovers(engine, &self.id()).await,
+                    Err(error) => Ok(Err(error)),
+                },
+            },
             Err(RetryError::Store(error) | RetryError::Run(RunError::Store(error))) => Ok(Err(error)),
             Err(other) => Err(format!("the run cannot be retried: {other}")),
         }
+    }
+
+    /// Sends signals to a run whose retry is requested, and may cancel it.
+    async fn asks_more(&self, requester: &Driving) -> Result<Result<(), StoreError>, String> {
+        let drawn = |what: &str| behaviour::drawn(self.scenario.chance, "", what);
+        if self.scenario.waits() && drawn("signals before the retry").in_percent(50) {
+            for signal in self.early_signals() {
+                if let Err(error) = self.sends(requester, &self.id(), &signal).await? {
+                    return Ok(Err(error));
+                }
+            }
+        }
+        if !drawn("cancelled before the retry").in_percent(8) {
+            return Ok(Ok(()));
+        }
+        Ok(requester.engine.cancel(&self.id()).await)
     }
 
     pub(super) async fn recovers(&self, engine: &Engine, id: &str) -> Result<Result<Run<Value>, StoreError>, String> {

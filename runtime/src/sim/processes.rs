@@ -108,6 +108,14 @@ impl Life<'_> {
         Ok(Driving { process, engine, definition, charge: self.disk.next_charge(), is_back: false })
     }
 
+    /// The same process with another engine, which knows no workflow.
+    pub(super) fn without_workflows(&self, driving: &Driving) -> Result<Driving, String> {
+        let now = self.clock.clone();
+        let builder = Engine::builder().store(driving.process.clone()).clock(move || now.now());
+        let engine = builder.build().map_err(|error| error.to_string())?;
+        Ok(Driving { engine, ..driving.clone() })
+    }
+
     /// Checks that the events of a run that is over are its records, each once and in order, and that the stream ends,
     /// in whatever processes the run was.
     ///

@@ -40,6 +40,9 @@ pub(super) struct Scenario {
     pub(super) starts_again: bool,
     /// Whether a run that has failed or was cancelled is retried, once nothing fails any more.
     pub(super) retries: bool,
+    /// Whether a process that does not know its workflow asks for that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) requests_retry: bool,
     /// The nodes that the retry runs again besides the failed ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) again: Vec<Again>,

@@ -43,7 +43,7 @@ impl Life<'_> {
     }
 
     /// Signals of nodes that may not have begun, or may never begin.
-    fn early_signals(&self) -> Vec<String> {
+    pub(super) fn early_signals(&self) -> Vec<String> {
         let nodes = self.scenario.flow.nodes.iter();
         let signals = nodes.flat_map(|(name, special)| {
             let waits = special.does.iter().enumerate().filter(|(_, doing)| **doing == Doing::Wait);
@@ -53,7 +53,12 @@ impl Life<'_> {
     }
 
     /// Sends a signal of another type, the right one, and the right one again.
-    async fn sends(&self, driving: &Driving, run: &str, signal: &str) -> Result<Result<(), StoreError>, String> {
+    pub(super) async fn sends(
+        &self,
+        driving: &Driving,
+        run: &str,
+        signal: &str,
+    ) -> Result<Result<(), StoreError>, String> {
         let engine = &driving.engine;
         if behaviour::comes_behind_another_type(self.scenario, signal) {
             match engine.signal_json(run, signal, json!("not a number")).await {

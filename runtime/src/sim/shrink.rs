@@ -48,6 +48,7 @@ fn smaller(scenario: &Scenario) -> Vec<Scenario> {
     with(&|to| to.unloads = false);
     with(&|to| to.starts_again = false);
     with(&|to| to.retries = false);
+    with(&|to| to.requests_retry = false);
     for at in 0..scenario.again.len() {
         with(&|to| _ = to.again.remove(at));
         with(&|to| match &mut to.again[at] {

@@ -80,6 +80,18 @@ fn random_runs_that_are_retried_from_a_node_keep_every_promise() {
 }
 
 #[test]
+fn random_runs_whose_retry_is_requested_keep_every_promise() {
+    let counts = keep_every_promise(draw::requested, 120);
+    happens("were retried by request", counts.requested.0, &counts, 3);
+    happens("were asked for more before the retry", counts.requested.1, &counts, 60);
+}
+
+#[test]
+fn a_run_whose_retry_is_requested_outlives_the_failure_of_any_commit() {
+    outlives(|seed| Scenario { forks: Vec::new(), ..draw::requested(seed) }, 60);
+}
+
+#[test]
 fn random_items_that_a_retry_reopens_keep_every_promise() {
     keep_every_promise(draw::reopened_items, 60);
 }
