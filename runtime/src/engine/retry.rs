@@ -21,8 +21,9 @@ use crate::halt::Halt;
 use crate::run_error::RunError;
 use crate::shared::MAX_ID;
 use crate::store::{
-    Append, Appended, Created, HeaderChange, NewRun, Records, RunHeader, RunStatus, StoreError, Stored,
+    Append, Appended, Created, HeaderChange, NewRun, Record, Records, RunHeader, RunStatus, StoreError, Stored,
 };
+use crate::table::Definition;
 
 /// A run could not be retried. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -345,6 +346,32 @@ fn not_registered(header: &RunHeader) -> RunError {
     RunError::NotRegistered { workflow: header.workflow.clone() }
 }
 
+impl Engine {
+    /// The record with which a fork begins behind the records that it copies. It is there also without voids, since time limits
+    /// begin anew.
+    ///
+    /// # Errors
+    /// If the records do not fit the current graph.
+    async fn fork_of(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        history: &[Stored],
+        at: u64,
+    ) -> Result<Record, Halt> {
+        let copied = &history[..usize::try_from(at).unwrap_or(usize::MAX).min(history.len())];
+        if let Some(retried) = self.retry_in_fork(header, definition, copied).await? {
+            return Ok(retried);
+        }
+        let voids = match up_to_the_end(history, at) {
+            // Only the input is copied, with which every graph of this name can begin.
+            _ if at == 1 => Vec::new(),
+            records => self.voids(header, definition, records.to_vec(), at, (&[], &[])).await?,
+        };
+        Ok(RetriedNodes::default().record(&header.workflow, voids, false))
+    }
+}
+
 impl Fork {
     /// The first event that the new run does not start with: `event.seq` of the event that is to happen differently.
     /// The end of the old run is never copied.
@@ -381,18 +408,9 @@ impl Fork {
         let recorded_under = if at == 1 { now_under.0 } else { graph_before(&history, at).unwrap_or(old.graph) };
         let header = RunHeader { graph: recorded_under, ..old.clone() };
         // The records that led to the end of the old run, or would have, are voided, so that it can end otherwise.
-        let voids = match up_to_the_end(&history, at) {
-            // Only the input is copied, with which every graph of this name can begin.
-            _ if at == 1 => Vec::new(),
-            records => {
-                let voids = engine.voids(&header, &definition, records.to_vec(), at, (&[], &[])).await;
-                voids.map_err(RunError::from)?
-            }
-        };
+        let forked = engine.fork_of(&header, &definition, &history, at).await.map_err(RunError::from)?;
         let mut history = history;
         history.truncate(usize::try_from(at).unwrap_or(usize::MAX));
-        // Recorded also without voids, since time limits begin anew.
-        let forked = RetriedNodes::default().record(&old.workflow, voids, false);
         let now = engine.0.env.clock.now();
         // All records of the new run have the time of the fork, which does not show that the clock was set back before
         // it.

@@ -94,21 +94,21 @@ impl Engine {
         Ok(self.0.append(append).await? == Appended::Done)
     }
 
-    /// Adds the retry that was requested of a run, and is not carried out, to its records. Returns it to be recorded.
+    /// The record of the retry that was requested of a run, and is not carried out.
     ///
     /// # Errors
     /// If the records do not fit the current graph.
-    pub(super) async fn add_requested_retry(
+    pub(super) async fn requested_retry(
         &self,
         header: &RunHeader,
         definition: &Arc<Definition>,
-        history: &mut Vec<Stored>,
+        history: &[Stored],
     ) -> Result<Option<Record>, Halt> {
         let Some((at, nodes)) = requested(history) else { return Ok(None) };
-        let before = history[..at].to_vec();
+        let before = &history[..at];
         for path in nodes.from_nodes.iter().chain(&nodes.rerun) {
             // The engine with the request knew the recorded names only, and a node around it may have been renamed.
-            if let Some(child) = self.child_workflow_around(header, definition, &before, path).await? {
+            if let Some(child) = self.child_workflow_around(header, definition, before, path).await? {
                 return Err(Halt::Unreadable {
                     path: path.clone(),
                     field: ".".to_owned(),
@@ -119,9 +119,45 @@ impl Engine {
                 });
             }
         }
-        let retried = self.retry_of(header, definition, before, nodes).await?;
-        let (seq, time) = (history.len() as u64, self.0.env.clock.now());
-        history.push(Stored { seq, time, record: retried.clone() });
+        self.retry_of(header, definition, before.to_vec(), nodes).await.map(Some)
+    }
+
+    /// Adds the retry that was requested of a run, and is not carried out, to its records. Returns it to be recorded.
+    ///
+    /// # Errors
+    /// See [`requested_retry`](Self::requested_retry).
+    pub(super) async fn add_requested_retry(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        history: &mut Vec<Stored>,
+    ) -> Result<Option<Record>, Halt> {
+        let retried = self.requested_retry(header, definition, history).await?;
+        if let Some(record) = &retried {
+            let (seq, time) = (history.len() as u64, self.0.env.clock.now());
+            history.push(Stored { seq, time, record: record.clone() });
+        }
+        Ok(retried)
+    }
+
+    /// The record with which a fork begins that copies these records, if a retry was requested there: the fork carries it out.
+    /// A cancellation since does not count in it, as none does in any fork.
+    ///
+    /// # Errors
+    /// See [`requested_retry`](Self::requested_retry).
+    pub(super) async fn retry_in_fork(
+        &self,
+        header: &RunHeader,
+        definition: &Arc<Definition>,
+        copied: &[Stored],
+    ) -> Result<Option<Record>, Halt> {
+        let Some(mut retried) = self.requested_retry(header, definition, copied).await? else { return Ok(None) };
+        let retry = |stored: &&Stored| matches!(stored.record.kind, EventKind::RunRetried { .. });
+        let since = copied.iter().rev().take_while(|stored| !retry(stored));
+        let cancelled = since.filter(|stored| matches!(stored.record.kind, EventKind::CancelRequested));
+        if let EventKind::RunRetried { voids, .. } = &mut retried.kind {
+            voids.extend(cancelled.map(|stored| stored.seq..stored.seq + 1));
+        }
         Ok(Some(retried))
     }
 
