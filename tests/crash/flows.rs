@@ -10,6 +10,7 @@ use graphweft::{Engine, Event, EventKind, json};
 use serde_json::Value as Json;
 
 use crate::ledger::Ledger;
+use crate::linked;
 use crate::pieces;
 
 /// A workflow to kill.
@@ -50,6 +51,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
         pause: 6,
     },
     Scenario { name: "cancelled", input: 1, output: Gives::Nothing, pause: 6 },
+    Scenario { name: "starts_others", input: 1, output: Gives::Always(|| json!(4)), pause: 6 },
     Scenario { name: "given_another_chance", input: 1, output: Gives::Always(|| json!(18)), pause: 6 },
 ];
 
@@ -92,6 +94,7 @@ pub(crate) fn engine(store: SqliteStore, ledger: Ledger) -> Engine {
         .register::<pieces::questions_of_children>()
         .register::<pieces::cancelled>()
         .register::<pieces::given_another_chance>()
+        .register::<linked::starts_others>()
         .build()
         .expect("the engine is sound")
 }

@@ -1,16 +1,18 @@
 //! `kill -9` at random moments, again and again, until the run ends all the same.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use graphweft::store::SqliteStore;
-use graphweft::{Engine, Event, EventKind};
+use graphweft::{Engine, Event, EventKind, RunFilter};
 
 use crate::chance::Chance;
 use crate::flows::{Gives, Meddling, Scenario, meddling};
 use crate::judge::{Judge, Scene};
 use crate::ledger;
+use crate::linked;
 use crate::people::People;
 use crate::process::{DONE, Deed, LEFT, Orders, Process, output, run_id};
 
@@ -38,7 +40,7 @@ pub(crate) enum Mode {
 /// One run from its beginning to its end.
 pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) -> Result<Went, String> {
     let mut chance = Chance::of(seed, scenario.name);
-    let mut judge = Judge::of(run_id(0));
+    let mut judges = Judges::default();
     let meddling = meddling(scenario.name);
     let is_meddled_with = matches!(meddling, Some(Meddling::Answers | Meddling::Cancels));
     let mut people = is_meddled_with.then(|| People::new(directory, 1));
@@ -76,8 +78,8 @@ pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) 
             }
             if begun.elapsed() > PATIENCE {
                 process.kill();
-                look(&mut judge, directory, people.as_ref())?;
-                return Err(format!("it has not ended within {PATIENCE:?}\n{}", told(judge.history())));
+                look(&mut judges, directory, people.as_ref())?;
+                return Err(format!("it has not ended within {PATIENCE:?}\n{}", told(judges.history())));
             }
             match &mut people {
                 Some(people) if meddling == Some(Meddling::Cancels) => people.cancel(&mut chance),
@@ -85,18 +87,18 @@ pub(crate) fn run(scenario: &Scenario, seed: u64, mode: Mode, directory: &Path) 
                 None => std::thread::sleep(Duration::from_micros(500)),
             }
         };
-        look(&mut judge, directory, people.as_ref())
-            .map_err(|error| format!("after process {processes}: {error}\n{}", told(judge.history())))?;
+        look(&mut judges, directory, people.as_ref())
+            .map_err(|error| format!("after process {processes}: {error}\n{}", told(judges.history())))?;
         match ended {
             None => kills += 1,
             Some(LEFT) => {}
             Some(DONE) => {
-                over(scenario, judge.history(), people.as_ref())
-                    .map_err(|error| format!("{error}\n{}", told(judge.history())))?;
+                over(scenario, &judges, people.as_ref())
+                    .map_err(|error| format!("{error}\n{}", told(judges.history())))?;
                 return Ok(Went { kills, last: begun.elapsed() });
             }
             Some(code) => {
-                return Err(format!("process {} ended with {code}\n{}", orders.process, told(judge.history())));
+                return Err(format!("process {} ended with {code}\n{}", orders.process, told(judges.history())));
             }
         }
     }
@@ -111,16 +113,37 @@ fn life(chance: &mut Chance, whole: Duration) -> Duration {
     }
 }
 
-fn look(judge: &mut Judge, directory: &Path, people: Option<&People>) -> Result<(), String> {
-    let history = match people {
-        Some(people) => people.history(0),
-        None => history_as_it_lies(directory),
-    };
-    judge.look(history, &ledger::read(directory), Scene::Still)
+/// The judges of the run and of those that it has started, by the ids of these.
+#[derive(Default)]
+pub(crate) struct Judges(BTreeMap<String, Judge>);
+
+impl Judges {
+    /// What was looked at last of the run itself.
+    fn history(&self) -> &[Event] {
+        self.0.get(&run_id(0)).map_or(&[], Judge::history)
+    }
+
+    /// The runs that it has started.
+    pub(crate) fn started(&self) -> impl Iterator<Item = (&str, &[Event])> {
+        self.0.iter().filter(|(id, _)| **id != run_id(0)).map(|(id, judge)| (id.as_str(), judge.history()))
+    }
 }
 
-/// Read from a copy, so that the next process finds the files as the last one has left them.
-pub(crate) fn history_as_it_lies(directory: &Path) -> Vec<Event> {
+fn look(judges: &mut Judges, directory: &Path, people: Option<&People>) -> Result<(), String> {
+    let histories = match people {
+        Some(people) => vec![(run_id(0), people.history(0))],
+        None => histories_as_they_lie(directory),
+    };
+    let ledger = ledger::read(directory);
+    for (id, history) in histories {
+        let judge = judges.0.entry(id.clone()).or_insert_with(|| Judge::of(id.clone()));
+        judge.look(history, &ledger, Scene::Still).map_err(|error| format!("run `{id}`: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Of all runs, read from a copy, so that the next process finds the files as the last one has left them.
+fn histories_as_they_lie(directory: &Path) -> Vec<(String, Vec<Event>)> {
     let copy = tempfile::tempdir().expect("there is room");
     // A process that dies while it makes the file leaves a journal of another kind.
     for name in ["runs.db", "runs.db-wal", "runs.db-journal"] {
@@ -132,11 +155,23 @@ pub(crate) fn history_as_it_lies(directory: &Path) -> Vec<Event> {
     runtime().block_on(async {
         let store = SqliteStore::open(copy.path().join("runs.db")).await.expect("a killed process leaves it sound");
         let engine = Engine::builder().store(store).build().expect("the engine is sound");
-        engine.history(&run_id(0)).await.expect("the history can be read").unwrap_or_default()
+        let mut histories = Vec::new();
+        for run in engine.list_runs(RunFilter::default()).await.expect("the runs can be listed") {
+            let history = engine.history(&run.id).await.expect("the history can be read").unwrap_or_default();
+            histories.push((run.id, history));
+        }
+        histories
     })
 }
 
-fn over(scenario: &Scenario, history: &[Event], people: Option<&People>) -> Result<(), String> {
+pub(crate) fn history_as_it_lies(directory: &Path) -> Vec<Event> {
+    let histories = histories_as_they_lie(directory);
+    histories.into_iter().find(|(id, _)| *id == run_id(0)).map(|(_, history)| history).unwrap_or_default()
+}
+
+fn over(scenario: &Scenario, judges: &Judges, people: Option<&People>) -> Result<(), String> {
+    let history = judges.history();
+    linked::over(history, judges)?;
     let expected = match scenario.output {
         Gives::Always(output) => Some(output()),
         Gives::Following(output) => Some(output(history)),

@@ -19,6 +19,8 @@ mod kills;
 #[cfg(unix)]
 mod ledger;
 #[cfg(unix)]
+mod linked;
+#[cfg(unix)]
 mod owners;
 #[cfg(unix)]
 mod people;

@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use graphweft::store::{Durability, SqliteStore, SqliteStoreBuilder};
-use graphweft::{AnswerError, Outcome, Run, RunError, json};
+use graphweft::{AnswerError, Engine, Outcome, Run, RunError, RunFilter, json};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
@@ -166,7 +166,7 @@ async fn execute(orders: &Orders, store: SqliteStoreBuilder) -> i32 {
                         run = engine.retry(run_id(number)).await.expect("a run that has failed can be retried");
                     }
                     Ok(Outcome::Cancelled) if meddling == Some(Meddling::Cancels) => return Ok(()),
-                    Ok(Outcome::Completed(_)) => return Ok(()),
+                    Ok(Outcome::Completed(_)) => return with_those_it_started(&engine, run.id()).await,
                     Ok(other) => return Err(Failed::Ended(format!("{other:?}"))),
                     Err(error) => return Err(Failed::Stopped(error)),
                 }
@@ -180,6 +180,16 @@ async fn execute(orders: &Orders, store: SqliteStoreBuilder) -> i32 {
         }
     }
     DONE
+}
+
+/// Waits for the ends of the runs that a run has started.
+async fn with_those_it_started(engine: &Engine, run: &str) -> Result<(), Failed> {
+    for started in engine.list_runs(RunFilter::default().started_by(run)).await.expect("the runs can be listed") {
+        if let Some(run) = engine.get_run(&started.id).await.expect("the run can be read") {
+            run.outcome().await.map_err(Failed::Stopped)?;
+        }
+    }
+    Ok(())
 }
 
 /// Answers a question of a run that this process may have or another one, perhaps at the same moment as that.

@@ -17,6 +17,9 @@ use super::tracks::Tracks;
 use crate::event::EventKind;
 use crate::store::{Append, Owner, Record, RunHeader, RunKey, Snapshot, Stored};
 
+/// The number of no process.
+const NO_PROCESS: u32 = 0;
+
 /// The part that survives a crash: the store itself, and all that was ever written to it.
 #[derive(Clone)]
 pub(super) struct Disk(pub(super) Arc<Shared>);
@@ -319,6 +322,13 @@ impl State {
         }
     }
 
+    /// From a record on, no process has a run.
+    pub(super) fn is_free(&mut self, run: RunKey, from: u64) {
+        if let Some(track) = self.tracks.of(run) {
+            track.owners.push((from, NO_PROCESS));
+        }
+    }
+
     /// What a process appends to a run is refused.
     pub(super) fn is_refused(&mut self, process: u32, run: RunKey) {
         let is_lost = self.tracks.of(run).is_some_and(|track| track.is_lost_to(process));
@@ -340,7 +350,8 @@ impl State {
                     | EventKind::RunRetried { requested: true, .. }
             )
         };
-        let Some(owner) = self.tracks.of(batch.run).and_then(|track| track.owner()) else { return };
+        let owner = self.tracks.of(batch.run).and_then(|track| track.owner());
+        let Some(owner) = owner.filter(|owner| *owner != NO_PROCESS) else { return };
         if owner != process && !batch.records.iter().all(is_said) {
             let broken = format!("process {process} records {:?}, and {owner} has the run", batch.records);
             self.tracks.breaks(Err(broken));

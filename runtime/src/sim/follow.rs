@@ -232,7 +232,7 @@ impl Follower {
         self.follows_in_order(stored)?;
         let named = (from_nodes.clone(), rerun.clone());
         self.request = Some(Request { named, events: self.events.clone(), is_cancelled: false });
-        self.folds.note(stored);
+        self.note(stored);
         Ok(())
     }
 
@@ -248,10 +248,20 @@ impl Follower {
             EventKind::CancelRequested => {
                 self.request.iter_mut().for_each(|request| request.is_cancelled = true);
             }
+            // By a process that knows no workflow, and none knows it.
+            EventKind::RunCancelled if self.request.as_ref().is_some_and(|request| request.is_cancelled) => {
+                self.request = None;
+            }
             _ => return Err("comes before the retry that was requested".to_owned()),
         }
-        self.folds.note(stored);
+        self.note(stored);
         Ok(())
+    }
+
+    /// Takes a record without folding it: the retry that follows folds them all again.
+    fn note(&mut self, stored: &Stored) {
+        self.folds.note(stored);
+        self.events.push(stored.clone());
     }
 
     fn follows_in_order(&mut self, stored: &Stored) -> Result<(), String> {

@@ -10,10 +10,11 @@ use serde_json::Value as Json;
 use super::at_once::at_once;
 use super::disk::{Disk, Lapse};
 use super::scenario::{How, StoreFault};
+use crate::event::EventKind;
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError,
-    Stored,
+    QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store,
+    StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -195,6 +196,10 @@ impl Process {
     }
 }
 
+fn is_request(record: &Record) -> bool {
+    matches!(record.kind, EventKind::RunRetried { requested: true, .. })
+}
+
 fn error(how: How) -> StoreError {
     let (path, message) = (PathBuf::from("runs.db"), "on purpose".to_owned());
     match how {
@@ -250,6 +255,10 @@ impl Store for Process {
             let is_done = appended == Ok(Appended::Done);
             match (is_done, batch.header.owner) {
                 (true, Some(Some(_))) => state.owns(process.number, batch.run, batch.at),
+                (true, Some(None)) if batch.records.iter().any(is_request) => {
+                    state.look_at_append(process.number, &batch);
+                    state.is_free(batch.run, batch.at);
+                }
                 (true, _) => state.look_at_append(process.number, &batch),
                 (false, _) => state.is_refused(process.number, batch.run),
             }

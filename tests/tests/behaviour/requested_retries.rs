@@ -103,6 +103,26 @@ fn a_requested_retry_voids_what_a_retry_with_the_workflow_voids() {
 }
 
 #[test]
+fn a_fork_of_a_run_whose_retry_is_requested_carries_it_out_and_is_not_cancelled_with_the_run() {
+    let disk = OnDisk::default();
+    disk.runs::<work>(3).0.unwrap_err();
+    without_code(&disk, |engine| async move {
+        engine.retry("run").from_node("work/first").await.unwrap();
+        engine.cancel("run").await.unwrap();
+    });
+    disk.process::<work, _, _>(|engine| async move {
+        let before = engine.history("run").await.unwrap().unwrap();
+        let end = before.last().unwrap().seq;
+        let fork = engine.fork("run").before(end).id("fork").await.unwrap();
+        assert_eq!(fork.result().await.unwrap(), json!(40));
+        let history = engine.history("fork").await.unwrap().unwrap();
+        let EventKind::RunRetried { from_nodes, .. } = &history[end as usize].kind else { panic!("{history:?}") };
+        assert_eq!(from_nodes, &["work/first"]);
+    });
+    assert_eq!(disk.journal.lines(), ["first", "second", "first", "second"]);
+}
+
+#[test]
 fn a_process_with_the_workflow_that_lives_carries_it_out() {
     let disk = OnDisk::default();
     life(async {
