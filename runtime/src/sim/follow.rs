@@ -1,6 +1,7 @@
 //! The log of a run, folded record by record as it grows, and checked against the guarantees after each of them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -226,7 +227,7 @@ impl Follower {
     fn is_requested(&mut self, stored: &Stored) -> Result<(), String> {
         let EventKind::RunRetried { voids, from_nodes, rerun, .. } = &stored.record.kind else { return Ok(()) };
         let last = self.events.last().filter(|last| last.record.kind.is_terminal());
-        if !self.is_over || last.is_none_or(|end| *voids != [end.seq..end.seq + 1]) {
+        if !self.is_over || last.is_none_or(|end| voids.iter().flat_map(Range::clone).ne([end.seq])) {
             return Err("is a request for a retry, and does not void the end of the run alone".to_owned());
         }
         self.follows_in_order(stored)?;
