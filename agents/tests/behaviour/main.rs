@@ -2,6 +2,7 @@
 
 mod classify;
 mod composition;
+mod constrained;
 mod killed;
 mod loops;
 mod models;
