@@ -50,6 +50,7 @@ use crate::model_error::ModelError;
 /// assert!(plain.requests().iter().all(|request| request.tools.is_empty()));
 /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
 /// ```
+#[derive(Clone)]
 pub struct Constrained<M> {
     model: M,
     max_calls: usize,
@@ -118,9 +119,7 @@ impl<M: ChatModel> ChatModel for Constrained<M> {
                 Delta::Reasoning(_) => show(delta),
             };
             let mut reply = self.model.chat(&constrained, &show_reasoning).await?;
-            if !reply.is_cut_off {
-                read_step(&mut reply.message, show);
-            }
+            read_step(&mut reply.message, show);
             Ok(reply)
         })
     }

@@ -12,6 +12,8 @@ mod message;
 mod model;
 mod model_error;
 mod output;
+#[cfg(feature = "genai")]
+mod provider;
 mod scripted;
 mod tool;
 mod usage;
@@ -26,6 +28,8 @@ pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};
 pub use model::{ChatModel, Delta, Format, ModelOptions, Models, Request, ToolSpec};
 pub use model_error::ModelError;
 pub use output::Misfit;
+#[cfg(feature = "genai")]
+pub use provider::GenaiModel;
 pub use scripted::Scripted;
 pub use tool::{NodeTool, Tool};
 pub use usage::{ModelUsage, Spent, spent};

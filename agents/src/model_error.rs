@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub enum ModelError {
     /// Too many requests. Passing.
-    #[error("rate limited{}: {message}", retry_after.map(|delay| format!(", retry after {delay:?}")).unwrap_or_default())]
+    #[error("rate limited{}: {message}", until(retry_after))]
     RateLimited {
         /// The delay that the provider asks for, its `Retry-After`.
         retry_after: Option<Duration>,
@@ -19,8 +19,11 @@ pub enum ModelError {
         message: String,
     },
     /// The provider has no capacity at the moment. Passing.
-    #[error("overloaded: {message}")]
+    #[error("overloaded{}: {message}", until(retry_after))]
     Overloaded {
+        /// The delay that the provider asks for, its `Retry-After`.
+        #[serde(default)]
+        retry_after: Option<Duration>,
         /// The provider's text.
         message: String,
     },
@@ -56,6 +59,10 @@ pub enum ModelError {
     },
 }
 
+fn until(retry_after: &Option<Duration>) -> String {
+    retry_after.map(|delay| format!(", retry after {delay:?}")).unwrap_or_default()
+}
+
 impl ModelError {
     /// Whether the same request may succeed later. Only such a call is retried.
     pub fn is_passing(&self) -> bool {
@@ -65,7 +72,7 @@ impl ModelError {
     /// The delay that the provider asks for.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::RateLimited { retry_after, .. } => *retry_after,
+            Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => *retry_after,
             _ => None,
         }
     }

@@ -59,7 +59,7 @@ async fn a_rate_limit_is_retried_after_the_delay_that_the_provider_asks_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_passing_error_is_retried_and_ends_as_what_it_is() {
-    let overloaded = ModelError::Overloaded { message: "busy".into() };
+    let overloaded = ModelError::Overloaded { retry_after: None, message: "busy".into() };
     let (model, calls) = failing(9, overloaded.clone());
     let failure = failure(run::<talk>(model, "Go".into()).await);
     assert_eq!(failure.error_as::<AgentError>(), Some(AgentError::Model(overloaded)));
