@@ -74,7 +74,11 @@ impl GenaiModel {
     pub fn new(name: impl Into<String>) -> Result<Self, ModelError> {
         let name = name.into();
         check_prefix(&name)?;
-        let client = Client::builder().build().map_err(error::of)?;
+        // A redirect would take the key to another server.
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+        let http =
+            http.map_err(|error| ModelError::Rejected { message: format!("there is no HTTP client: {error}") })?;
+        let client = Client::builder().with_reqwest(http).build().map_err(error::of)?;
         Ok(GenaiModel { client, name, endpoint: None, key: None })
     }
 
@@ -82,6 +86,7 @@ impl GenaiModel {
     /// llama.cpp, vLLM or LM Studio. The URL is that before `chat/completions`: `http://127.0.0.1:8080/v1`.
     ///
     /// It does not get the key of the environment, which is the provider's: give it one by [`key`](Self::key) if it wants one.
+    /// Redirects are not followed, so that a key stays with its server.
     pub fn endpoint(mut self, url: impl Into<String>) -> Self {
         let mut url = url.into();
         if !url.ends_with('/') {

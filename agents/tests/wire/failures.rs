@@ -47,6 +47,19 @@ async fn the_status_of_a_streamed_call_is_its_error() {
 }
 
 #[tokio::test]
+async fn a_redirect_does_not_take_the_key_to_another_server() {
+    for dialect in BOTH {
+        let other = dialect.server(&["text"]);
+        let redirecting = dialect.section("redirected").replacing("PORT", &other.port().to_string());
+        let server = Server::with([redirecting]);
+        let redirected = dialect.model(&server).chat(&request(vec![Message::user("Hello?")]), &|_| {}).await;
+        let redirected = redirected.expect_err("it is not followed");
+        assert!(!redirected.is_passing(), "{}: {redirected}", dialect.name);
+        assert_eq!((server.asked().len(), other.asked().len()), (1, 0), "{}", dialect.name);
+    }
+}
+
+#[tokio::test]
 async fn a_stream_that_ends_before_the_reply_is_no_reply() {
     let sections = ["closed", "closed within an event", "shorter than announced", "without a reason", "a page"];
     for dialect in BOTH {

@@ -80,6 +80,10 @@ impl Server {
         format!("http://{}/v1", self.address)
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
