@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use super::settings::beside;
 use super::trouble::Trouble;
@@ -130,8 +131,14 @@ pub(super) struct OpenFile {
     parts: [(PathBuf, Identity); 3],
     /// The length of the database at the last look.
     length: AtomicU64,
+    opened: Instant,
+    /// When it was last looked for, in milliseconds since it was opened.
+    looked: AtomicU64,
     gone: OnceLock<StoreError>,
 }
+
+/// How long a file that was there is taken to be there.
+const FRESH: u64 = 10;
 
 impl OpenFile {
     /// The files of an open database, by a connection that has read from it.
@@ -139,19 +146,34 @@ impl OpenFile {
         let part = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
         let parts = [part(path.clone())?, part(beside(&path, "wal"))?, part(beside(&path, "shm"))?];
         let length = fs::metadata(&path)?.len().into();
-        Ok(OpenFile { path, parts, length, gone: OnceLock::new() })
+        Ok(OpenFile { path, parts, length, opened: Instant::now(), looked: AtomicU64::new(0), gone: OnceLock::new() })
     }
 
+    /// Checks before each read and commit that the database is the one that was opened, unless that was checked a moment
+    /// ago. The files beside it are left to [`look`](Self::look): once the times of the log were read, Linux updates them
+    /// with the next write, and the next sync has to write them as well.
+    ///
     /// # Errors
-    /// [`StoreError::Gone`], once a look has detected that.
+    /// [`StoreError::Gone`], from then on.
     pub(super) fn is_there(&self) -> Result<(), StoreError> {
+        self.is_not_gone()?;
+        let now = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if now < self.looked.load(Ordering::Relaxed).saturating_add(FRESH) {
+            return Ok(());
+        }
+        self.looked.store(now, Ordering::Relaxed);
+        let [(database, opened), ..] = &self.parts;
+        self.change_of(database, *opened).map_or(Ok(()), |message| Err(self.is_gone(message)))
+    }
+
+    fn is_not_gone(&self) -> Result<(), StoreError> {
         self.gone.get().map_or(Ok(()), |gone| Err(gone.clone()))
     }
 
     /// Checks that the files are those that were opened. By their names only: opening and closing one would release
     /// SQLite's locks, which belong to the process.
     pub(super) fn look(&self) -> Result<(), StoreError> {
-        self.is_there()?;
+        self.is_not_gone()?;
         let Some(message) = self.parts.iter().find_map(|(part, opened)| self.change_of(part, *opened)) else {
             return Ok(());
         };

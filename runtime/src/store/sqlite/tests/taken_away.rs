@@ -75,6 +75,25 @@ async fn a_file_that_is_emptied_stops_its_store() {
     assert_noticed(empty, "was emptied").await;
 }
 
+/// Without an owner, whose lease would be renewed: as of a process that only reads.
+#[tokio::test]
+async fn a_store_without_owners_notices_that_its_file_is_taken_away_by_the_next_read_or_commit() {
+    for reads in [true, false] {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("runs.db");
+        let store = SqliteStore::open(&path).await.unwrap();
+        create(&store, new_run("a")).await;
+        fs::rename(&path, root.path().join("other.db")).unwrap();
+        // What was there a moment ago is taken to be there.
+        std::thread::sleep(Duration::from_millis(30));
+        let noticed = match reads {
+            true => store.header("a").await.map(drop),
+            false => store.create(NewRun { owner: None, ..new_run("b") }).await.map(drop),
+        };
+        assert!(matches!(noticed, Err(StoreError::Gone { .. })), "{noticed:?}");
+    }
+}
+
 fn long_run() -> NewRun {
     NewRun { records: vec![said(&"x".repeat(20_000))], ..new_run("long") }
 }
