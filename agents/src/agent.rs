@@ -3,20 +3,24 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};
 use std::marker::PhantomData;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::{StreamExt, stream};
 use graphweft::__::{Made, ResourceNeed};
 use graphweft::{Context, Json, Node, RetryPolicy};
 
 use crate::agent_error::AgentError;
-use crate::chat::{Chat, MODEL};
+use crate::budget::Budget;
+use crate::chat::Chat;
 use crate::json_payload::JsonPayload;
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
 use crate::output::{Misfit, format_of, read};
 use crate::tool::{Tool, ToolError};
+use crate::trace;
+use crate::usage::{MODEL, ModelUsage};
 
 type Prompt<In> = dyn Fn(&In) -> String + Send + Sync;
 type Check<Out> = dyn Fn(&Out) -> Result<(), String> + Send + Sync;
@@ -78,9 +82,11 @@ pub struct Agent<In, Out> {
     tools: Vec<Tool>,
     model: Arc<str>,
     max_turns: u32,
+    max_parallel: Option<NonZeroUsize>,
     repairs: u32,
     options: ModelOptions,
     format: Option<Format>,
+    budget: Budget,
     retry: RetryPolicy,
     timeout: Option<Duration>,
     types: PhantomData<fn(In) -> Out>,
@@ -115,9 +121,11 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             tools: Vec::new(),
             model: Models::DEFAULT.into(),
             max_turns: 16,
+            max_parallel: None,
             repairs: 2,
             options: ModelOptions::default(),
             format: format_of::<Out>(),
+            budget: Budget::default(),
             retry: RetryPolicy::with_max_attempts(4),
             timeout: Some(Duration::from_secs(120)),
             types: PhantomData,
@@ -137,8 +145,8 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 
     /// Adds tools.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.tools.extend(tools);
+    pub fn tools(mut self, tools: impl IntoIterator<Item: Into<Tool>>) -> Self {
+        self.tools.extend(tools.into_iter().map(Into::into));
         self
     }
 
@@ -154,6 +162,13 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         self
     }
 
+    /// How many tool calls of one turn run at the same time; by default all of them. The others follow in their order, as soon as one
+    /// has ended. A call that waits for a person counts as running.
+    pub fn max_parallel(mut self, calls: NonZeroUsize) -> Self {
+        self.max_parallel = Some(calls);
+        self
+    }
+
     /// How often the model may correct an output that does not fit. It gets the field and the problem.
     pub fn repairs(mut self, repairs: u32) -> Self {
         self.repairs = repairs;
@@ -164,6 +179,12 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     /// type.
     pub fn check(mut self, check: impl Fn(&Out) -> Result<(), String> + Send + Sync + 'static) -> Self {
         self.check = Some(Arc::new(check));
+        self
+    }
+
+    /// How much one execution of the agent may spend on its model calls. By default there is no limit.
+    pub fn budget(mut self, budget: Budget) -> Self {
+        self.budget = budget;
         self
     }
 
@@ -217,16 +238,23 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     ///
     /// Cancel safe, as [`Context::call`].
     pub async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
+        trace::invoke_agent(ctx, &self.model, self.converse(input, ctx)).await
+    }
+
+    async fn converse(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
         let prompt = (self.prompt)(&input);
         drop(input);
         let models = ctx.resource::<Models>().cloned().unwrap_or_default();
         let model = self.model_of(&models)?;
         self.check_tools()?;
+        #[cfg(feature = "mcp")]
+        crate::served::report_changes(ctx, &self.tools).await?;
         let specs: Arc<[ToolSpec]> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
         let mut messages = Arc::new(vec![Message::user(prompt)]);
         // With a format beside its tools, a model may answer at once and never call one.
         let mut has_to_answer = self.tools.is_empty();
         let mut tries = 0;
+        let mut spent = ModelUsage::default();
         for turn in 1..=self.max_turns {
             let request = Request {
                 instructions: Arc::clone(&self.instructions),
@@ -235,8 +263,17 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 format: self.format.clone().filter(|_| has_to_answer),
                 options: self.options,
             };
-            let chat = Chat { model: Arc::clone(model), request, retry: self.retry.clone(), timeout: self.timeout };
+            let chat = Chat {
+                model: Arc::clone(model),
+                request,
+                retry: self.retry.clone(),
+                timeout: self.timeout,
+                budget: self.budget,
+                spent,
+                run_budget: models.budget_of_runs(),
+            };
             let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
+            spent += ModelUsage { calls: 1, usage };
             if is_cut_off {
                 return Err(AgentError::CutOff { turn, tokens: usage.output });
             }
@@ -251,8 +288,10 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 if turn == self.max_turns {
                     break;
                 }
-                let calls = calls.iter().enumerate().map(|(at, call)| self.call(ctx, format!("{turn}.{at}"), call));
-                for result in join_all(calls).await {
+                let results = calls.iter().enumerate().map(|(at, call)| self.call(ctx, format!("{turn}.{at}"), call));
+                let results: Vec<_> = results.collect();
+                let most = self.max_parallel.map_or(usize::MAX, NonZeroUsize::get).min(calls.len());
+                for result in stream::iter(results).buffered(most).collect::<Vec<_>>().await {
                     conversation.push(result?);
                 }
                 continue;

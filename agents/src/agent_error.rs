@@ -4,6 +4,8 @@ use graphweft::{ChildError, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::budget::OverBudget;
+use crate::chat::ChatError;
 use crate::model_error::ModelError;
 use crate::output::Misfit;
 
@@ -36,6 +38,9 @@ pub enum AgentError {
     /// The classifier's enum does not fit its input.
     #[error(transparent)]
     Classifier(ClassifierError),
+    /// A budget does not cover another model call. It can be retried with a larger one: the replies so far are recorded.
+    #[error(transparent)]
+    OverBudget(OverBudget),
     /// There was no output after the last turn. Tools that are called in it are not executed.
     #[error("no output after {turns} turns; allow more with `Agent::max_turns`")]
     TooManyTurns {
@@ -100,10 +105,11 @@ impl From<Fault> for AgentError {
     }
 }
 
-impl From<ChildError<ModelError>> for AgentError {
-    fn from(error: ChildError<ModelError>) -> Self {
+impl From<ChildError<ChatError>> for AgentError {
+    fn from(error: ChildError<ChatError>) -> Self {
         match error {
-            ChildError::Error(error) => AgentError::Model(error),
+            ChildError::Error(ChatError::Model(error)) => AgentError::Model(error),
+            ChildError::Error(ChatError::OverBudget(error)) => AgentError::OverBudget(error),
             ChildError::Fault(fault) => AgentError::Fault(fault),
             other => AgentError::Fault(Fault::Context { message: other.to_string() }),
         }

@@ -1,21 +1,20 @@
 //! A model call, as a node: its reply is recorded.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphweft::__::Made;
 use graphweft::{Context, Node, NodeOptions, RetryPolicy};
-use tracing::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tracing::field::{Empty, display};
 
+use crate::budget::{Budget, BudgetOf, Ledger, OverBudget};
 use crate::message::Reply;
 use crate::model::{ChatModel, Request};
 use crate::model_error::ModelError;
-
-/// The name of model calls as children: `help_desk/refunds/model:1` is that of turn 1.
-pub(crate) const MODEL: &str = "model";
+use crate::trace::{below_agent, within};
+use crate::usage::{MODEL, ModelUsage};
 
 /// One model call. The request is configuration and not the input: an input is compared with the recorded one, and a better
 /// prompt would invalidate all runs that wait.
@@ -24,28 +23,82 @@ pub(crate) struct Chat {
     pub(crate) request: Request,
     pub(crate) retry: RetryPolicy,
     pub(crate) timeout: Option<Duration>,
+    /// What the agent may spend, and has spent.
+    pub(crate) budget: Budget,
+    pub(crate) spent: ModelUsage,
+    /// What the run may spend.
+    pub(crate) run_budget: Option<Budget>,
+}
+
+/// How a model call fails.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChatError {
+    #[error(transparent)]
+    Model(ModelError),
+    #[error(transparent)]
+    OverBudget(OverBudget),
 }
 
 impl Node for Chat {
     type Input = ();
     type Output = Reply;
-    type Error = ModelError;
-    const MADE: Made<(), ModelError> = Made::of(MODEL, "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    type Error = ChatError;
+    const MADE: Made<(), ChatError> = Made::of(MODEL, "", &[], None, [Some(|error| vec![error.to_string()])], None);
 
-    async fn run(&self, (): (), ctx: &Context) -> Result<Reply, ModelError> {
-        let span = tracing::info_span!(
-            "chat",
-            otel.name = format!("chat {}", self.model.name()),
-            otel.kind = "client",
-            gen_ai.operation.name = "chat",
-            gen_ai.request.model = self.model.name(),
-            gen_ai.request.temperature = self.request.options.temperature,
-            gen_ai.request.max_tokens = self.request.options.max_tokens,
-            gen_ai.response.model = Empty,
-            gen_ai.usage.input_tokens = Empty,
-            gen_ai.usage.output_tokens = Empty,
-            error.type = Empty,
-        );
+    async fn run(&self, (): (), ctx: &Context) -> Result<Reply, ChatError> {
+        // Here, since a recorded reply is returned whatever the budget is.
+        self.budget.check(BudgetOf::Agent, self.spent).map_err(ChatError::OverBudget)?;
+        let under_way = match self.run_budget {
+            Some(budget) => match ctx.__of_run::<Ledger>().begin(ctx, budget).await {
+                Ok(begun) => Some(begun.map_err(ChatError::OverBudget)?),
+                Err(fault) => return ctx.stop(fault).await,
+            },
+            None => None,
+        };
+        let replied = self.chat(ctx).await;
+        if let (Ok(reply), Some(under_way)) = (&replied, under_way) {
+            under_way.complete(reply.usage);
+        }
+        replied.map_err(ChatError::Model)
+    }
+
+    fn options(&self) -> NodeOptions {
+        let mut options = NodeOptions::default();
+        options.retry = self.retry.clone();
+        options.timeout = self.timeout;
+        options
+    }
+
+    fn retry_when(&self, error: &ChatError) -> bool {
+        matches!(error, ChatError::Model(error) if error.is_passing())
+    }
+
+    fn retry_after(&self, error: &ChatError) -> Option<Duration> {
+        match error {
+            ChatError::Model(error) => error.retry_after(),
+            ChatError::OverBudget(_) => None,
+        }
+    }
+}
+
+impl Chat {
+    async fn chat(&self, ctx: &Context) -> Result<Reply, ModelError> {
+        let span = below_agent(ctx, || {
+            tracing::info_span!(
+                "chat",
+                otel.name = format!("chat {}", self.model.name()),
+                otel.kind = "client",
+                gen_ai.operation.name = "chat",
+                gen_ai.request.model = self.model.name(),
+                gen_ai.request.temperature = self.request.options.temperature,
+                gen_ai.request.max_tokens = self.request.options.max_tokens,
+                gen_ai.response.model = Empty,
+                gen_ai.usage.input_tokens = Empty,
+                gen_ai.usage.output_tokens = Empty,
+                error.type = Empty,
+            )
+        });
         let show = |delta| ctx.progress(delta);
         let replied = within(&span, self.model.chat(&self.request, &show)).await;
         match &replied {
@@ -60,25 +113,4 @@ impl Node for Chat {
         }
         replied
     }
-
-    fn options(&self) -> NodeOptions {
-        let mut options = NodeOptions::default();
-        options.retry = self.retry.clone();
-        options.timeout = self.timeout;
-        options
-    }
-
-    fn retry_when(&self, error: &ModelError) -> bool {
-        error.is_passing()
-    }
-
-    fn retry_after(&self, error: &ModelError) -> Option<Duration> {
-        error.retry_after()
-    }
-}
-
-/// Polls a future within a span.
-async fn within<F: Future>(span: &Span, future: F) -> F::Output {
-    let mut future = pin!(future);
-    poll_fn(|waker| span.in_scope(|| future.as_mut().poll(waker))).await
 }

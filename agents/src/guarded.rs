@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::json_payload::JsonPayload;
+use crate::trace;
 
 /// The answer to the question `approve`, whether a tool may be called.
 ///
@@ -52,6 +53,9 @@ pub(crate) enum Settled<Out> {
 /// Of which inputs a person has to approve.
 pub(crate) type NeedsApproval<In> = Arc<dyn Fn(&In) -> bool + Send + Sync>;
 
+/// Why it is not known whether a call that ended with this error has had its effect; `None` if it is known.
+pub(crate) type Uncertain<E> = fn(&E) -> Option<String>;
+
 /// The node around a tool that asks a person. It has the input of the tool, so an edited input is checked as an answer, and the
 /// predicate is typed.
 pub(crate) struct Guarded<N: Node> {
@@ -61,6 +65,7 @@ pub(crate) struct Guarded<N: Node> {
     pub(crate) at_most_once: bool,
     pub(crate) retry: Option<RetryPolicy>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) uncertain: Option<Uncertain<N::Error>>,
 }
 
 impl<N: Node> Clone for Guarded<N> {
@@ -72,6 +77,7 @@ impl<N: Node> Clone for Guarded<N> {
             at_most_once: self.at_most_once,
             retry: self.retry.clone(),
             timeout: self.timeout,
+            uncertain: self.uncertain,
         }
     }
 }
@@ -90,7 +96,7 @@ where
         if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
             let question =
                 ctx.ask::<Approval<N::Input>>("approve", format!("May `{}` be called with this?", self.name));
-            match question.payload(&input).await {
+            match trace::waiting(ctx, question.payload(&input)).await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
                 Approval::Reject(why) => return Ok(Settled::Refused(format!("a person rejected the call: {why}"))),
@@ -116,7 +122,7 @@ where
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        match call.await {
+        match trace::execute_tool(ctx, &self.name, &self.name, call).await {
             Ok(output) => Ok(Settled::Output(output)),
             Err(ChildError::Error(error)) => Err(error),
             Err(ChildError::Fault(fault)) => ctx.stop(fault).await,
@@ -141,25 +147,29 @@ where
             if let Some(timeout) = self.timeout {
                 call = call.timeout(timeout);
             }
+            let child = if number > 1 { format!("{}:{number}", self.name) } else { self.name.clone() };
             if number > 1 {
                 call = call.key(number);
             }
-            let fault = match call.await {
+            let why = match trace::execute_tool(ctx, &self.name, &child, call).await {
                 Ok(output) => return Ok(Settled::Output(output)),
-                Err(ChildError::Error(error)) => return Err(error),
-                Err(ChildError::Fault(fault)) => fault,
+                Err(ChildError::Error(error)) => match self.uncertain.and_then(|uncertain| uncertain(&error)) {
+                    Some(why) => why,
+                    None => return Err(error),
+                },
+                // It has begun, and it is not known how far it got.
+                Err(ChildError::Fault(fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. }))) => {
+                    fault.to_string()
+                }
+                Err(ChildError::Fault(fault)) => return ctx.stop(fault).await,
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };
-            // It has begun, and it is not known how far it got.
-            if !matches!(fault, Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. }) {
-                return ctx.stop(fault).await;
-            }
-            let prompt = format!("A call of `{}` was cut short ({fault}). Did it go through?", self.name);
+            let prompt = format!("A call of `{}` was cut short ({why}). Did it go through?", self.name);
             let mut question = ctx.ask::<Resolution<N::Output>>("went_through", prompt).payload(&written);
             if number > 1 {
                 question = question.key(number);
             }
-            match question.await {
+            match trace::waiting(ctx, question).await {
                 Resolution::Done(output) => return Ok(Settled::Output(output)),
                 Resolution::Retry => {}
                 Resolution::Fail(why) => {

@@ -3,11 +3,16 @@
 
 mod agent;
 mod agent_error;
+mod budget;
 mod chat;
 mod classify;
 mod constrained;
+#[cfg(feature = "mcp")]
+mod fingerprint;
 mod guarded;
 mod json_payload;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod message;
 mod model;
 mod model_error;
@@ -15,15 +20,22 @@ mod output;
 #[cfg(feature = "genai")]
 mod provider;
 mod scripted;
+#[cfg(feature = "mcp")]
+mod served;
 mod tool;
+mod tool_node;
+mod trace;
 mod usage;
 
 pub use agent::Agent;
 pub use agent_error::{AgentError, ClassifierError};
+pub use budget::{Budget, BudgetOf, OverBudget};
 pub use classify::Classifier;
 pub use constrained::Constrained;
 pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
+#[cfg(feature = "mcp")]
+pub use mcp::{McpBuilder, McpClient, McpError, McpTool};
 pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};
 pub use model::{ChatModel, Delta, Format, ModelOptions, Models, Request, ToolSpec};
 pub use model_error::ModelError;
@@ -32,4 +44,5 @@ pub use output::Misfit;
 pub use provider::GenaiModel;
 pub use scripted::Scripted;
 pub use tool::{NodeTool, Tool};
+pub use tool_node::{ToolNode, ToolNodeError};
 pub use usage::{ModelUsage, Spent, spent};

@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use graphweft::Json;
 use serde::Serialize;
 
+use crate::budget::Budget;
 use crate::message::{Message, Reply};
 use crate::model_error::ModelError;
 
@@ -125,7 +126,10 @@ pub trait ChatModel: Send + Sync + 'static {
 /// assert_eq!(models.names().collect::<Vec<_>>(), ["default", "small"]);
 /// ```
 #[derive(Clone, Default)]
-pub struct Models(BTreeMap<String, Arc<dyn ChatModel>>);
+pub struct Models {
+    by_name: BTreeMap<String, Arc<dyn ChatModel>>,
+    run_budget: Option<Budget>,
+}
 
 impl Models {
     /// The name of the model of agents that name none.
@@ -138,23 +142,33 @@ impl Models {
 
     /// Adds a model, or replaces the one of this name.
     pub fn with(mut self, name: impl Into<String>, model: impl ChatModel) -> Self {
-        self.0.insert(name.into(), Arc::new(model));
+        self.by_name.insert(name.into(), Arc::new(model));
         self
+    }
+
+    /// How much each run of the engine may spend, with all its agents. By default there is no limit.
+    pub fn run_budget(mut self, budget: Budget) -> Self {
+        self.run_budget = Some(budget);
+        self
+    }
+
+    pub(crate) fn budget_of_runs(&self) -> Option<Budget> {
+        self.run_budget
     }
 
     /// The model of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn ChatModel>> {
-        self.0.get(name)
+        self.by_name.get(name)
     }
 
     /// All names, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.by_name.keys().map(String::as_str)
     }
 }
 
 impl fmt::Debug for Models {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.0.iter().map(|(name, model)| (name, model.name()))).finish()
+        f.debug_map().entries(self.by_name.iter().map(|(name, model)| (name, model.name()))).finish()
     }
 }

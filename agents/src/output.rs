@@ -103,7 +103,7 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
     Err(first.unwrap_or_else(|| Misfit::whole("there is no JSON in it")))
 }
 
-fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
+pub(crate) fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
     serde_path_to_error::deserialize(json)
         .map_err(|error| Misfit { field: error.path().to_string(), message: error.inner().to_string() })
 }

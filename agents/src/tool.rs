@@ -7,10 +7,15 @@ use std::time::Duration;
 
 use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, Payload, RetryPolicy};
 
+#[cfg(feature = "mcp")]
+use crate::fingerprint::Fingerprint;
+#[cfg(feature = "mcp")]
+use crate::guarded::Uncertain;
 use crate::guarded::{Guarded, NeedsApproval};
 use crate::json_payload::JsonPayload;
 use crate::model::ToolSpec;
 use crate::output::{for_model, in_object, is_object};
+use crate::trace;
 
 /// The property that holds an input whose schema is no object.
 const INPUT: &str = "input";
@@ -49,6 +54,9 @@ pub struct Tool {
     is_guarded: bool,
     retry: Option<RetryPolicy>,
     timeout: Option<Duration>,
+    /// That of its schema, if it comes from a server.
+    #[cfg(feature = "mcp")]
+    fingerprint: Option<Fingerprint>,
 }
 
 /// How a call of a tool ends without an output.
@@ -93,7 +101,16 @@ impl Tool {
             description: description.unwrap_or_else(|| node.description().to_owned()),
             parameters: if is_wrapped { in_object(INPUT, schema) } else { for_model(schema) },
         };
-        Tool { node, spec, is_wrapped, is_guarded: false, retry: None, timeout: None }
+        Tool {
+            node,
+            spec,
+            is_wrapped,
+            is_guarded: false,
+            retry: None,
+            timeout: None,
+            #[cfg(feature = "mcp")]
+            fingerprint: None,
+        }
     }
 
     /// What a model knows of it.
@@ -101,16 +118,31 @@ impl Tool {
         &self.spec
     }
 
-    /// Calls it as a child of a node.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn fingerprint(&self) -> Option<&Fingerprint> {
+        self.fingerprint.as_ref()
+    }
+
+    /// Calls it as a child of a node, with the arguments of a model.
     pub(crate) async fn call(&self, ctx: &Context, arguments: &Json, key: &str) -> Result<Json, ToolError> {
-        let mut call = self.node.call(ctx, self.input(arguments)?).key(key);
+        self.call_with(ctx, self.input(arguments)?, key).await
+    }
+
+    /// Calls it as a child of a node, with its input.
+    pub(crate) async fn call_with(&self, ctx: &Context, input: Json, key: &str) -> Result<Json, ToolError> {
+        let mut call = self.node.call(ctx, input).key(key);
         if let Some(retry) = &self.retry {
             call = call.retry(retry.clone());
         }
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        match call.await {
+        let ended = match self.is_guarded {
+            // Its span begins behind the questions.
+            true => call.await,
+            false => trace::execute_tool(ctx, &self.spec.name, &format!("{}:{key}", self.node.name()), call).await,
+        };
+        match ended {
             Ok(output) if self.is_guarded => unwrap_settled(output),
             Ok(output) => Ok(output),
             Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
@@ -152,13 +184,36 @@ pub struct NodeTool<N: Node> {
     plain: DynNode,
     description: Option<String>,
     guarded: Guarded<N>,
+    /// The schema of its arguments, if it is not that of the type.
+    #[cfg(feature = "mcp")]
+    parameters: Option<Json>,
 }
 
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None };
-        NodeTool { plain, description: None, guarded }
+        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None, uncertain: None };
+        NodeTool {
+            plain,
+            description: None,
+            guarded,
+            #[cfg(feature = "mcp")]
+            parameters: None,
+        }
+    }
+
+    /// A tool of a server, with the schema of the server. `uncertain` says of which errors it is not known whether the call had its
+    /// effect.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of_server(name: String, node: N, parameters: Json, uncertain: Uncertain<N::Error>) -> Self
+    where
+        N: Clone,
+        N::Error: Payload,
+    {
+        let mut tool = Tool::by_value(name, node);
+        tool.parameters = Some(parameters);
+        tool.guarded.uncertain = Some(uncertain);
+        tool
     }
 
     /// What the tool does, in place of the node's doc comment.
@@ -215,7 +270,21 @@ where
     N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
 {
     fn from(tool: NodeTool<N>) -> Tool {
-        let NodeTool { plain, description, guarded } = tool;
+        #[cfg(feature = "mcp")]
+        let parameters = tool.parameters;
+        let NodeTool { plain, description, guarded, .. } = tool;
+        let tool = Tool::of_node(plain, description, guarded);
+        #[cfg(feature = "mcp")]
+        let tool = tool.with_parameters(parameters);
+        tool
+    }
+}
+
+impl Tool {
+    fn of_node<N>(plain: DynNode, description: Option<String>, guarded: Guarded<N>) -> Tool
+    where
+        N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
+    {
         if guarded.approval.is_none() && !guarded.at_most_once {
             let (retry, timeout) = (guarded.retry, guarded.timeout);
             return Tool { retry, timeout, ..Tool::around(plain, description) };
@@ -223,6 +292,16 @@ where
         let description = description.unwrap_or_else(|| plain.description().to_owned());
         let guarded = DynNode::by_value(guarded.name.clone(), guarded);
         Tool { is_guarded: true, ..Tool::around(guarded, Some(description)) }
+    }
+
+    #[cfg(feature = "mcp")]
+    fn with_parameters(mut self, parameters: Option<Json>) -> Self {
+        if let Some(parameters) = parameters {
+            self.fingerprint = Some(Fingerprint::of(&parameters));
+            self.spec.parameters = for_model(parameters);
+            self.is_wrapped = false;
+        }
+        self
     }
 }
 

@@ -1,12 +1,15 @@
 //! What a run has cost.
 
 use std::collections::BTreeMap;
+use std::ops::AddAssign;
 
 use graphweft::{Event, EventKind};
 use serde::Deserialize;
 
-use crate::chat::MODEL;
 use crate::message::{Reply, Usage};
+
+/// The name of model calls as children: `help_desk/refunds/model:1` is that of turn 1.
+pub(crate) const MODEL: &str = "model";
 
 /// What was spent, by model.
 pub type Spent = BTreeMap<String, ModelUsage>;
@@ -18,6 +21,13 @@ pub struct ModelUsage {
     pub calls: u64,
     /// Their tokens.
     pub usage: Usage,
+}
+
+impl AddAssign for ModelUsage {
+    fn add_assign(&mut self, other: ModelUsage) {
+        self.calls = self.calls.saturating_add(other.calls);
+        self.usage += other.usage;
+    }
 }
 
 /// What a run has spent, from its records: `spent(&engine.history(run).await?.unwrap_or_default())`.
@@ -53,9 +63,7 @@ pub fn spent<'e>(history: impl IntoIterator<Item = &'e Event>) -> Spent {
             continue;
         }
         if let Ok(reply) = Reply::deserialize(output) {
-            let of_model = spent.entry(reply.model).or_default();
-            of_model.calls += 1;
-            of_model.usage += reply.usage;
+            *spent.entry(reply.model).or_default() += ModelUsage { calls: 1, usage: reply.usage };
         }
     }
     spent

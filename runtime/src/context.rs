@@ -323,6 +323,20 @@ impl Context {
         self.0.run.env.resource(TypeId::of::<T>())?.downcast_ref()
     }
 
+    /// The one `T` of this run in this process, made at its first use. What it says has to follow from the records: it is made
+    /// anew in another process, and when the run returns to memory.
+    #[doc(hidden)]
+    pub fn __of_run<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        self.0.run.companion()
+    }
+
+    /// Whether the result of this child is recorded, and a call of it would return that.
+    #[doc(hidden)]
+    pub fn __has_result(&self, child: &str) -> bool {
+        let path = format!("{}/{child}", self.path());
+        self.0.run.known_desk().and_then(|desk| desk.item(&path)).is_some_and(|item| item.is_done())
+    }
+
     /// The maximum size of a value; `None` if the run is not recorded.
     #[doc(hidden)]
     pub fn records(&self) -> Option<MaxSize> {

@@ -1,5 +1,7 @@
 //! The loop of model calls and tool calls.
 
+use std::num::NonZeroUsize;
+
 use graphweft::json;
 use graphweft::prelude::*;
 use graphweft_agents::{Agent, AgentError, Message, Models, Scripted, Tool};
@@ -143,6 +145,29 @@ async fn the_tools_of_one_turn_run_at_the_same_time() {
     assert_eq!(run.result().await.unwrap(), "All.");
     assert_eq!(gauge.highest(), 4);
     assert_eq!(results(&model.requests()[1]), ["0", "1", "2", "3"]);
+}
+
+fn in_pairs() -> Agent<String, String> {
+    many().max_parallel(const { NonZeroUsize::new(2).unwrap() })
+}
+
+workflow! {
+    meeting_in_pairs(String) -> String {
+        let in_pairs: Agent<String, String> = in_pairs();
+        START => in_pairs;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_limits_how_many_of_its_tools_run_at_the_same_time() {
+    let calls = (0..6).map(|number| ("meets", json!({ "number": number })));
+    let model = Scripted::turns([Scripted::calls(calls), Message::assistant("All.")]);
+    let gauge = Gauge::expecting(2);
+    let engine = Engine::builder().resource(Models::new(model.clone())).resource(gauge.clone()).build().unwrap();
+    let run = engine.start::<meeting_in_pairs>("Go".into()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "All.");
+    assert_eq!(gauge.highest(), 2);
+    assert_eq!(results(&model.requests()[1]), ["0", "1", "2", "3", "4", "5"]);
 }
 
 fn twice() -> Agent<String, String> {

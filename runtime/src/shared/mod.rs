@@ -173,6 +173,8 @@ pub(crate) struct Shared {
     under_way: OnceLock<TaskTracker>,
     /// The starts of runs by its nodes, if there were any, in this process or before.
     starts: OnceLock<TaskTracker>,
+    /// What crates above this one keep of the run while it is in memory, by its type.
+    companions: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
 
 /// Counts as a moving part of the run while it lives.
@@ -246,6 +248,7 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            companions: Arc::default(),
         }
     }
 
@@ -260,6 +263,7 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            companions: Arc::default(),
         }
     }
 
@@ -275,7 +279,15 @@ impl Shared {
             pulse: Pulse::default(),
             under_way: OnceLock::new(),
             starts: OnceLock::new(),
+            companions: Arc::clone(&self.companions),
         }
+    }
+
+    /// The one `T` of this run in this process, made at its first use.
+    pub(crate) fn companion<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
+        let mut companions = self.companions.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = companions.entry(TypeId::of::<T>()).or_insert_with(|| Arc::<T>::default());
+        Arc::clone(made).downcast().unwrap_or_default()
     }
 
     /// The requests of nodes.

@@ -1,0 +1,181 @@
+//! The connection to a server, which is made again after it was lost.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientRequest, JsonObject, PingRequest, Tool as ServerTool,
+};
+use rmcp::service::{RunningService, ServiceError};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::{RoleClient, ServiceExt};
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::error::McpError;
+use super::result;
+use crate::fingerprint::Fingerprint;
+
+/// How long a server that has missed the time limit of a call may take to show that it is alive.
+const PING: Duration = Duration::from_secs(5);
+
+/// Where a server is.
+pub(super) enum Target {
+    Process { program: OsString, args: Vec<OsString>, env: BTreeMap<OsString, OsString>, directory: Option<PathBuf> },
+    Http(StreamableHttpClientTransportConfig),
+}
+
+type Service = RunningService<RoleClient, ()>;
+
+/// A connection, shared by the tools of a server. It ends with the last of them, and so does the program.
+pub(super) struct Connection {
+    target: Target,
+    connect_timeout: Duration,
+    pub(super) call_timeout: Duration,
+    service: Mutex<Option<Arc<Live>>>,
+    /// The schemas that the tools here have, by their names at the server.
+    known: std::sync::OnceLock<BTreeMap<String, Fingerprint>>,
+}
+
+struct Live {
+    service: Service,
+    /// Whether a call has missed its time limit since the server was last seen alive.
+    is_suspect: AtomicBool,
+    is_lost: AtomicBool,
+}
+
+impl Connection {
+    pub(super) fn new(target: Target, connect_timeout: Duration, call_timeout: Duration) -> Self {
+        let (service, known) = (Mutex::default(), std::sync::OnceLock::new());
+        Connection { target, connect_timeout, call_timeout, service, known }
+    }
+
+    /// The program or the address.
+    pub(super) fn server(&self) -> String {
+        match &self.target {
+            Target::Process { program, .. } => program.to_string_lossy().into_owned(),
+            Target::Http(config) => config.uri.to_string(),
+        }
+    }
+
+    fn unreachable(&self, message: impl ToString) -> McpError {
+        McpError::Unreachable { server: self.server(), message: message.to_string() }
+    }
+
+    /// Connects for the first time, and returns the tools.
+    pub(super) async fn open(&self) -> Result<Vec<ServerTool>, McpError> {
+        let mut service = self.service.lock().await;
+        let (live, tools) = self.connect().await?;
+        *service = Some(Arc::new(live));
+        let known = tools.iter().map(|tool| (tool.name.to_string(), fingerprint(tool))).collect();
+        // It is opened once.
+        let _ = self.known.set(known);
+        Ok(tools)
+    }
+
+    async fn connect(&self) -> Result<(Live, Vec<ServerTool>), McpError> {
+        let connecting = async {
+            let service = match &self.target {
+                Target::Process { program, args, env, directory } => {
+                    let mut command = Command::new(program);
+                    command.args(args).envs(env).kill_on_drop(true);
+                    if let Some(directory) = directory {
+                        command.current_dir(directory);
+                    }
+                    let process = TokioChildProcess::builder(command).stderr(Stdio::inherit()).spawn();
+                    let (process, _stderr) = process.map_err(|error| self.unreachable(error))?;
+                    ().serve(process).await
+                }
+                Target::Http(config) => ().serve(StreamableHttpClientTransport::from_config(config.clone())).await,
+            };
+            let service = service.map_err(|error| self.unreachable(error))?;
+            let tools = service.list_all_tools().await.map_err(|error| self.unreachable(error))?;
+            Ok((Live { service, is_suspect: AtomicBool::new(false), is_lost: AtomicBool::new(false) }, tools))
+        };
+        let late = || self.unreachable(format!("there was no connection within {:?}", self.connect_timeout));
+        timeout(self.connect_timeout, connecting).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    /// The connection that is there, or another one.
+    async fn live(&self) -> Result<Arc<Live>, McpError> {
+        let mut service = self.service.lock().await;
+        if let Some(live) = service.take() {
+            if live.is_alive().await {
+                return Ok(Arc::clone(service.insert(live)));
+            }
+            tracing::warn!(server = self.server(), "the connection to an MCP server is made again");
+        }
+        let (live, tools) = self.connect().await?;
+        self.warn_of_changes(&tools);
+        Ok(Arc::clone(service.insert(Arc::new(live))))
+    }
+
+    /// The tools here are those of the first connection.
+    fn warn_of_changes(&self, tools: &[ServerTool]) {
+        for (name, known) in self.known.get().into_iter().flatten() {
+            let now = tools.iter().find(|tool| tool.name == **name).map(fingerprint);
+            match now {
+                Some(now) if now == *known => {}
+                Some(_) => tracing::warn!(server = self.server(), tool = name, "the schema of an MCP tool has changed"),
+                None => tracing::warn!(server = self.server(), tool = name, "an MCP tool is not there any more"),
+            }
+        }
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call(&self, tool: &str, arguments: JsonObject) -> Result<graphweft::Json, McpError> {
+        let calling = async {
+            let live = self.live().await?;
+            let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+            // Dropped at the time limit, the call is cancelled at the server.
+            let called = timeout(self.call_timeout, live.service.call_tool_once(params)).await;
+            match called {
+                Ok(Ok(CallToolResponse::Complete(result))) => result::read(result),
+                Ok(Ok(CallToolResponse::InputRequired(_))) => {
+                    Err(McpError::Unsupported { needs: "answers from a person".to_owned() })
+                }
+                Ok(Ok(_)) => Err(McpError::Unsupported { needs: "to be asked later for its result".to_owned() }),
+                Ok(Err(ServiceError::McpError(error))) => {
+                    Err(McpError::Refused { message: error.message.into_owned() })
+                }
+                Ok(Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)))) => {
+                    live.is_lost.store(true, Ordering::Relaxed);
+                    Err(McpError::Lost { server: self.server(), message: error.to_string() })
+                }
+                Ok(Err(error)) => Err(McpError::Lost { server: self.server(), message: error.to_string() }),
+                Err(_) => {
+                    live.is_suspect.store(true, Ordering::Relaxed);
+                    Err(McpError::TimedOut { server: self.server(), after: self.call_timeout })
+                }
+            }
+        };
+        calling.await
+    }
+}
+
+impl Live {
+    async fn is_alive(&self) -> bool {
+        if self.is_lost.load(Ordering::Relaxed) || self.service.is_closed() || self.service.is_transport_closed() {
+            return false;
+        }
+        if !self.is_suspect.load(Ordering::Relaxed) {
+            return true;
+        }
+        let ping = self.service.send_request(ClientRequest::PingRequest(PingRequest::default()));
+        let is_alive = matches!(timeout(PING, ping).await, Ok(Ok(_) | Err(ServiceError::McpError(_))));
+        self.is_suspect.store(!is_alive, Ordering::Relaxed);
+        is_alive
+    }
+}
+
+/// That of a tool, to see whether its schema has changed.
+fn fingerprint(tool: &ServerTool) -> Fingerprint {
+    Fingerprint::of(&graphweft::Json::Object((*tool.input_schema).clone()))
+}

@@ -1,0 +1,46 @@
+//! A tool of a server, as a node.
+
+use std::fmt;
+use std::sync::Arc;
+
+use graphweft::__::Made;
+use graphweft::{Context, Json, Node};
+
+use super::connection::Connection;
+use super::error::McpError;
+
+/// A tool of a server of MCP, as a node: it takes the arguments as a JSON object, and returns the result as JSON. It comes from
+/// [`McpClient::tools`](crate::McpClient::tools).
+#[derive(Clone)]
+pub struct McpTool {
+    connection: Arc<Connection>,
+    /// At the server.
+    name: Arc<str>,
+}
+
+impl McpTool {
+    pub(super) fn new(connection: Arc<Connection>, name: &str) -> Self {
+        McpTool { connection, name: name.into() }
+    }
+}
+
+impl Node for McpTool {
+    type Input = Json;
+    type Output = Json;
+    type Error = McpError;
+    const MADE: Made<Json, McpError> =
+        Made::of("mcp_tool", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+
+    async fn run(&self, input: Json, _: &Context) -> Result<Json, McpError> {
+        let Json::Object(arguments) = input else {
+            return Err(McpError::Refused { message: format!("`{}` takes an object of arguments", self.name) });
+        };
+        self.connection.call(&self.name, arguments).await
+    }
+}
+
+impl fmt::Debug for McpTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("McpTool").field("name", &self.name).field("server", &self.connection.server()).finish()
+    }
+}

@@ -1,0 +1,6 @@
+//! Tools of servers of the Model Context Protocol. The servers need Node.js, and `npm ci` in `agents/mcp`.
+
+mod everything;
+mod scene;
+mod steps;
+mod unreliable;
