@@ -8,6 +8,7 @@ mod classify;
 mod constrained;
 mod guarded;
 mod json_payload;
+mod memory;
 mod message;
 mod model;
 mod model_error;
@@ -24,6 +25,9 @@ pub use classify::Classifier;
 pub use constrained::Constrained;
 pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
+pub use memory::{
+    CONVERSATION, Compaction, Memory, Overlap, RunAgent, SESSION, Session, SessionEntry, SessionError, Sessions, TurnId,
+};
 pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};
 pub use model::{ChatModel, Delta, Format, ModelOptions, Models, Request, ToolSpec};
 pub use model_error::ModelError;

@@ -3,9 +3,14 @@
 mod classify;
 mod composition;
 mod constrained;
+mod hand_over;
 mod killed;
 mod loops;
 mod models;
 mod output;
+mod overlap;
 mod people;
 mod scene;
+mod session_killed;
+mod session_retries;
+mod sessions;
