@@ -15,6 +15,7 @@ use crate::agent_error::AgentError;
 use crate::budget::Budget;
 use crate::chat::Chat;
 use crate::json_payload::JsonPayload;
+use crate::memory::{Memory, Remembered, SessionError};
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
 use crate::output::{Misfit, format_of, read};
@@ -89,6 +90,7 @@ pub struct Agent<In, Out> {
     budget: Budget,
     retry: RetryPolicy,
     timeout: Option<Duration>,
+    memory: Option<Memory>,
     types: PhantomData<fn(In) -> Out>,
 }
 
@@ -102,6 +104,7 @@ impl<In, Out> Clone for Agent<In, Out> {
             model: Arc::clone(&self.model),
             format: self.format.clone(),
             retry: self.retry.clone(),
+            memory: self.memory.clone(),
             ..*self
         }
     }
@@ -128,6 +131,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             budget: Budget::default(),
             retry: RetryPolicy::with_max_attempts(4),
             timeout: Some(Duration::from_secs(120)),
+            memory: None,
             types: PhantomData,
         }
     }
@@ -213,6 +217,12 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         self
     }
 
+    /// What it remembers from one time to the next; by default nothing.
+    pub fn memory(mut self, memory: Memory) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
     /// A schema for the model that is not that of the output.
     pub(crate) fn format(mut self, schema: Json) -> Self {
         self.format = Some(Format { name: "answer".to_owned(), schema });
@@ -238,42 +248,87 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     ///
     /// Cancel safe, as [`Context::call`].
     pub async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
-        trace::invoke_agent(ctx, &self.model, self.converse(input, ctx)).await
+        trace::invoke_agent(ctx, &self.model, self.invoke(input, ctx)).await
     }
 
-    async fn converse(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
+    async fn invoke(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
         let prompt = (self.prompt)(&input);
         drop(input);
         let models = ctx.resource::<Models>().cloned().unwrap_or_default();
-        let model = self.model_of(&models)?;
+        let model = find_model(&models, &self.model)?;
         self.check_tools()?;
         #[cfg(feature = "mcp")]
         crate::served::report_changes(ctx, &self.tools).await?;
+        let remembered = self.recall(&models, ctx).await?;
+        let (mut messages, spent) = remembered.as_ref().map(Remembered::parts).unwrap_or_default();
+        let first = messages.len();
+        messages.push(Message::user(prompt));
+        let mut messages = Arc::new(messages);
+        let talk = Talk { model, spent, run_budget: models.budget_of_runs() };
+        match (self.converse(&mut messages, talk, ctx).await, remembered) {
+            (Ok(output), Some(remembered)) => {
+                remembered.add(messages.get(first..).unwrap_or_default(), ctx).await?;
+                Ok(output)
+            }
+            (Err(error), Some(remembered)) => {
+                remembered.close().await;
+                Err(error)
+            }
+            (ended, None) => ended,
+        }
+    }
+
+    async fn recall(&self, models: &Models, ctx: &Context) -> Result<Option<Remembered>, AgentError> {
+        let Some(memory) = &self.memory else { return Ok(None) };
+        let chat = |model: Option<&str>, instructions: &str, messages| {
+            let request = Request {
+                instructions: instructions.into(),
+                messages: Arc::new(messages),
+                tools: Arc::default(),
+                format: None,
+                options: self.options,
+            };
+            let model = Arc::clone(find_model(models, model.unwrap_or(&self.model))?);
+            let talk = Talk { model: &model, spent: ModelUsage::default(), run_budget: models.budget_of_runs() };
+            Ok(self.chat(request, &talk))
+        };
+        memory.recall(ctx, chat).await.map(Some)
+    }
+
+    fn chat(&self, request: Request, talk: &Talk<'_>) -> Chat {
+        Chat {
+            model: Arc::clone(talk.model),
+            request,
+            retry: self.retry.clone(),
+            timeout: self.timeout,
+            budget: self.budget,
+            spent: talk.spent,
+            run_budget: talk.run_budget,
+        }
+    }
+
+    /// The loop: model calls and tool calls, until there is an output.
+    async fn converse(
+        &self,
+        messages: &mut Arc<Vec<Message>>,
+        mut talk: Talk<'_>,
+        ctx: &Context,
+    ) -> Result<Out, AgentError> {
         let specs: Arc<[ToolSpec]> = self.tools.iter().map(|tool| tool.spec().clone()).collect();
-        let mut messages = Arc::new(vec![Message::user(prompt)]);
         // With a format beside its tools, a model may answer at once and never call one.
         let mut has_to_answer = self.tools.is_empty();
         let mut tries = 0;
-        let mut spent = ModelUsage::default();
         for turn in 1..=self.max_turns {
             let request = Request {
                 instructions: Arc::clone(&self.instructions),
-                messages: Arc::clone(&messages),
+                messages: Arc::clone(messages),
                 tools: if has_to_answer { Arc::default() } else { Arc::clone(&specs) },
                 format: self.format.clone().filter(|_| has_to_answer),
                 options: self.options,
             };
-            let chat = Chat {
-                model: Arc::clone(model),
-                request,
-                retry: self.retry.clone(),
-                timeout: self.timeout,
-                budget: self.budget,
-                spent,
-                run_budget: models.budget_of_runs(),
-            };
+            let chat = self.chat(request, &talk);
             let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key(turn).await?;
-            spent += ModelUsage { calls: 1, usage };
+            talk.spent += ModelUsage { calls: 1, usage };
             if is_cut_off {
                 return Err(AgentError::CutOff { turn, tokens: usage.output });
             }
@@ -281,7 +336,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
                 Message::Assistant { text, calls, .. } => (text.clone(), calls.clone()),
                 Message::User { text } | Message::Tool { content: text, .. } => (text.clone(), Vec::new()),
             };
-            let conversation = Arc::make_mut(&mut messages);
+            let conversation = Arc::make_mut(messages);
             conversation.push(message);
             if !calls.is_empty() {
                 // Nothing would read their results.
@@ -308,14 +363,6 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
             conversation.push(Message::user(self.correction(&misfit)));
         }
         Err(AgentError::TooManyTurns { turns: self.max_turns })
-    }
-
-    fn model_of<'m>(&self, models: &'m Models) -> Result<&'m Arc<dyn ChatModel>, AgentError> {
-        models.get(&self.model).ok_or_else(|| {
-            let known: Vec<String> = models.names().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            AgentError::UnknownModel { name: self.model.to_string(), known }
-        })
     }
 
     fn check_tools(&self) -> Result<(), AgentError> {
@@ -364,6 +411,22 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 }
 
+fn find_model<'m>(models: &'m Models, name: &str) -> Result<&'m Arc<dyn ChatModel>, AgentError> {
+    models.get(name).ok_or_else(|| {
+        let known: Vec<String> = models.names().map(|name| format!("`{name}`")).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        AgentError::UnknownModel { name: name.to_owned(), known }
+    })
+}
+
+/// What the model calls of an agent have in common.
+struct Talk<'m> {
+    model: &'m Arc<dyn ChatModel>,
+    /// What the agent has spent so far.
+    spent: ModelUsage,
+    run_budget: Option<Budget>,
+}
+
 /// A text as it is, anything else as JSON.
 pub(crate) fn shown<In: JsonPayload>(input: &In) -> String {
     match serde_json::to_value(input) {
@@ -381,7 +444,7 @@ pub(crate) fn needs_models() -> Vec<ResourceNeed> {
 
 /// Whether another attempt of an agent's node may end otherwise: the replies and results that are recorded are reused.
 pub(crate) fn is_retryable(error: &AgentError) -> bool {
-    matches!(error, AgentError::Model(_))
+    matches!(error, AgentError::Model(_) | AgentError::Session(SessionError::Store { .. }))
 }
 
 impl<In: JsonPayload, Out: JsonPayload> Node for Agent<In, Out> {

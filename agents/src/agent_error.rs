@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::OverBudget;
 use crate::chat::ChatError;
+use crate::memory::SessionError;
 use crate::model_error::ModelError;
 use crate::output::Misfit;
 
@@ -63,6 +64,9 @@ pub enum AgentError {
         /// The tokens of the reply.
         tokens: u64,
     },
+    /// The session of the agent could not be used.
+    #[error(transparent)]
+    Session(SessionError),
     /// A tool ended by a fault, such as a panic or its time limit.
     #[error("tool `{tool}` failed: {fault}")]
     Tool {
@@ -102,6 +106,12 @@ pub enum ClassifierError {
 impl From<Fault> for AgentError {
     fn from(fault: Fault) -> Self {
         AgentError::Fault(fault)
+    }
+}
+
+impl From<SessionError> for AgentError {
+    fn from(error: SessionError) -> Self {
+        AgentError::Session(error)
     }
 }
 

@@ -13,6 +13,7 @@ mod guarded;
 mod json_payload;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod memory;
 mod message;
 mod model;
 mod model_error;
@@ -36,6 +37,9 @@ pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
 #[cfg(feature = "mcp")]
 pub use mcp::{McpBuilder, McpClient, McpError, McpTool};
+pub use memory::{
+    CONVERSATION, Compaction, Memory, Overlap, RunAgent, SESSION, Session, SessionEntry, SessionError, Sessions, TurnId,
+};
 pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};
 pub use model::{ChatModel, Delta, Format, ModelOptions, Models, Request, ToolSpec};
 pub use model_error::ModelError;

@@ -120,6 +120,11 @@ macro_rules! forward_store {
             self.inner.snapshot(run)
         }
     };
+    (@ logs) => {
+        fn logs(&self) -> Option<std::sync::Arc<dyn graphweft::store::LogStore>> {
+            self.inner.logs()
+        }
+    };
     (@ join) => {
         fn join(&self, workflows: Vec<String>) -> graphweft::store::BoxFuture<'_, Result<graphweft::store::Owner, graphweft::store::StoreError>> {
             self.inner.join(workflows)

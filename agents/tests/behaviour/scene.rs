@@ -31,3 +31,12 @@ pub(crate) fn last_text(request: &Request) -> String {
 pub(crate) fn call(tool: &str, arguments: Json) -> Message {
     graphweft_agents::Scripted::calls([(tool, arguments)])
 }
+
+/// The texts of messages, without those of tools.
+pub(crate) fn texts(messages: &[Message]) -> Vec<String> {
+    let text = |message: &Message| match message {
+        Message::User { text } | Message::Assistant { text, .. } => Some(text.clone()),
+        Message::Tool { .. } => None,
+    };
+    messages.iter().filter_map(text).collect()
+}

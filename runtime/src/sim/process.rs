@@ -1,6 +1,7 @@
 //! The store of one process: a process that has to die, or to lose its runs, does so at a commit.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -12,9 +13,9 @@ use super::disk::{Disk, Lapse};
 use super::scenario::{How, StoreFault};
 use crate::event::EventKind;
 use crate::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store,
-    StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
+    LogEntry, LogStore, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview,
+    RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// How long a commit waits for another process to take over, which may have nothing to take over.
@@ -366,5 +367,33 @@ impl Store for Process {
 
     fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
         self.look(|_| ready(Ok(self.disk.state().snapshots.get(&run).cloned())).boxed())
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        self.disk.0.store.logs()?;
+        Some(Arc::new(self.clone()))
+    }
+}
+
+/// The logs of the disk, which are there as long as it works.
+fn logs_of(store: &dyn Store) -> Result<Arc<dyn LogStore>, StoreError> {
+    store.logs().ok_or_else(|| StoreError::Other { message: "the store keeps no logs".to_owned() })
+}
+
+impl LogStore for Process {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        self.commit(|process| at_once(logs_of(&*process.disk.0.store)?.append(entry)))
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        self.look(|store| ready(logs_of(store).and_then(|logs| at_once(logs.read(log, after, until)))).boxed())
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.look(|store| ready(logs_of(store).and_then(|logs| at_once(logs.list(prefix)))).boxed())
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.look(|store| ready(logs_of(store).and_then(|logs| at_once(logs.delete(log)))).boxed())
     }
 }

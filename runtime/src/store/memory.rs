@@ -1,6 +1,7 @@
 //! Runs in memory.
 
 mod commits;
+mod logs;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -13,10 +14,12 @@ use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use self::commits::{Commits, Committed};
+use self::logs::MemoryLogs;
 use super::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
-    NewRun, OpenQuestion, Owner, QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask, RunHeader, RunKey,
-    RunOverview, RunQuery, RunStatus, StartedOver, Store, StoreError, Stored, Tags, to_the_millisecond,
+    LogStore, NewRun, OpenQuestion, Owner, QuestionChange, QuestionPlace, QuestionQuery, Records, ReserveTask,
+    RunHeader, RunKey, RunOverview, RunQuery, RunStatus, StartedOver, Store, StoreError, Stored, Tags,
+    to_the_millisecond,
 };
 use crate::asked::name_without_key;
 
@@ -35,7 +38,7 @@ use crate::asked::name_without_key;
 /// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
 /// ```
 #[derive(Clone, Default)]
-pub struct MemoryStore(Arc<Mutex<Runs>>);
+pub struct MemoryStore(Arc<Mutex<Runs>>, MemoryLogs);
 
 struct Runs {
     runs: BTreeMap<RunKey, Run>,
@@ -567,5 +570,9 @@ impl Store for MemoryStore {
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         done(self.lock().graphs.get(&hash).cloned())
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        Some(Arc::new(self.1.clone()))
     }
 }

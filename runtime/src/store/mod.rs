@@ -14,6 +14,7 @@
 pub mod conformance_cases;
 mod error;
 mod feed;
+mod logs;
 mod memory;
 mod records;
 #[cfg(feature = "sqlite")]
@@ -31,6 +32,7 @@ use serde_json::Value;
 
 pub use error::StoreError;
 pub use feed::{FeedPage, FeedPlace, FeedQuery, FeedRecord};
+pub use logs::{LogAppended, LogEntry, LogStore, NewLogEntry};
 pub use memory::MemoryStore;
 pub(crate) use records::Compact;
 pub use records::Records;
@@ -164,6 +166,12 @@ pub trait Store: Send + Sync + 'static {
     fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
         let _none_is_kept = run;
         std::future::ready(Ok(None)).boxed()
+    }
+
+    /// The logs beside the runs. A store that keeps none leaves this out; then
+    /// [`Engine::logs`](crate::Engine::logs) is an error that says so.
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        None
     }
 }
 

@@ -97,7 +97,7 @@ struct Counts {
 
 impl Store for Counting {
     graphweft_tests::forward_store! {
-        join leave create header list count overview open_questions delete reserve_task claim start_over is_alive is_served is_shared is_volatile feed feed_end graph
+        join leave create header list count overview open_questions delete reserve_task claim start_over is_alive is_served is_shared is_volatile feed feed_end graph logs
         keeps_snapshots put_snapshot snapshot
     }
 

@@ -243,7 +243,7 @@ struct Slow {
 impl Store for Slow {
     graphweft_tests::forward_store! {
         join leave create read header list count overview open_questions delete reserve_task claim start_over is_alive is_served
-        feed feed_end graph keeps_snapshots put_snapshot snapshot
+        feed feed_end graph logs keeps_snapshots put_snapshot snapshot
     }
 
     fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {

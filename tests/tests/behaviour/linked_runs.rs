@@ -346,7 +346,7 @@ impl Dying {
 
 impl Store for Dying {
     graphweft_tests::forward_store! {
-        join leave read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph
+        join leave read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph logs
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

@@ -79,7 +79,7 @@ struct Counting {
 impl Store for Counting {
     graphweft_tests::forward_store! {
         join leave header list count overview open_questions delete reserve_task claim start_over is_alive is_served is_shared
-        is_volatile feed feed_end graph keeps_snapshots put_snapshot snapshot
+        is_volatile feed feed_end graph logs keeps_snapshots put_snapshot snapshot
     }
 
     fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {

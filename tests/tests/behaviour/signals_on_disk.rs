@@ -184,7 +184,7 @@ struct EndsMeanwhile {
 impl Store for EndsMeanwhile {
     graphweft_tests::forward_store! {
         join leave create append read list count overview open_questions delete reserve_task claim start_over is_alive is_served feed
-        feed_end graph
+        feed_end graph logs
         keeps_snapshots put_snapshot snapshot
     }
 

@@ -220,7 +220,7 @@ struct Failing {
 impl Store for Failing {
     graphweft_tests::forward_store! {
         join leave create append read header list count overview open_questions delete reserve_task claim is_alive is_served
-        is_shared feed feed_end graph
+        is_shared feed feed_end graph logs
     }
 
     fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {

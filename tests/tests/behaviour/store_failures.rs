@@ -51,7 +51,7 @@ fn full() -> StoreError {
 
 impl Store for Failing {
     graphweft_tests::forward_store! {
-        join leave header list count overview open_questions delete reserve_task claim start_over is_alive is_served feed feed_end graph
+        join leave header list count overview open_questions delete reserve_task claim start_over is_alive is_served feed feed_end graph logs
         keeps_snapshots put_snapshot snapshot
     }
 

@@ -14,7 +14,7 @@ use crate::halt::Halt;
 use crate::shared::{Journal, Over};
 use crate::store::{
     Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, HeaderChange,
-    MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
+    LogStore, MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery,
     RunStatus, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
@@ -123,6 +123,10 @@ impl Store for Slow {
 
     fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Value>, StoreError>> {
         self.store.graph(hash)
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        self.store.logs()
     }
 }
 

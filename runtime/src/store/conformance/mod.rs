@@ -5,6 +5,7 @@ pub mod deleting;
 pub mod feed;
 pub mod finding;
 pub mod journal;
+pub mod logs;
 pub mod runs;
 pub mod snapshots;
 pub mod starting_over;
@@ -117,6 +118,16 @@ macro_rules! store_conformance {
                 a_snapshot_of_any_bytes_comes_back_as_it_was
                 a_snapshot_adds_no_record_and_changes_no_header
                 the_snapshot_of_a_deleted_run_is_gone
+            }
+            logs {
+                a_log_has_its_entries_in_the_order_in_which_they_were_added
+                a_log_is_read_between_two_positions
+                a_key_is_in_a_log_once_and_the_first_entry_stays
+                an_entry_for_another_end_of_a_log_is_refused
+                of_many_who_add_behind_one_entry_exactly_one_does
+                logs_are_listed_by_the_beginning_of_their_names
+                a_deleted_log_is_gone_and_its_positions_are_not_given_again
+                a_log_adds_no_record
             }
             claims {
                 a_running_run_of_nobody_is_taken_and_says_so

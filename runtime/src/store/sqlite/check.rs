@@ -17,7 +17,7 @@ use super::run_rows::{self, RunRows};
 use super::schema::{self, rows_of};
 use super::times::from_integer;
 use super::trouble::Trouble;
-use super::{delete, questions};
+use super::{delete, logs, questions};
 use crate::store::RunKey;
 
 /// Files up to this length are checked when they are opened and when their log was copied back, in bytes.
@@ -77,6 +77,7 @@ fn rows(connection: &Connection) -> Result<(), Trouble> {
         }
     }
     questions::check(connection)?;
+    logs::check(connection)?;
     OwnerRow::all(connection)?;
     seen += delete::rows_left(connection, &log)?;
     places(connection)?;

@@ -8,6 +8,7 @@ mod delete;
 mod feed;
 mod file;
 mod log_index;
+mod logs;
 mod open;
 mod owners;
 mod questions;
@@ -56,9 +57,9 @@ use self::trouble::Trouble;
 use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
 use super::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, NewRun, Owner,
-    QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError,
-    Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
+    LogEntry, LogStore, NewLogEntry, NewRun, Owner, QuestionQuery, ReserveTask, RunHeader, RunKey, RunOverview,
+    RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// Keeps runs in a file, an SQLite database.
@@ -518,5 +519,37 @@ impl Store for SqliteStore {
 
     fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
         self.0.reader.read(move |connection| snapshots::get(connection, run)).boxed()
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        Some(Arc::new(SqliteLogs(Arc::clone(&self.0))))
+    }
+}
+
+/// The logs of a store. A type of its own, so that no name of `Store` is one of `LogStore` as well.
+struct SqliteLogs(Arc<Handle>);
+
+impl LogStore for SqliteLogs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        async move {
+            let body = serde_json::to_string(&entry.value).map_err(unwritable)?;
+            self.0.write(move |transaction| logs::append(transaction, &entry, &body)).await
+        }
+        .boxed()
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        let log = log.to_owned();
+        self.0.reader.read(move |connection| logs::read(connection, &log, after, until)).boxed()
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        let prefix = prefix.to_owned();
+        self.0.reader.read(move |connection| logs::list(connection, &prefix)).boxed()
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let log = log.to_owned();
+        self.0.write_on_thread(move |transaction| logs::delete(transaction, &log)).boxed()
     }
 }

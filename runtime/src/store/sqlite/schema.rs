@@ -52,7 +52,7 @@ pub(super) fn run_of(id: i64) -> i64 {
 /// gone, a few at a time and not before `after`. `deleted` has the ids that are not free yet. A number of `numbers` never
 /// gets smaller: `run` is the greatest number of a run that was deleted, `moved` the last `pos` that is no longer in the
 /// log. `tasks` says which owner has a periodic task. `snapshots` has what the first `records` records of a
-/// run come to.
+/// run come to. `logs` has the entries of the logs beside the runs; a `pos` of one that was deleted is not given again.
 ///
 /// A `checksum` is over all columns of its row; those of owners are in a table of their own. The `records` of a run is
 /// how many there were when its row was last written, so that a journal which has lost its end is detected.
@@ -146,6 +146,18 @@ const STEPS: &[&str] = &[
         state BLOB NOT NULL,
         checksum INTEGER NOT NULL
     ) STRICT;
+",
+    "
+    CREATE TABLE logs (
+        pos INTEGER PRIMARY KEY AUTOINCREMENT,
+        log TEXT NOT NULL,
+        key TEXT NOT NULL,
+        time INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        checksum INTEGER NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX logs_keys ON logs (log, key);
+    CREATE INDEX logs_places ON logs (log, pos);
 ",
 ];
 

@@ -1,0 +1,183 @@
+//! What the entries of a session come to.
+
+use std::collections::BTreeMap;
+
+use graphweft::store::{LogEntry, LogStore};
+use serde::Deserialize;
+
+use super::entry::{SessionEntry, TurnId};
+use super::error::SessionError;
+use crate::message::Message;
+
+/// The fold of the entries of a session up to a position.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conversation {
+    /// The position of the last entry.
+    pub(super) end: u64,
+    /// The turns that have begun and not ended, in the order in which they came.
+    pub(super) open: Vec<TurnId>,
+    /// What is seen, in order.
+    parts: Vec<Part>,
+    /// How often the agent of a node has ended, by run and path.
+    ended: BTreeMap<(String, String), u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    /// The position where it came first.
+    position: u64,
+    /// None of a summary and of what a fork began with.
+    turn: Option<TurnId>,
+    messages: Vec<Message>,
+}
+
+impl Conversation {
+    /// That of the log up to a position.
+    pub(super) async fn read(logs: &dyn LogStore, log: &str, until: u64) -> Result<Self, SessionError> {
+        let mut conversation = Conversation::default();
+        conversation.add(log, logs.read(log, 0, until).await?)?;
+        Ok(conversation)
+    }
+
+    /// Reads what was added since.
+    pub(super) async fn catch_up(&mut self, logs: &dyn LogStore, log: &str) -> Result<(), SessionError> {
+        self.add(log, logs.read(log, self.end, u64::MAX).await?)
+    }
+
+    fn add(&mut self, log: &str, entries: Vec<LogEntry>) -> Result<(), SessionError> {
+        for entry in entries {
+            let position = entry.position;
+            let entry = SessionEntry::deserialize(&entry.value).map_err(|error| SessionError::Unreadable {
+                session: log.to_owned(),
+                position,
+                message: error.to_string(),
+            })?;
+            self.apply(position, entry);
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply(&mut self, position: u64, entry: SessionEntry) {
+        self.end = position;
+        match entry {
+            SessionEntry::Opened { turn } => self.open.push(turn),
+            SessionEntry::Closed { turn } => self.end_of(&turn),
+            SessionEntry::Turn { turn, messages } => {
+                self.end_of(&turn);
+                let before = self
+                    .parts
+                    .iter_mut()
+                    .find(|part| part.turn.as_ref().is_some_and(|before| before.is_of(&turn.run, &turn.path)));
+                match before {
+                    Some(part) => part.messages = messages,
+                    None => self.parts.push(Part { position, turn: Some(turn), messages }),
+                }
+            }
+            SessionEntry::Cleared => self.parts.clear(),
+            SessionEntry::Summary { until, text } => {
+                // A summary of less than is summarized already comes from a run that was retried or forked.
+                let rest = self.parts.iter().position(|part| part.position > until).unwrap_or(self.parts.len());
+                let text = format!("This is what was said before, in short: {text}");
+                let summary = Part { position: until, turn: None, messages: vec![Message::user(text)] };
+                if rest > 0 {
+                    self.parts.splice(..rest, [summary]);
+                }
+            }
+            SessionEntry::Forked { messages, .. } => self.parts.push(Part { position, turn: None, messages }),
+        }
+    }
+
+    fn end_of(&mut self, turn: &TurnId) {
+        self.open.retain(|open| open != turn);
+        *self.ended.entry((turn.run.clone(), turn.path.clone())).or_default() += 1;
+    }
+
+    /// How often the agent of this node has ended.
+    pub(super) fn ended(&self, run: &str, path: &str) -> u32 {
+        self.ended.get(&(run.to_owned(), path.to_owned())).copied().unwrap_or(0)
+    }
+
+    /// The agent of a node is executed again: what it said before is none of what it sees.
+    pub(super) fn without(mut self, run: &str, path: &str) -> Self {
+        self.parts.retain(|part| !part.turn.as_ref().is_some_and(|turn| turn.is_of(run, path)));
+        self
+    }
+
+    pub(super) fn messages(&self) -> Vec<Message> {
+        self.parts.iter().flat_map(|part| part.messages.iter().cloned()).collect()
+    }
+
+    /// The beginning that leaves at most so many messages behind it, in whole turns: where it ends, and what was said in it. None
+    /// if that is less than two messages, which a summary would not make shorter.
+    pub(super) fn beginning(&self, keep: usize) -> Option<(u64, Vec<Message>)> {
+        let mut kept = 0;
+        let fits = |part: &&Part| {
+            kept += part.messages.len();
+            kept <= keep
+        };
+        let first_kept = self.parts.len() - self.parts.iter().rev().take_while(fits).count();
+        let beginning = self.parts.get(..first_kept).unwrap_or_default();
+        let messages: Vec<Message> = beginning.iter().flat_map(|part| part.messages.iter().cloned()).collect();
+        let last = beginning.last().filter(|_| messages.len() > 1)?;
+        Some((last.position, messages))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(run: &str, again: u32, said: &str) -> SessionEntry {
+        let turn = TurnId { run: run.to_owned(), path: "chat/guest".to_owned(), again };
+        SessionEntry::Turn { turn, messages: vec![Message::user(said), Message::assistant(said)] }
+    }
+
+    fn of(entries: impl IntoIterator<Item = SessionEntry>) -> Conversation {
+        let mut conversation = Conversation::default();
+        (1..).zip(entries).for_each(|(position, entry)| conversation.apply(position, entry));
+        conversation
+    }
+
+    fn said(conversation: &Conversation) -> Vec<String> {
+        let text = |message| match message {
+            Message::User { text } => Some(text),
+            _ => None,
+        };
+        conversation.messages().into_iter().filter_map(text).collect()
+    }
+
+    #[test]
+    fn a_turn_that_is_made_again_replaces_the_one_before_where_it_was() {
+        let conversation = of([turn("a", 0, "one"), turn("b", 0, "two"), turn("a", 1, "one again")]);
+        assert_eq!(said(&conversation), ["one again", "two"]);
+        assert_eq!(conversation.ended("a", "chat/guest"), 2);
+        assert_eq!(said(&conversation.without("a", "chat/guest")), ["two"]);
+    }
+
+    #[test]
+    fn what_was_said_before_a_clearance_is_not_seen() {
+        assert_eq!(said(&of([turn("a", 0, "one"), SessionEntry::Cleared, turn("b", 0, "two")])), ["two"]);
+    }
+
+    #[test]
+    fn a_summary_stands_for_the_turns_up_to_its_position_and_for_the_summary_before() {
+        let summary = |until, text: &str| SessionEntry::Summary { until, text: text.to_owned() };
+        let turns = [turn("a", 0, "one"), turn("b", 0, "two"), turn("c", 0, "three")];
+        let conversation = of(turns.into_iter().chain([summary(1, "1"), summary(2, "1, 2")]));
+        assert_eq!(said(&conversation), ["This is what was said before, in short: 1, 2", "three"]);
+        assert_eq!(conversation.messages().len(), 3);
+        let mut conversation = conversation;
+        conversation.apply(6, summary(1, "1"));
+        assert_eq!(conversation.messages().len(), 3);
+    }
+
+    #[test]
+    fn the_beginning_leaves_whole_turns_and_at_most_so_many_messages() {
+        let conversation = of([turn("a", 0, "one"), turn("b", 0, "two"), turn("c", 0, "three")]);
+        let ends = |keep| conversation.beginning(keep).map(|(until, messages)| (until, messages.len()));
+        assert_eq!(
+            [0, 1, 2, 3, 4, 6].map(ends),
+            [Some((3, 6)), Some((3, 6)), Some((2, 4)), Some((2, 4)), Some((1, 2)), None]
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! The entries of a session.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::message::Message;
+
+/// An entry of a session, as it is stored. Entries are only added: what clears a session or shortens it is one as well.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SessionEntry {
+    /// An agent has come, and is at work as soon as those that came before it are not.
+    Opened {
+        /// Its turn.
+        turn: TurnId,
+    },
+    /// What was said in a turn that is complete. That of an agent that is executed again replaces the one before.
+    Turn {
+        /// The turn.
+        turn: TurnId,
+        /// The prompt, the replies of the model, and the results of its tools.
+        messages: Vec<Message>,
+    },
+    /// An agent has failed, and adds nothing.
+    Closed {
+        /// Its turn.
+        turn: TurnId,
+    },
+    /// Nothing of what was said before is seen from here on.
+    Cleared,
+    /// Turns up to a position are seen as this text.
+    Summary {
+        /// The position.
+        until: u64,
+        /// The text.
+        text: String,
+    },
+    /// The session has begun with what was said in another one.
+    Forked {
+        /// The log of the other one.
+        from: String,
+        /// Up to this position of it.
+        until: u64,
+        /// What was said.
+        messages: Vec<Message>,
+    },
+}
+
+/// Which turn of a session it is: that of an agent in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnId {
+    /// The run.
+    pub run: String,
+    /// The path of the node that the agent runs in.
+    pub path: String,
+    /// How often the agent has ended in this session before: a run can execute it again.
+    #[serde(default)]
+    pub again: u32,
+}
+
+impl TurnId {
+    /// Whether it is the same agent of the same run.
+    pub(super) fn is_of(&self, run: &str, path: &str) -> bool {
+        self.run == run && self.path == path
+    }
+
+    /// The key of an entry of this turn.
+    pub(super) fn key(&self, entry: &str) -> String {
+        // In quotes, since an id can contain spaces.
+        format!("{entry} {:?} {}#{}", self.run, self.path, self.again)
+    }
+}

@@ -1,0 +1,160 @@
+//! What an agent has remembered, and where what it says is added.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphweft::state::Append;
+use graphweft::store::LogStore;
+use graphweft::{ChildError, Context, Engine, Fault, RetryPolicy, StateKey};
+
+use super::SESSION;
+use super::compaction::Compaction;
+use super::conversation::Conversation;
+use super::entry::{SessionEntry, TurnId};
+use super::error::SessionError;
+use super::session::log_of;
+use super::turn::{self, OpenTurn, Overlap};
+use crate::agent_error::AgentError;
+use crate::chat::Chat;
+use crate::message::{Message, Reply};
+use crate::usage::{MODEL, ModelUsage};
+
+/// How long an agent that waits for its turn sleeps: at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(30));
+
+/// What an agent has remembered.
+pub(crate) struct Remembered {
+    /// What was said.
+    messages: Vec<Message>,
+    /// What that has cost: a summary is a model call.
+    spent: ModelUsage,
+    place: Place,
+}
+
+enum Place {
+    State(StateKey<Vec<Message>, Append>),
+    Session { logs: Arc<dyn LogStore>, log: String, turn: TurnId },
+}
+
+impl Remembered {
+    pub(super) fn in_state(key: StateKey<Vec<Message>, Append>, ctx: &Context) -> Result<Self, AgentError> {
+        let messages = ctx.state().get(key)?.unwrap_or_default();
+        Ok(Remembered { messages, spent: ModelUsage::default(), place: Place::State(key) })
+    }
+
+    pub(super) async fn in_session<C>(
+        name: &str,
+        overlap: Overlap,
+        compaction: Option<&Compaction>,
+        ctx: &Context,
+        chat: C,
+    ) -> Result<Self, AgentError>
+    where
+        C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
+    {
+        let session = ctx.state().get(SESSION)?.ok_or(SessionError::NoSession)?;
+        let engine = ctx.engine().ok_or(SessionError::NoEngine)?;
+        let logs = engine.logs().map_err(SessionError::from)?;
+        let log = log_of(name, &session);
+        let OpenTurn { turn, until } = wait_for_turn(&engine, &log, overlap, ctx).await?;
+        // A run that was forked behind this step has the recorded turn of its origin, and adds one of its own.
+        let turn = TurnId { run: ctx.run_id().to_owned(), ..turn };
+        let place = Place::Session { logs: Arc::clone(&logs), log: log.clone(), turn: turn.clone() };
+        let mut remembered = Remembered { messages: Vec::new(), spent: ModelUsage::default(), place };
+        match recall(&*logs, &log, &turn, until, compaction, ctx, chat).await {
+            Ok(recalled) => (remembered.messages, remembered.spent) = recalled,
+            Err(error) => {
+                remembered.close().await;
+                return Err(error);
+            }
+        }
+        Ok(remembered)
+    }
+
+    /// What was said, and what it has cost to remember it.
+    pub(crate) fn parts(&self) -> (Vec<Message>, ModelUsage) {
+        (self.messages.clone(), self.spent)
+    }
+
+    /// Adds what was said. It may be called again: it is added once.
+    pub(crate) async fn add(self, said: &[Message], ctx: &Context) -> Result<(), AgentError> {
+        match self.place {
+            Place::State(key) => ctx.state_writer(key).merge(said.to_vec()),
+            Place::Session { logs, log, turn } => {
+                let key = turn.key("turn");
+                let entry = SessionEntry::Turn { turn, messages: said.to_vec() };
+                turn::append(&*logs, &log, &key, &entry, None).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The agent has failed, and the run may go on: others need not wait for its end. If this cannot be written, they do.
+    pub(crate) async fn close(self) {
+        if let Place::Session { logs, log, turn } = self.place {
+            let key = turn.key("close");
+            let closed = turn::append(&*logs, &log, &key, &SessionEntry::Closed { turn }, None).await;
+            if let Err(error) = closed {
+                tracing::warn!(session = log, %error, "a session could not be left");
+            }
+        }
+    }
+}
+
+/// Between two looks the run sleeps, so that it takes no place from the one that it waits for.
+async fn wait_for_turn(engine: &Engine, log: &str, overlap: Overlap, ctx: &Context) -> Result<OpenTurn, AgentError> {
+    let (run, path) = (ctx.run_id(), ctx.path());
+    let is_passing = |error: &SessionError| matches!(error, SessionError::Store { .. });
+    let mut pause = PAUSES.0;
+    for look in 1_u32.. {
+        let turn = ctx.step("session", || turn::look(engine, log, run, &path, overlap)).key(look);
+        let turn = turn.retry(RetryPolicy::with_max_attempts(3)).retry_when(is_passing).await;
+        if let Some(turn) = turn.map_err(failed)? {
+            return Ok(turn);
+        }
+        ctx.sleep(pause).key(format!("session:{look}")).await;
+        pause = (pause * 3 / 2).min(PAUSES.1);
+    }
+    Err(AgentError::Fault(Fault::Context { message: format!("the turn in the session `{log}` does not come") }))
+}
+
+/// What is said up to a position, with a summary of the beginning if that is due.
+async fn recall<C>(
+    logs: &dyn LogStore,
+    log: &str,
+    turn: &TurnId,
+    until: u64,
+    compaction: Option<&Compaction>,
+    ctx: &Context,
+    chat: C,
+) -> Result<(Vec<Message>, ModelUsage), AgentError>
+where
+    C: Fn(Option<&str>, &str, Vec<Message>) -> Result<Chat, AgentError>,
+{
+    let mut conversation = Conversation::read(logs, log, until).await?.without(&turn.run, &turn.path);
+    let messages = conversation.messages();
+    let nothing = ModelUsage::default();
+    let Some(compaction) = compaction.filter(|compaction| compaction.is_due(&messages)) else {
+        return Ok((messages, nothing));
+    };
+    let Some((until, mut beginning)) = conversation.beginning(compaction.keep) else { return Ok((messages, nothing)) };
+    beginning.push(Message::user("Summarize what was said so far."));
+    let chat = chat(compaction.model.as_deref(), &compaction.instructions, beginning)?;
+    let Reply { message, usage, is_cut_off, .. } = ctx.call_as(MODEL, chat, ()).key("summary").await?;
+    let (Message::Assistant { text, .. } | Message::User { text } | Message::Tool { content: text, .. }) = message;
+    if is_cut_off {
+        return Err(AgentError::CutOff { turn: 0, tokens: usage.output });
+    }
+    let summary = SessionEntry::Summary { until, text };
+    turn::append(logs, log, &turn.key("summary"), &summary, None).await?;
+    conversation.apply(conversation.end, summary);
+    Ok((conversation.messages(), ModelUsage { calls: 1, usage }))
+}
+
+fn failed(error: ChildError<SessionError>) -> AgentError {
+    match error {
+        ChildError::Error(error) => AgentError::Session(error),
+        ChildError::Fault(fault) => AgentError::Fault(fault),
+        other => AgentError::Fault(Fault::Context { message: other.to_string() }),
+    }
+}

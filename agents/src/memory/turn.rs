@@ -1,0 +1,123 @@
+//! The turn of an agent in a session: those that come at the same time have it one after another.
+//!
+//! It is the bakery algorithm (Lamport, "A new solution of Dijkstra's concurrent programming problem", 1974) with the log as the
+//! dispenser of numbers: an agent adds `Opened`, and has its turn when all that came before it have ended.
+
+use std::time::SystemTime;
+
+use graphweft::store::{LogAppended, LogStore, NewLogEntry};
+use graphweft::{Engine, Json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::conversation::Conversation;
+use super::entry::{SessionEntry, TurnId};
+use super::error::SessionError;
+
+/// What an agent does when another run is in its session, in this process or in another one.
+///
+/// A run that waits takes no memory and no place under [`max_concurrency`](graphweft::EngineBuilder::max_concurrency). It looks from
+/// time to time whether its turn has come, at first often and later every 30 seconds, and records that.
+///
+/// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
+/// approval, the agent is at work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Overlap {
+    /// It waits. Agents have their turns in the order in which they came.
+    #[default]
+    Queue,
+    /// It fails with [`SessionError::Busy`], before any model is called.
+    Reject,
+    /// The runs that came before are cancelled, and then it has its turn. They add nothing. It waits for an agent of its own run.
+    CancelEarlier,
+}
+
+/// A turn that has come. This is what is recorded of the session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(super) struct OpenTurn {
+    pub(super) turn: TurnId,
+    /// How far the session is read.
+    pub(super) until: u64,
+}
+
+/// Takes a number for an agent, if it has none, and looks whether its turn has come. It may be called again.
+pub(super) async fn look(
+    engine: &Engine,
+    log: &str,
+    run: &str,
+    path: &str,
+    overlap: Overlap,
+) -> Result<Option<OpenTurn>, SessionError> {
+    let logs = engine.logs()?;
+    let mut seen = Conversation::default();
+    loop {
+        seen.catch_up(&*logs, log).await?;
+        let turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.ended(run, path) };
+        let mine = seen.open.iter().position(|open| *open == turn);
+        let before = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
+        let before = at_work(engine, before, run, path).await?;
+        if let Some(around) = before.iter().find(|open| open.run == run && is_inside(path, &open.path)) {
+            return Err(SessionError::Nested { session: log.to_owned(), around: around.path.clone() });
+        }
+        let open = SessionEntry::Opened { turn: turn.clone() };
+        match (before.first(), mine) {
+            (None, Some(_)) => return Ok(Some(OpenTurn { turn, until: seen.end })),
+            // Only if no other one comes meanwhile: the store decides.
+            (None, None) => drop(append(&*logs, log, &turn.key("open"), &open, Some(seen.end)).await?),
+            (Some(other), None) if overlap == Overlap::Reject => {
+                return Err(SessionError::Busy { session: log.to_owned(), run: other.run.clone() });
+            }
+            (Some(_), None) => drop(append(&*logs, log, &turn.key("open"), &open, None).await?),
+            (Some(_), Some(_)) => {
+                if overlap == Overlap::CancelEarlier {
+                    for other in before.iter().filter(|other| other.run != run) {
+                        engine.cancel(&other.run).await?;
+                    }
+                }
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Those turns whose runs are not over, and that are not of an earlier execution of this agent.
+async fn at_work(engine: &Engine, open: &[TurnId], run: &str, path: &str) -> Result<Vec<TurnId>, SessionError> {
+    let mut at_work = Vec::new();
+    for turn in open.iter().filter(|turn| !turn.is_of(run, path)) {
+        if turn.run == run || !is_over(engine, &turn.run).await? {
+            at_work.push(turn.clone());
+        }
+    }
+    Ok(at_work)
+}
+
+async fn is_over(engine: &Engine, run: &str) -> Result<bool, SessionError> {
+    let Some(run) = engine.get_run(run).await? else { return Ok(true) };
+    match run.status().await {
+        Ok(status) => Ok(status.is_over()),
+        // It was deleted meanwhile.
+        Err(graphweft::RunError::NotFound) => Ok(true),
+        Err(error) => Err(SessionError::Store { message: error.to_string() }),
+    }
+}
+
+fn is_inside(path: &str, around: &str) -> bool {
+    path.strip_prefix(around).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Adds an entry. It is there afterwards, unless the log does not end where it should.
+pub(super) async fn append(
+    logs: &dyn LogStore,
+    log: &str,
+    key: &str,
+    entry: &SessionEntry,
+    behind: Option<u64>,
+) -> Result<LogAppended, SessionError> {
+    let value: Json =
+        serde_json::to_value(entry).map_err(|error| SessionError::Store { message: error.to_string() })?;
+    let mut new = NewLogEntry::new(log, key, value, SystemTime::now());
+    new.behind = behind;
+    Ok(logs.append(new).await?)
+}

@@ -1,0 +1,249 @@
+//! Two runs in one session at the same time, of one engine and of two on one file.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use graphweft::Workflow;
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft::store::SqliteStore;
+use graphweft_agents::{
+    Agent, AgentError, ChatModel, Delta, Memory, Message, ModelError, Models, Overlap, Reply, Request, SESSION,
+    Scripted, SessionError, Sessions, Tool,
+};
+use graphweft_tests::failure;
+use tokio::sync::Notify;
+
+use crate::scene::{call, texts};
+
+fn guest(overlap: Overlap) -> Agent<String, String> {
+    Agent::new("You chat.").memory(Memory::session("chat").overlap(overlap))
+}
+
+workflow! {
+    queued(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Queue);
+        START => guest;
+    }
+}
+
+workflow! {
+    rejected(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Reject);
+        START => guest;
+    }
+}
+
+workflow! {
+    cancelling(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::CancelEarlier);
+        START => guest;
+    }
+}
+
+/// Replies to `slow` when it may, fails at `bad`, and says otherwise how many messages it has seen.
+#[derive(Clone, Default)]
+struct Gate {
+    reached: Arc<Notify>,
+    may_reply: Arc<Notify>,
+}
+
+impl ChatModel for Gate {
+    fn name(&self) -> &str {
+        "gate"
+    }
+
+    fn chat<'a>(
+        &'a self,
+        request: &'a Request,
+        _: &'a (dyn Fn(Delta) + Send + Sync),
+    ) -> BoxFuture<'a, Result<Reply, ModelError>> {
+        Box::pin(async move {
+            let text = texts(&request.messages).pop().unwrap_or_default();
+            if text.starts_with("slow") {
+                self.reached.notify_one();
+                self.may_reply.notified().await;
+            }
+            if text.ends_with("bad") {
+                return Err(ModelError::Rejected { message: "no".into() });
+            }
+            tokio::task::yield_now().await;
+            Ok(Scripted::reply(request, Message::assistant(format!("{} seen", request.messages.len()))))
+        })
+    }
+}
+
+/// Sends a letter.
+#[node]
+async fn send(letter: String) -> String {
+    format!("sent: {letter}")
+}
+
+workflow! {
+    approved(String) -> String {
+        let guest: Agent<String, String> = guest(Overlap::Queue).tool(Tool::of::<send>().approve());
+        START => guest;
+    }
+}
+
+/// An engine with a handle of its own to the file, as that of another process.
+async fn engine(path: &Path, model: &Gate) -> Engine {
+    let store = SqliteStore::open(path).await.unwrap();
+    let builder = Engine::builder().store(store).resource(Models::new(model.clone()));
+    builder.register::<queued>().register::<rejected>().register::<cancelling>().build().unwrap()
+}
+
+struct Two {
+    directory: tempfile::TempDir,
+    model: Gate,
+    engines: [Engine; 2],
+}
+
+async fn two_engines() -> Two {
+    let (directory, model) = (tempfile::tempdir().unwrap(), Gate::default());
+    let path = directory.path().join("runs.db");
+    let engines = [engine(&path, &model).await, engine(&path, &model).await];
+    Two { directory, model, engines }
+}
+
+async fn start<W: Workflow<Input = String>>(engine: &Engine, id: &str, text: &str) -> Run<W::Output> {
+    engine.start::<W>(text.to_owned()).id(id).state(SESSION, "ada".to_owned()).await.unwrap()
+}
+
+async fn result<T: graphweft::Payload>(run: &Run<T>) -> Result<T, RunError> {
+    tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("the run ends")
+}
+
+async fn said(engine: &Engine) -> Vec<String> {
+    texts(&Sessions::of(engine).unwrap().get("chat", "ada").messages().await.unwrap())
+}
+
+/// Until another run has come to the session.
+async fn come(engine: &Engine, runs: usize) {
+    let session = Sessions::of(engine).unwrap().get("chat", "ada");
+    while session.entries().await.unwrap().len() < runs {
+        tokio::task::yield_now().await;
+    }
+}
+
+const RUNS: usize = 8;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_two_engines_on_one_file_have_their_turns_one_after_another() {
+    let Two { directory, engines, .. } = two_engines().await;
+    let one = async |at: usize| {
+        let text = format!("number {at}");
+        let run = start::<queued>(&engines[at % 2], &format!("run-{at}"), &text).await;
+        (text, result(&run).await.unwrap())
+    };
+    let mut replies = join_all((0..2 * RUNS).map(one)).await;
+    let seen = |reply: &(String, String)| reply.1.split(' ').next().unwrap().parse::<usize>().unwrap();
+    replies.sort_by_key(seen);
+    // Each has seen all that came before it, and nothing half done.
+    let expected: Vec<usize> = (0..2 * RUNS).map(|turn| 2 * turn + 1).collect();
+    assert_eq!(replies.iter().map(seen).collect::<Vec<_>>(), expected);
+    let messages: Vec<String> = replies.into_iter().flat_map(|(text, reply)| [text, reply]).collect();
+    assert_eq!(said(&engines[0]).await, messages);
+    assert_eq!(said(&engines[1]).await, messages);
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_sees_what_the_one_before_it_has_added() {
+    let Two { directory, model, engines: [one, other] } = two_engines().await;
+    let first = start::<queued>(&one, "first", "slow").await;
+    model.reached.notified().await;
+    let second = start::<queued>(&other, "second", "Hello").await;
+    come(&other, 2).await;
+    model.may_reply.notify_one();
+    assert_eq!(result(&first).await.unwrap(), "1 seen");
+    assert_eq!(result(&second).await.unwrap(), "3 seen");
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_goes_on_when_the_one_before_it_has_failed_or_was_cancelled() {
+    for cancels in [false, true] {
+        let Two { directory, model, engines: [one, other] } = two_engines().await;
+        let first = start::<queued>(&one, "first", "slow and bad").await;
+        model.reached.notified().await;
+        let second = start::<queued>(&other, "second", "Hello").await;
+        come(&other, 2).await;
+        if cancels {
+            other.cancel("first").await.unwrap();
+        } else {
+            model.may_reply.notify_one();
+        }
+        assert_eq!(result(&second).await.unwrap(), "1 seen");
+        result(&first).await.unwrap_err();
+        assert_eq!(said(&one).await, ["Hello", "1 seen"]);
+        drop(directory);
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_does_not_wait_is_refused_with_the_name_of_the_other_before_it_calls_a_model() {
+    let Two { directory, model, engines: [one, other] } = two_engines().await;
+    let first = start::<rejected>(&one, "first", "slow").await;
+    model.reached.notified().await;
+    let second = start::<rejected>(&other, "second", "Hello").await;
+    let refused = failure(result(&second).await);
+    let busy = SessionError::Busy { session: "chat/ada".into(), run: "first".into() };
+    assert_eq!(refused.error_as(), Some(AgentError::Session(busy)));
+    model.may_reply.notify_one();
+    result(&first).await.unwrap();
+    assert_eq!(said(&other).await, ["slow", "1 seen"]);
+    // Once the first is over, it may.
+    let again = other.retry("second").await.unwrap();
+    assert_eq!(result(&again).await.unwrap(), "3 seen");
+    drop(directory);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_that_do_not_wait_each_is_refused_or_has_the_session_for_itself() {
+    let Two { directory, engines, .. } = two_engines().await;
+    let one = async |at: usize| {
+        let run = start::<rejected>(&engines[at % 2], &format!("run-{at}"), "Hello").await;
+        result(&run).await.ok()
+    };
+    let replies: Vec<String> = join_all((0..2 * RUNS).map(one)).await.into_iter().flatten().collect();
+    assert!(!replies.is_empty());
+    let turns = said(&engines[0]).await;
+    assert_eq!(turns.len(), 2 * replies.len());
+    for (turn, pair) in turns.chunks(2).enumerate() {
+        assert_eq!(pair, ["Hello".to_owned(), format!("{} seen", 2 * turn + 1)]);
+    }
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_later_run_cancels_the_earlier_one_in_another_engine_which_adds_nothing() {
+    let Two { directory, model, engines: [one, other] } = two_engines().await;
+    let first = start::<cancelling>(&one, "first", "slow").await;
+    model.reached.notified().await;
+    let second = start::<cancelling>(&other, "second", "Hello").await;
+    assert_eq!(result(&second).await.unwrap(), "1 seen");
+    assert!(matches!(result(&first).await, Err(RunError::Cancelled)));
+    assert_eq!(said(&one).await, ["Hello", "1 seen"]);
+    drop(directory);
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_its_turn_takes_no_place_from_the_one_that_has_it() {
+    let model = Scripted::new(|request| match request.messages.last() {
+        Some(Message::User { text }) if text == "first" => Ok(call("send", json!({ "letter": "Dear Bob" }))),
+        _ => Ok(Message::assistant(format!("{} seen", request.messages.len()))),
+    });
+    let one = std::num::NonZeroUsize::MIN;
+    let builder = Engine::builder().resource(Models::new(model)).max_concurrency(one);
+    let engine = builder.register::<approved>().build().unwrap();
+    let first = start::<approved>(&engine, "first", "first").await;
+    let Outcome::Waiting(_) = first.outcome().await.unwrap() else { panic!("a person is asked") };
+    let second = start::<approved>(&engine, "second", "second").await;
+    come(&engine, 2).await;
+    first.answer("approve", "approve").await.unwrap();
+    assert_eq!(result(&first).await.unwrap(), "3 seen");
+    assert_eq!(result(&second).await.unwrap(), "5 seen");
+}

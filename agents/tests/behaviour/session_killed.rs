@@ -1,0 +1,203 @@
+//! A process that dies at any of its commits, to runs and to sessions: a session holds each message once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, pending, select};
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft::store::{
+    Append, Appended, Created, LogAppended, LogEntry, LogStore, NewLogEntry, NewRun, Owner, SqliteStore, StartedOver,
+    Store, StoreError,
+};
+use graphweft_agents::{Agent, Compaction, Memory, Message, Models, SESSION, Scripted, SessionEntry, Sessions, Tool};
+use graphweft_tests::life;
+use tokio::sync::Notify;
+
+use crate::scene::{call, texts};
+
+/// Looks up a word.
+#[node]
+async fn look_up(word: String) -> String {
+    format!("{word} is an insect")
+}
+
+fn guest() -> Agent<String, String> {
+    let compaction = Compaction::over_messages(3).keep(2).model("small");
+    Agent::new("You chat.").memory(Memory::session("chat").compact(compaction)).tool(Tool::of::<look_up>())
+}
+
+workflow! {
+    chat(String) -> String {
+        let guest: Agent<String, String> = guest();
+        START => guest;
+    }
+}
+
+/// Dies at one of its commits: from then on nothing is ever answered.
+#[derive(Clone)]
+struct Dying {
+    inner: SqliteStore,
+    left: Arc<AtomicI64>,
+    carried_out: bool,
+    died: Arc<Notify>,
+}
+
+impl Dying {
+    fn is_dead(&self) -> bool {
+        self.left.load(Ordering::SeqCst) < 0
+    }
+
+    fn commit<'a, T: Send + 'a>(
+        &self,
+        commit: BoxFuture<'a, Result<T, StoreError>>,
+    ) -> BoxFuture<'a, Result<T, StoreError>> {
+        match self.left.fetch_sub(1, Ordering::SeqCst) {
+            left if left > 0 => commit,
+            left => {
+                let (carried_out, died) = (left == 0 && self.carried_out, Arc::clone(&self.died));
+                async move {
+                    if carried_out {
+                        commit.await?;
+                    }
+                    died.notify_one();
+                    pending().await
+                }
+                .boxed()
+            }
+        }
+    }
+}
+
+impl Store for Dying {
+    graphweft_tests::forward_store! {
+        join read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph
+        keeps_snapshots put_snapshot snapshot
+    }
+
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        if self.is_dead() { std::future::ready(()).boxed() } else { self.inner.leave(owner) }
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        self.commit(self.inner.create(run))
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        self.commit(self.inner.append(batch))
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        self.commit(self.inner.start_over(end, next))
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        let inner = self.inner.logs()?;
+        Some(Arc::new(DyingLogs { inner, store: self.clone() }))
+    }
+}
+
+struct DyingLogs {
+    inner: Arc<dyn LogStore>,
+    store: Dying,
+}
+
+impl LogStore for DyingLogs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        self.store.commit(self.inner.append(entry))
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        self.inner.read(log, after, until)
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        self.inner.list(prefix)
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.delete(log)
+    }
+}
+
+/// Calls a tool and replies then, by the number of messages that it has seen.
+fn model() -> Scripted {
+    Scripted::new(|request| match request.messages.last() {
+        Some(Message::Tool { .. }) => Ok(Message::assistant(format!("{} seen", request.messages.len()))),
+        _ => Ok(call("look_up", json!({ "word": "ant" }))),
+    })
+}
+
+fn engine(store: impl Store, model: &Scripted) -> Engine {
+    let models = Models::new(model.clone()).with("small", Scripted::text("They have met."));
+    Engine::builder().store(store).resource(models).register::<chat>().build().unwrap()
+}
+
+async fn says(engine: &Engine, text: &str) -> String {
+    let run = engine.start::<chat>(text.to_owned()).id(text).state(SESSION, "ada".into()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("the run ends").unwrap()
+}
+
+/// Whether the process dies at the commit of this number, in its second run.
+fn dies_at(path: &Path, commit: i64, carried_out: bool) -> bool {
+    life(async {
+        let inner = SqliteStore::open(path).await.unwrap();
+        let dying = Dying { inner, left: Arc::new(AtomicI64::new(commit)), carried_out, died: Arc::default() };
+        let died = Arc::clone(&dying.died);
+        let engine = engine(dying, &model());
+        let ends = Box::pin(says(&engine, "second"));
+        let is_dead = matches!(select(ends, Box::pin(died.notified())).await, Either::Right(_));
+        if !is_dead {
+            engine.shutdown().await;
+        }
+        is_dead
+    })
+}
+
+#[test]
+fn a_session_holds_each_message_once_wherever_the_process_dies() {
+    let mut deaths = 0;
+    for carried_out in [false, true] {
+        for commit in 0.. {
+            let at = format!("commit {commit}, carried out: {carried_out}");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("runs.db");
+            life(async {
+                let engine = engine(SqliteStore::open(&path).await.unwrap(), &model());
+                assert_eq!(says(&engine, "first").await, "3 seen");
+                engine.shutdown().await;
+            });
+            let died = dies_at(&path, commit, carried_out);
+            deaths += u32::from(died);
+            life(async {
+                let model = model();
+                let engine = engine(SqliteStore::open(&path).await.unwrap(), &model);
+                engine.recover().await.unwrap();
+                // The same id: it is the run that has begun, if it has.
+                assert_eq!(says(&engine, "second").await, "4 seen", "{at}");
+                let session = Sessions::of(&engine).unwrap().get("chat", "ada");
+                let expected = ["This is what was said before, in short: They have met.", "second", "", "4 seen"];
+                assert_eq!(texts(&session.messages().await.unwrap()), expected, "{at}");
+                let entries = session.entries().await.unwrap();
+                let count =
+                    |is_one: fn(&SessionEntry) -> bool| entries.iter().filter(|(_, entry)| is_one(entry)).count();
+                assert_eq!(count(|entry| matches!(entry, SessionEntry::Opened { .. })), 2, "{at}");
+                assert_eq!(count(|entry| matches!(entry, SessionEntry::Turn { .. })), 2, "{at}");
+                assert_eq!(count(|entry| matches!(entry, SessionEntry::Summary { .. })), 1, "{at}");
+                // What it reads again is what it has read.
+                for request in model.requests() {
+                    assert_eq!(texts(&request.messages)[..2], expected[..2], "{at}");
+                }
+                assert_eq!(says(&engine, "third").await, "4 seen", "{at}");
+                engine.shutdown().await;
+            });
+            if !died {
+                break;
+            }
+        }
+    }
+    assert!(deaths >= 16, "it has died at {deaths} commits only");
+}

@@ -1,0 +1,273 @@
+//! Sessions: what agents remember over runs.
+
+use graphweft::json;
+use graphweft::prelude::*;
+use graphweft::store::{MemoryStore, SqliteStore, Store};
+use graphweft_agents::{
+    Agent, AgentError, Compaction, Memory, Message, Models, SESSION, Scripted, Session, SessionEntry, SessionError,
+    Sessions, Tool, spent,
+};
+use graphweft_tests::failure;
+
+use crate::scene::{call, texts};
+
+fn guest() -> Agent<String, String> {
+    Agent::new("You chat.").memory(Memory::session("chat"))
+}
+
+workflow! {
+    chat(String) -> String {
+        let guest: Agent<String, String> = guest();
+        START => guest;
+    }
+}
+
+/// Says how many messages it has seen.
+fn counts() -> Scripted {
+    Scripted::new(|request| Ok(Message::assistant(format!("{} seen", request.messages.len()))))
+}
+
+fn engine_with(model: Scripted) -> Engine {
+    Engine::builder().resource(Models::new(model)).build().unwrap()
+}
+
+async fn says(engine: &Engine, session: &str, text: &str) -> String {
+    let run = engine.start::<chat>(text.into()).state(SESSION, session.into()).await.unwrap();
+    run.result().await.unwrap()
+}
+
+fn session(engine: &Engine, session: &str) -> Session {
+    Sessions::of(engine).unwrap().get("chat", session)
+}
+
+async fn said(session: &Session) -> Vec<String> {
+    texts(&session.messages().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_session_goes_on_in_the_next_process_and_another_one_knows_nothing_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("runs.db");
+    for expected in ["1 seen", "3 seen", "5 seen"] {
+        let store = SqliteStore::open(&path).await.unwrap();
+        let engine = Engine::builder().store(store).resource(Models::new(counts())).register::<chat>().build().unwrap();
+        assert_eq!(says(&engine, "ada", "Hello").await, expected);
+        engine.shutdown().await;
+    }
+    let engine = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).resource(Models::new(counts()));
+    let engine = engine.register::<chat>().build().unwrap();
+    assert_eq!(says(&engine, "bob", "Hello").await, "1 seen");
+    assert_eq!(said(&session(&engine, "ada")).await, ["Hello", "1 seen", "Hello", "3 seen", "Hello", "5 seen"]);
+    SqliteStore::open(&path).await.unwrap().check().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_name_and_the_session_are_not_mixed_up() {
+    let engine = engine_with(counts());
+    let sessions = Sessions::of(&engine).unwrap();
+    for (name, session) in [("a/b", "c"), ("a", "b/c"), ("a%2Fb", "c")] {
+        let there = sessions.get(name, session);
+        assert_eq!(there.entries().await.unwrap(), []);
+        there.clear().await.unwrap();
+        assert_eq!(sessions.list(name).await.unwrap(), [session]);
+    }
+}
+
+/// Looks up a word.
+#[node]
+async fn look_up(word: String) -> String {
+    format!("{word} is an insect")
+}
+
+workflow! {
+    with_tool(String) -> String {
+        let guest: Agent<String, String> = guest().tool(Tool::of::<look_up>());
+        START => guest;
+    }
+}
+
+#[tokio::test]
+async fn calls_of_tools_and_their_results_are_remembered() {
+    let model = Scripted::turns([call("look_up", json!({ "word": "ant" })), Message::assistant("An insect.")]);
+    let engine = engine_with(model);
+    let run = engine.start::<with_tool>("What is an ant?".into()).state(SESSION, "ada".into()).await.unwrap();
+    run.result().await.unwrap();
+    let messages = session(&engine, "ada").messages().await.unwrap();
+    let [Message::User { .. }, Message::Assistant { calls, .. }, Message::Tool { content, .. }, last] = &messages[..]
+    else {
+        panic!("{messages:?}")
+    };
+    assert_eq!((calls[0].name.as_str(), content.as_str()), ("look_up", "ant is an insect"));
+    assert_eq!(*last, Message::assistant("An insect."));
+}
+
+#[tokio::test]
+async fn a_run_records_how_far_it_has_read_and_not_what() {
+    let engine = engine_with(Scripted::text("Good."));
+    let long = "a very long story ".repeat(100);
+    says(&engine, "ada", &long).await;
+    let run = engine.start::<chat>("And then?".into()).state(SESSION, "ada".into()).await.unwrap();
+    run.result().await.unwrap();
+    let records = format!("{:?}", engine.history(run.id()).await.unwrap());
+    assert!(records.contains("And then?") && !records.contains("very long"), "{records}");
+}
+
+#[tokio::test]
+async fn a_cleared_session_begins_anew_and_what_was_said_stays_stored() {
+    let engine = engine_with(counts());
+    says(&engine, "ada", "one").await;
+    session(&engine, "ada").clear().await.unwrap();
+    assert_eq!(says(&engine, "ada", "two").await, "1 seen");
+    let entries = session(&engine, "ada").entries().await.unwrap();
+    assert_eq!(entries.iter().filter(|(_, entry)| matches!(entry, SessionEntry::Turn { .. })).count(), 2);
+    assert_eq!(said(&session(&engine, "ada")).await, ["two", "1 seen"]);
+}
+
+#[tokio::test]
+async fn a_fork_begins_with_what_was_said_and_then_both_go_their_ways() {
+    let engine = engine_with(counts());
+    says(&engine, "ada", "one").await;
+    let ada = session(&engine, "ada");
+    let first = ada.entries().await.unwrap().last().unwrap().0;
+    says(&engine, "ada", "two").await;
+
+    let (now, then) = (ada.fork("now").await.unwrap(), ada.fork_at("then", first).await.unwrap());
+    ada.fork("now").await.unwrap();
+    assert_eq!(said(&now).await, ["one", "1 seen", "two", "3 seen"]);
+    assert_eq!(says(&engine, "then", "three").await, "3 seen");
+    assert_eq!(said(&then).await, ["one", "1 seen", "three", "3 seen"]);
+    assert_eq!(said(&ada).await.len(), 4);
+
+    let refused = ada.fork("then").await.unwrap_err();
+    assert_eq!(refused, SessionError::NotEmpty { session: "chat/then".into() });
+    ada.delete().await.unwrap();
+    assert_eq!(said(&now).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_deleted_session_is_gone_and_can_begin_again() {
+    let engine = engine_with(counts());
+    says(&engine, "ada", "one").await;
+    assert!(session(&engine, "ada").delete().await.unwrap());
+    assert!(!session(&engine, "ada").delete().await.unwrap());
+    assert_eq!(Sessions::of(&engine).unwrap().list("chat").await.unwrap(), [""; 0]);
+    assert_eq!(says(&engine, "ada", "two").await, "1 seen");
+}
+
+fn has_to_fit() -> Agent<String, u32> {
+    Agent::new("You count.").memory(Memory::session("chat")).repairs(0)
+}
+
+workflow! {
+    count(String) -> u32 {
+        let counter: Agent<String, u32> = has_to_fit();
+        START => counter;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_fails_adds_nothing_that_is_seen() {
+    let engine = engine_with(Scripted::text("many"));
+    let run = engine.start::<count>("How many?".into()).state(SESSION, "ada".into()).await.unwrap();
+    let failed = failure(run.result().await);
+    assert!(matches!(failed.error_as(), Some(AgentError::Misfit { .. })), "{failed}");
+    assert_eq!(said(&session(&engine, "ada")).await, [""; 0]);
+    assert_eq!(says(&engine, "ada", "Hello").await, "many");
+}
+
+fn compacted() -> Agent<String, String> {
+    let compaction = Compaction::over_messages(5).keep(3).model("small");
+    Agent::new("You chat.").memory(Memory::session("chat").compact(compaction))
+}
+
+workflow! {
+    long_chat(String) -> String {
+        let guest: Agent<String, String> = compacted();
+        START => guest;
+    }
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_long_session_becomes_a_summary_that_is_an_entry() {
+    let small = Scripted::text("They have met.");
+    let large = counts();
+    let models = Models::new(large.clone()).with("small", small.clone());
+    let engine = Engine::builder().resource(models).build().unwrap();
+    let mut last = None;
+    for text in ["one", "two", "three", "four"] {
+        let run = engine.start::<long_chat>(text.into()).state(SESSION, "ada".into()).await.unwrap();
+        last = Some((run.result().await.unwrap(), run.id().to_owned()));
+    }
+    // Before `four` there are six messages: the first four become one, and whole turns stay.
+    let expected = ["This is what was said before, in short: They have met.", "three", "5 seen", "four"];
+    assert_eq!(texts(&large.requests().last().unwrap().messages), expected);
+    let summarized = texts(&small.requests()[0].messages);
+    assert_eq!(summarized, ["one", "1 seen", "two", "3 seen", "Summarize what was said so far."]);
+    assert_eq!(small.requests().len(), 1);
+    let (said_last, id) = last.unwrap();
+    assert_eq!(said_last, "4 seen");
+    assert_eq!(texts(&session(&engine, "ada").messages().await.unwrap()).len(), 5);
+    assert_eq!(
+        session(&engine, "ada")
+            .entries()
+            .await
+            .unwrap()
+            .iter()
+            .filter(|(_, entry)| matches!(entry, SessionEntry::Turn { .. }))
+            .count(),
+        4
+    );
+    let spent = spent(&engine.history(&id).await.unwrap().unwrap());
+    assert_eq!(spent["scripted"].calls, 2);
+}
+
+fn office() -> Agent<String, String> {
+    guest().tool(Tool::by_value("expert", guest()))
+}
+
+workflow! {
+    nested(String) -> String {
+        let boss: Agent<String, String> = office();
+        START => boss;
+    }
+}
+
+/// Keeps runs, and no logs.
+struct WithoutLogs {
+    inner: MemoryStore,
+}
+
+impl Store for WithoutLogs {
+    graphweft_tests::forward_store! {
+        join leave create append start_over read header list count overview open_questions delete reserve_task claim is_alive
+        is_served is_shared is_volatile feed feed_end graph keeps_snapshots put_snapshot snapshot
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_cannot_be_used_is_a_typed_error_before_any_model_is_called() {
+    let model = counts();
+    let engine = engine_with(model.clone());
+    let run = engine.start::<chat>("Hello".into()).await.unwrap();
+    let failed = failure(run.result().await);
+    assert_eq!(failed.error_as(), Some(AgentError::Session(SessionError::NoSession)));
+
+    let builder = Engine::builder().store(WithoutLogs { inner: MemoryStore::new() });
+    let engine = builder.resource(Models::new(model.clone())).build().unwrap();
+    assert_eq!(Sessions::of(&engine).unwrap_err(), SessionError::NoLogs);
+    let run = engine.start::<chat>("Hello".into()).state(SESSION, "ada".into()).await.unwrap();
+    let failed = failure(run.result().await);
+    assert_eq!(failed.error_as(), Some(AgentError::Session(SessionError::NoLogs)));
+    assert!(failed.cause.to_string().contains("`SqliteStore`"), "{failed}");
+    assert_eq!(model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn an_agent_in_the_session_of_the_agent_around_it_is_refused_and_does_not_wait_for_ever() {
+    let model = Scripted::turns([call("expert", json!({ "input": "Hm?" })), Message::assistant("Well.")]);
+    let engine = engine_with(model.clone());
+    let run = engine.start::<nested>("Hello".into()).state(SESSION, "ada".into()).await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "Well.");
+    let result = crate::scene::results(&model.requests()[1]);
+    assert!(result[0].contains("`nested/boss` is in the session `chat/ada`"), "{result:?}");
+}

@@ -1,0 +1,117 @@
+//! Logs beside the runs: what outlives a run, such as the conversation that many runs have with one person.
+
+use std::time::SystemTime;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::error::StoreError;
+
+/// Logs of JSON values, each with a name, that only grow. A [`Store`](super::Store) that keeps them returns them by
+/// [`logs`](super::Store::logs), so that they are in the same file as its runs.
+///
+/// An entry has a *position*. Positions grow within a log, have gaps, and are never given again, not even after the log was
+/// deleted. So a position says how far a log was read, and the entries up to it are the same whenever they are read
+/// again, or gone with the whole log. An empty log ends at position 0.
+///
+/// Called from many tasks, and by several processes, at once. If a future is dropped, its operation may or may not have happened.
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// use graphweft::json;
+/// use graphweft::store::{LogAppended, LogStore, MemoryStore, NewLogEntry, Store};
+///
+/// # graphweft::block_on(async {
+/// let logs = MemoryStore::new().logs().expect("it keeps logs");
+/// let entry = NewLogEntry::new("chat/ada", "run-1", json!("Hello"), SystemTime::now());
+/// let LogAppended::Added { position } = logs.append(entry.clone()).await? else { panic!("it is new") };
+/// // A caller that does not know whether it has been added adds it again, by the same key.
+/// assert_eq!(logs.append(entry).await?, LogAppended::Existing { position });
+/// assert_eq!(logs.read("chat/ada", 0, position).await?.len(), 1);
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
+pub trait LogStore: Send + Sync + 'static {
+    /// Adds an entry to a log, which is there from its first entry on. The future resolves when the entry is as durable as
+    /// the store makes it.
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>>;
+
+    /// The entries of a log behind the position `after`, up to and including the position `until`, in order. None of a log that is not there.
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>>;
+
+    /// The names of all logs that begin with this, sorted.
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>>;
+
+    /// Deletes a log with all its entries. Returns whether there was one. Its keys are free again.
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
+}
+
+/// An entry to be added to a log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewLogEntry {
+    /// The log.
+    pub log: String,
+    /// Says which entry it is: a log has each key once.
+    pub key: String,
+    /// What it says.
+    pub value: Value,
+    /// When.
+    pub time: SystemTime,
+    /// The position at which the log must end, if others may add to it meanwhile.
+    pub behind: Option<u64>,
+}
+
+impl NewLogEntry {
+    /// An entry for the end of a log, wherever that is.
+    pub fn new(log: impl Into<String>, key: impl Into<String>, value: Value, time: SystemTime) -> Self {
+        NewLogEntry { log: log.into(), key: key.into(), value, time, behind: None }
+    }
+
+    /// The same, only if the log ends at this position.
+    pub fn behind(self, position: u64) -> Self {
+        NewLogEntry { behind: Some(position), ..self }
+    }
+}
+
+/// The result of [`LogStore::append`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogAppended {
+    /// It was added.
+    Added {
+        /// Its position.
+        position: u64,
+    },
+    /// The log has an entry with this key, whatever it says, and wherever it is. Nothing was added.
+    Existing {
+        /// The position of that entry.
+        position: u64,
+    },
+    /// The log does not end [where it should](NewLogEntry::behind). Nothing was added.
+    Conflict {
+        /// Where it ends.
+        end: u64,
+    },
+}
+
+/// An entry of a log.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LogEntry {
+    /// Its position, from 1, with gaps.
+    pub position: u64,
+    /// Its key.
+    pub key: String,
+    /// What it says.
+    pub value: Value,
+    /// When it was added, by the clock of who has added it; exact to the millisecond.
+    pub time: SystemTime,
+}
+
+impl LogEntry {
+    /// The entry at this position.
+    pub fn new(position: u64, key: impl Into<String>, value: Value, time: SystemTime) -> Self {
+        LogEntry { position, key: key.into(), value, time }
+    }
+}

@@ -1,0 +1,75 @@
+//! Logs in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+
+use crate::store::logs::{LogAppended, LogEntry, LogStore, NewLogEntry};
+use crate::store::{StoreError, to_the_millisecond};
+
+/// The logs of a store. A clone is another handle to the same logs.
+#[derive(Clone, Default)]
+pub(super) struct MemoryLogs(Arc<Mutex<Logs>>);
+
+#[derive(Default)]
+struct Logs {
+    /// None of them empty.
+    logs: BTreeMap<String, Vec<LogEntry>>,
+    /// The last position that was given, in any log.
+    last: u64,
+}
+
+impl Logs {
+    fn append(&mut self, new: NewLogEntry) -> LogAppended {
+        let NewLogEntry { log, key, value, time, behind } = new;
+        let entries = self.logs.get(&log).map_or(&[][..], Vec::as_slice);
+        if let Some(there) = entries.iter().find(|entry| entry.key == key) {
+            return LogAppended::Existing { position: there.position };
+        }
+        let end = entries.last().map_or(0, |entry| entry.position);
+        if behind.is_some_and(|behind| behind != end) {
+            return LogAppended::Conflict { end };
+        }
+        self.last += 1;
+        let entry = LogEntry { position: self.last, key, value, time: to_the_millisecond(time) };
+        self.logs.entry(log).or_default().push(entry);
+        LogAppended::Added { position: self.last }
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> Vec<LogEntry> {
+        let entries = self.logs.get(log).into_iter().flatten();
+        entries.filter(|entry| entry.position > after && entry.position <= until).cloned().collect()
+    }
+}
+
+impl MemoryLogs {
+    /// No user code runs under this lock, so its data is consistent even after a panic.
+    fn lock(&self) -> MutexGuard<'_, Logs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn done<T: Send + 'static>(value: T) -> BoxFuture<'static, Result<T, StoreError>> {
+    ready(Ok(value)).boxed()
+}
+
+impl LogStore for MemoryLogs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        done(self.lock().append(entry))
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        done(self.lock().read(log, after, until))
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        let logs = self.lock();
+        done(logs.logs.keys().filter(|log| log.starts_with(prefix)).cloned().collect())
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.lock().logs.remove(log).is_some())
+    }
+}
