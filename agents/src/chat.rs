@@ -5,8 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::__::Made;
-use graphweft::{Context, Node, NodeOptions, RetryPolicy};
+use graphweft::{Context, Node, NodeFacts, NodeOptions, RetryPolicy};
 use tracing::Span;
 use tracing::field::{Empty, display};
 
@@ -30,7 +29,8 @@ impl Node for Chat {
     type Input = ();
     type Output = Reply;
     type Error = ModelError;
-    const MADE: Made<(), ModelError> = Made::of(MODEL, "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<(), ModelError> =
+        NodeFacts::named(MODEL).error_text(|error: &ModelError| vec![error.to_string()]).recorded_error();
 
     async fn run(&self, (): (), ctx: &Context) -> Result<Reply, ModelError> {
         let span = tracing::info_span!(

@@ -3,6 +3,9 @@
 
 mod agent;
 mod agent_error;
+#[doc(hidden)]
+#[path = "attribute.rs"]
+pub mod __;
 mod chat;
 mod classify;
 mod constrained;
@@ -19,9 +22,12 @@ mod tool;
 mod usage;
 
 pub use agent::Agent;
-pub use agent_error::{AgentError, ClassifierError};
+pub use agent_error::AgentError;
 pub use classify::Classifier;
 pub use constrained::Constrained;
+#[doc = include_str!("../docs/agent.md")]
+#[doc(inline)]
+pub use graphweft_agents_macros::agent;
 pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
 pub use message::{Message, OpaquePart, Reply, ToolCall, Usage};

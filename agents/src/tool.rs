@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, Payload, RetryPolicy};
+use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, NodeInfo, Payload, RetryPolicy};
 
 use crate::guarded::{Guarded, NeedsApproval};
 use crate::json_payload::JsonPayload;
@@ -101,6 +101,11 @@ impl Tool {
         &self.spec
     }
 
+    /// What is known of its node.
+    pub(crate) fn info(&self) -> &NodeInfo {
+        self.node.info()
+    }
+
     /// Calls it as a child of a node.
     pub(crate) async fn call(&self, ctx: &Context, arguments: &Json, key: &str) -> Result<Json, ToolError> {
         let mut call = self.node.call(ctx, self.input(arguments)?).key(key);
@@ -157,7 +162,7 @@ pub struct NodeTool<N: Node> {
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None };
+        let guarded = Guarded { name, make, plain: plain.info().clone(), approval: None, at_most_once, retry: None, timeout: None };
         NodeTool { plain, description: None, guarded }
     }
 
