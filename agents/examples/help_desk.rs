@@ -92,12 +92,7 @@ workflow! {
     /// Answers the mail of a shop.
     help_desk(Ticket) -> String {
         let triage: Classifier<Ticket, Desk> = Classifier::new("You sort the mail of a shop.").model("small");
-        START => triage => <refund: refunds, bug: file, other: thank>;
-        refunds => <ok: close, err: apologize>;
-        close => END;
-        apologize => END;
-        file => END;
-        thank => END;
+        START => triage => <refund: refunds => <ok: close, err: apologize>, bug: file, other: thank>;
     }
 }
 

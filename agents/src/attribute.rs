@@ -2,12 +2,11 @@
 
 use std::fmt::Display;
 
-use graphweft::{Node, Payload};
+use graphweft::Node;
 
-pub use graphweft;
-
-pub use crate::agent::is_retryable;
 use crate::agent::Agent;
+pub use crate::agent::is_retryable;
+use crate::json_payload::JsonPayload;
 use crate::tool::Tool;
 
 /// What the body of an agent's function ends in.
@@ -51,14 +50,16 @@ impl<N: Node + Default> NodeByName for N {}
     note = "put `#[value]` on the error, return `Result<_, String>`, or have its text recorded: \
             `tools(Tool::error_as_text::<search>())`"
 )]
-pub trait ToolFailure: Payload {}
+pub trait ToolFailure: JsonPayload {}
 
 #[diagnostic::do_not_recommend]
-impl<E: Payload> ToolFailure for E {}
+impl<E: JsonPayload> ToolFailure for E {}
 
 /// A node as a tool.
 pub fn node_tool<N: NodeByName>(_: N) -> Tool
 where
+    N::Input: JsonPayload,
+    N::Output: JsonPayload,
     N::Error: ToolFailure,
 {
     Tool::of::<N>().into()

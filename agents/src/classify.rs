@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 use std::iter;
 use std::marker::PhantomData;
 
-use graphweft::{Context, Fault, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RouteOf};
+use graphweft::{Context, Fault, Json, Node, NodeFacts, NodeInfo, ResourceNeed, Route, RouteOf};
 use serde_json::json;
 
 use crate::agent::{Agent, facts, is_retryable, needs_models, shown};
@@ -60,7 +60,8 @@ pub struct Classifier<In, Out> {
     types: PhantomData<fn(In) -> Out>,
 }
 
-impl<In: JsonPayload, Out: JsonPayload + RouteOf<In>> Classifier<In, Out> {
+// That `Out` is a `RouteOf<In>` is asked of the node alone, so that it is one error.
+impl<In: JsonPayload, Out: JsonPayload + Route> Classifier<In, Out> {
     /// A classifier with these instructions. The labels and their descriptions are added to them.
     pub fn new(instructions: impl Display) -> Self {
         let mut text = format!("{instructions}\n\nAnswer with the label that fits best, and nothing else:\n");

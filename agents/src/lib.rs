@@ -1,11 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod agent;
-mod agent_error;
 #[doc(hidden)]
 #[path = "attribute.rs"]
 pub mod __;
+mod agent;
+mod agent_error;
 mod chat;
 mod classify;
 mod constrained;

@@ -162,7 +162,15 @@ pub struct NodeTool<N: Node> {
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded { name, make, plain: plain.info().clone(), approval: None, at_most_once, retry: None, timeout: None };
+        let guarded = Guarded {
+            name,
+            make,
+            plain: plain.info().clone(),
+            approval: None,
+            at_most_once,
+            retry: None,
+            timeout: None,
+        };
         NodeTool { plain, description: None, guarded }
     }
 

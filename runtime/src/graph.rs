@@ -193,8 +193,8 @@ impl Graph {
 
     /// A flowchart for [Mermaid](https://mermaid.js.org), with every node and every edge with its labels.
     ///
-    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node; a
-    /// nested workflow is a double box, `[..]` a frame.
+    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node,
+    /// `agent -. uses .-> tool` a node that another one may call; a nested workflow is a double box, `[..]` a frame.
     pub fn to_mermaid(&self) -> String {
         self.picture().to_mermaid()
     }
@@ -291,7 +291,7 @@ impl GraphNode {
             GraphNodeKind::Workflow(_) => PictureKind::Workflow,
             GraphNodeKind::Each(inside) => PictureKind::Each(Box::new(inside.picture())),
         };
-        PictureNode { name: self.name.clone(), kind }
+        PictureNode { name: self.name.clone(), kind, uses: self.uses.iter().map(|used| used.name.clone()).collect() }
     }
 }
 

@@ -26,8 +26,8 @@ use crate::resource::ResourceNeed;
 ///
 /// /// Answers a question.
 /// #[node(uses(search))]
-/// async fn answer(question: String, ctx: &Context) -> Result<String, ChildError> {
-///     Ok(ctx.call::<search>(question).await?.join(", "))
+/// async fn answer(question: String, ctx: &Context) -> String {
+///     ctx.call::<search>(question).await.map_or_else(|error| error.to_string(), |found| found.join(", "))
 /// }
 ///
 /// let answer = NodeInfo::of::<answer>();
@@ -45,7 +45,7 @@ pub struct NodeInfo {
     pub(crate) output: fn() -> Schema,
     pub(crate) type_id: TypeId,
     pub(crate) resources: Vec<ResourceNeed>,
-    /// Made when somebody asks: two agents may be tools of each other.
+    /// Made when it is asked for: two agents may be tools of each other.
     pub(crate) uses: Arc<dyn Fn() -> Vec<NodeInfo> + Send + Sync>,
     pub(crate) is_workflow: bool,
 }

@@ -16,9 +16,10 @@ use crate::text::DocText;
 pub(crate) fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     let (mut options, mut diagnostics) = options::parse(args);
     let krate = options.krate.clone().unwrap_or_else(|| parse_quote!(::graphweft_agents));
+    let graphweft = options.node.krate.clone().unwrap_or_else(|| parse_quote!(::graphweft));
     let mut of_function = Diagnostics::default();
     let Some(mut node) = parse(item.clone(), &options.node, &mut of_function) else {
-        let start = item.clone().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+        let start = behind_attributes(&item).unwrap_or_else(Span::call_site);
         diagnostics
             .error(start, "`#[agent]` can only be used on a function")
             .help("write `#[agent] async fn name(input: Input) -> Output { format!(..) }`; its body is the prompt");
@@ -35,15 +36,14 @@ pub(crate) fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     let doc = DocText::of(&doc_of(&node.attributes));
     let instructions = instructions(&node, &options, &doc, &mut diagnostics);
     let name = node.signature.ident.clone();
-    let built = built_agent(&name, &options, &instructions, &krate);
-    options.node.krate = Some(parse_quote!(#krate::__::graphweft));
+    let built = built_agent(&name, &options, &instructions, &krate, &graphweft);
     options.node.built_on = Some(BuiltOn {
         doc: doc.description,
-        uses: quote!(#krate::__::graphweft::Node::uses(#name::__agent())),
+        uses: quote!(#graphweft::Node::uses(#name::__agent())),
         resources: vec![quote!(#krate::Models)],
         retry_when: quote!(#krate::__::is_retryable),
     });
-    into_node(&mut node, &output, &krate);
+    into_node(&mut node, &output, &krate, &graphweft);
     let node = node_of(&node, &options.node, &diagnostics, &TokenStream::new());
     quote!(#node #built)
 }
@@ -92,7 +92,13 @@ fn instructions(node: &NodeFn, options: &AgentOptions, doc: &DocText, diagnostic
 }
 
 /// The agent itself, which is made once.
-fn built_agent(name: &Ident, options: &AgentOptions, instructions: &TokenStream, krate: &Path) -> TokenStream {
+fn built_agent(
+    name: &Ident,
+    options: &AgentOptions,
+    instructions: &TokenStream,
+    krate: &Path,
+    graphweft: &Path,
+) -> TokenStream {
     let setters = options.setters.iter().map(|(setter, setting)| {
         let setter = Ident::new(setter, Span::call_site());
         let setting = match setting {
@@ -103,21 +109,23 @@ fn built_agent(name: &Ident, options: &AgentOptions, instructions: &TokenStream,
                 let (seconds, nanos) = (limit.as_secs(), limit.subsec_nanos());
                 quote!(::core::time::Duration::new(#seconds, #nanos))
             }
-            Setting::Retry(retry) => retry_policy(retry, &parse_quote!(#krate::__::graphweft)),
+            Setting::Retry(retry) => retry_policy(retry, graphweft),
         };
         quote!(.#setter(#setting))
     });
     let tools = options.tools.iter().map(|tool| match tool {
         ToolOption::Node(node) => {
             let at = hidden(first_span(node));
+            let krate = located_at(krate, at);
             quote_spanned!(at=> .tool(#krate::__::node_tool(#node {})))
         }
         ToolOption::Value(tool) => {
             let at = hidden(first_span(tool));
+            let krate = located_at(krate, at);
             quote_spanned!(at=> .tool(#krate::__::made_tool(#tool)))
         }
     });
-    let ty = quote!(#krate::Agent<::std::string::String, <#name as #krate::__::graphweft::Node>::Output>);
+    let ty = quote!(#krate::Agent<::std::string::String, <#name as #graphweft::Node>::Output>);
     let agent = quote!(<#ty>::new(#instructions) #(#setters)* #(#tools)*);
     let agent = match &options.with {
         Some(with) => quote!(#krate::__::with(#agent, #with)),
@@ -138,10 +146,10 @@ fn built_agent(name: &Ident, options: &AgentOptions, instructions: &TokenStream,
 }
 
 /// Makes the function that of a node: it gets a context, and its body makes the prompt and runs the agent.
-fn into_node(node: &mut NodeFn, output: &Type, krate: &Path) {
+fn into_node(node: &mut NodeFn, output: &Type, krate: &Path, graphweft: &Path) {
     let name = node.signature.ident.clone();
     let context = Ident::new("__context", hidden(name.span()));
-    let pattern = context_pattern(node, &context, krate);
+    let pattern = context_pattern(node, &context, graphweft);
     let is_async = node.signature.asyncness.is_some();
     let (body, end) = (&node.body, end_of(&node.body).unwrap_or_else(|| name.span()));
     let again = pattern.map(|pattern| quote!(let #pattern = #context;));
@@ -161,21 +169,17 @@ fn into_node(node: &mut NodeFn, output: &Type, krate: &Path) {
     });
     let signature = &mut node.signature;
     signature.asyncness = Some(parse_quote!(async));
-    signature.output = ReturnType::Type(
-        parse_quote!(->),
-        Box::new(parse_quote!(::core::result::Result<#output, #krate::AgentError>)),
-    );
+    signature.output =
+        ReturnType::Type(parse_quote!(->), Box::new(parse_quote!(::core::result::Result<#output, #krate::AgentError>)));
 }
 
 /// Gives the function a context under a name of ours, and returns the pattern under which it had one.
-fn context_pattern(node: &mut NodeFn, context: &Ident, krate: &Path) -> Option<Pat> {
+fn context_pattern(node: &mut NodeFn, context: &Ident, graphweft: &Path) -> Option<Pat> {
     let at = node.parameters.iter().position(|parameter| matches!(parameter, Parameter::Context));
     match at.and_then(|at| node.signature.inputs.iter_mut().nth(at)) {
-        Some(FnArg::Typed(argument)) => {
-            Some(std::mem::replace(&mut *argument.pat, parse_quote!(#context)))
-        }
+        Some(FnArg::Typed(argument)) => Some(std::mem::replace(&mut *argument.pat, parse_quote!(#context))),
         _ => {
-            node.signature.inputs.push(parse_quote!(#context: &#krate::__::graphweft::Context));
+            node.signature.inputs.push(parse_quote!(#context: &#graphweft::Context));
             node.parameters.push(Parameter::Context);
             None
         }
@@ -197,6 +201,28 @@ fn block_span(block: &Group) -> Span {
 
 fn first_span(tokens: impl ToTokens) -> Span {
     Blame::tokens(tokens).first
+}
+
+/// The tokens of a path at another place: an error in what is called is reported there.
+fn located_at(path: &Path, at: Span) -> TokenStream {
+    path.to_token_stream()
+        .into_iter()
+        .map(|mut token| {
+            token.set_span(at);
+            token
+        })
+        .collect()
+}
+
+/// The first token of an item that is none of its attributes.
+fn behind_attributes(item: &TokenStream) -> Option<Span> {
+    let mut tokens = item.clone().into_iter();
+    loop {
+        match tokens.next()? {
+            TokenTree::Punct(pound) if pound.as_char() == '#' => drop(tokens.next()),
+            token => return Some(token.span()),
+        }
+    }
 }
 
 /// The span of an expansion's locals: hidden from the user's names, at a place to which errors can point.

@@ -1,4 +1,4 @@
-//! The attribute of agents. Use it through the crate `graphweft-agents`, where it is documented. It stands on the library behind
+//! The attribute of agents. Use it through the crate `graphweft-agents`, where it is documented. It uses the library behind
 //! graphweft's own macros, so an agent is read and made like any node.
 #![forbid(unsafe_code)]
 

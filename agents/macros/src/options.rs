@@ -9,7 +9,7 @@ use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprPath, Path, Token};
 
-const OF_AN_AGENT: [&str; 15] = [
+const OF_AN_AGENT: [&str; 16] = [
     "tools",
     "model",
     "instructions",
@@ -25,6 +25,7 @@ const OF_AN_AGENT: [&str; 15] = [
     "renamed_from",
     "max_parallel",
     "crate",
+    "graphweft",
 ];
 
 /// Every option that was written.
@@ -94,6 +95,10 @@ fn read(options: &mut AgentOptions, reader: &mut Reader, option: &Written) {
             options.krate = reader.path(option, "::graphweft_agents");
             return;
         }
+        "graphweft" => {
+            options.node.krate = reader.path(option, "::graphweft");
+            return;
+        }
         "model" => ("model", reader.value(option, "\"small\"").cloned().map(Setting::Expression)),
         "check" => ("check", reader.value(option, "Refund::check").cloned().map(Setting::Expression)),
         "max_turns" => ("max_turns", reader.count(option, "6").map(Setting::Count)),
@@ -106,7 +111,11 @@ fn read(options: &mut AgentOptions, reader: &mut Reader, option: &Written) {
         "retry" => ("retry", retry(reader, option).map(Setting::Retry)),
         _ => {
             let limit = reader.duration(option, "2m").filter(|limit| {
-                reader.longer_than_zero(option, limit.is_zero(), "every model call would fail at once: write how long one may take")
+                reader.longer_than_zero(
+                    option,
+                    limit.is_zero(),
+                    "every model call would fail at once: write how long one may take",
+                )
             });
             ("timeout", limit.map(Setting::Duration))
         }
@@ -124,10 +133,10 @@ fn tools(reader: &mut Reader, option: &Written) -> Vec<ToolOption> {
     };
     match Punctuated::<Expr, Token![,]>::parse_terminated.parse2(tools.clone()) {
         Ok(tools) => tools.into_iter().map(tool).collect(),
-        Err(error) => {
+        Err(_) => {
             reader
                 .diagnostics
-                .error(error.span(), "a tool is the name of a node, or an expression that makes a `Tool`")
+                .error(Blame::tokens(tools), "a tool is the name of a node, or an expression that makes a `Tool`")
                 .help("`tools(search, Tool::of::<pay>().approve())`");
             Vec::new()
         }
@@ -159,7 +168,9 @@ fn retry(reader: &mut Reader, option: &Written) -> Option<RetryOptions> {
 fn is_meant(word: &str) -> Option<&'static str> {
     Some(match word {
         "tool" | "functions" => "the tools are named in one option: `tools(search, read)`",
-        "prompt" | "user" => "the prompt is the body of the function: `{ format!(\"{} writes: {}\", mail.from, mail.text) }`",
+        "prompt" | "user" => {
+            "the prompt is the body of the function: `{ format!(\"{} writes: {}\", mail.from, mail.text) }`"
+        }
         "doc" | "description" => "what an agent is for is the first paragraph of its doc comment",
         "system" | "system_prompt" => {
             "the instructions are the doc comment, behind its first paragraph, or `instructions = ..`"

@@ -21,8 +21,8 @@ mod value;
 
 pub use derive_route::derive_route;
 pub use editor::{node_view, workflow_view};
-pub use expand::expand_workflow;
 pub use emit::options::retry_policy;
+pub use expand::expand_workflow;
 pub use node_fn::node;
 pub use read::workflow;
 pub use value::value;

@@ -44,7 +44,7 @@ pub struct NodeOptions {
     pub uses: Vec<Path>,
     /// `crate = path`
     pub krate: Option<Path>,
-    /// What a macro says that makes a node of something else, such as an agent. Not written by anybody.
+    /// What a macro says that makes a node of something else, such as an agent. No option.
     pub built_on: Option<BuiltOn>,
 }
 

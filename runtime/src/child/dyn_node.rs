@@ -129,7 +129,10 @@ impl DynNode {
         N::Error: ErrorPayload,
     {
         let make = Arc::new(make);
-        let info = NodeInfo::by_value(name, { let make = Arc::clone(&make); move || make() });
+        let info = NodeInfo::by_value(name, {
+            let make = Arc::clone(&make);
+            move || make()
+        });
         DynNode::describe::<N>(
             info,
             Box::new(move |called| {
@@ -149,7 +152,10 @@ impl DynNode {
         N::Error: IntoErrorText,
     {
         let make = Arc::new(make);
-        let info = NodeInfo::by_value(name, { let make = Arc::clone(&make); move || make() });
+        let info = NodeInfo::by_value(name, {
+            let make = Arc::clone(&make);
+            move || make()
+        });
         DynNode::describe::<N>(
             info,
             Box::new(move |called| {

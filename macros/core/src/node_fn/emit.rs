@@ -261,7 +261,9 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         })
         .collect();
     let built = options.built_on.as_ref();
-    resources.extend(built.map(|built| &built.resources).into_iter().flatten().map(|ty| quote!(#krate::ResourceNeed::of::<#ty>())));
+    resources.extend(
+        built.map(|built| &built.resources).into_iter().flatten().map(|ty| quote!(#krate::ResourceNeed::of::<#ty>())),
+    );
     let uses = match (built, options.uses.as_slice()) {
         (Some(built), _) => Some(built.uses.clone()),
         (None, []) => None,
@@ -275,8 +277,9 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     };
     let uses = uses.map(|uses| quote!(fn uses(&self) -> ::std::vec::Vec<#krate::NodeInfo> { #uses }));
     let state = super::state::facts(node, krate);
-    let resources = (!resources.is_empty())
-        .then(|| quote!(fn resources(&self) -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }));
+    let resources = (!resources.is_empty()).then(
+        || quote!(fn resources(&self) -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }),
+    );
     let collecting = options.collect.map(|span| {
         quote_spanned! {span=>
             impl #krate::Collector for #name {

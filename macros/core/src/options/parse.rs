@@ -11,8 +11,18 @@ use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
-pub(crate) const OF_A_NODE: [&str; 10] =
-    ["name", "renamed_from", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "collect", "uses", "crate"];
+pub(crate) const OF_A_NODE: [&str; 10] = [
+    "name",
+    "renamed_from",
+    "retry",
+    "timeout",
+    "at_most_once",
+    "blocking",
+    "max_parallel",
+    "collect",
+    "uses",
+    "crate",
+];
 
 pub(crate) const OF_RETRY: [&str; 7] =
     ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when", "after"];
@@ -150,7 +160,14 @@ pub struct Reader {
 
 impl Reader {
     /// Reads options one by one; each known one once. `whose`: `node`, `agent`.
-    pub fn each(&mut self, args: TokenStream, whose: &str, known: &[&str], meant: Meant, mut take: impl FnMut(&mut Self, &Written)) {
+    pub fn each(
+        &mut self,
+        args: TokenStream,
+        whose: &str,
+        known: &[&str],
+        meant: Meant,
+        mut take: impl FnMut(&mut Self, &Written),
+    ) {
         let mut seen: Vec<String> = Vec::new();
         let mut rest = args;
         while !rest.is_empty() {
@@ -174,9 +191,11 @@ impl Reader {
                     let starts_option =
                         matches!(behind.clone().into_iter().next(), Some(proc_macro2::TokenTree::Punct(_)));
                     if error.to_string().starts_with("expected ident") && !starts_option {
-                        self.diagnostics
-                            .error(blame, "an option is expected here")
-                            .help(format!("the options of {} are {}", a(whose), listed(known)));
+                        self.diagnostics.error(blame, "an option is expected here").help(format!(
+                            "the options of {} are {}",
+                            a(whose),
+                            listed(known)
+                        ));
                     } else {
                         self.diagnostics.syntax(&error);
                     }
@@ -259,29 +278,35 @@ impl Reader {
             }
         };
         let (mut initial_delay_word, mut max_delay_word) = (None, None);
-        self.each(args, "retry", &OF_RETRY, |_| None, |reader, option| match option.text.as_str() {
-            "max_attempts" => retry.max_attempts = reader.count(option, "3"),
-            "initial_delay" => {
-                initial_delay_word = Some(option.name.span());
-                retry.initial_delay = reader.duration(option, "200ms");
-            }
-            "max_delay" => {
-                max_delay_word = Some(option.name.span());
-                retry.max_delay = reader.duration(option, "60s").filter(|delay| {
-                    reader.longer_than_zero(
-                        option,
-                        delay.is_zero(),
-                        "for no delay at all write `initial_delay = \"0s\"`",
-                    )
-                });
-            }
-            "backoff_factor" => {
-                retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
-            }
-            "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
-            "when" => retry.when = reader.function(option, &WHEN),
-            _ => retry.after = reader.function(option, &AFTER),
-        });
+        self.each(
+            args,
+            "retry",
+            &OF_RETRY,
+            |_| None,
+            |reader, option| match option.text.as_str() {
+                "max_attempts" => retry.max_attempts = reader.count(option, "3"),
+                "initial_delay" => {
+                    initial_delay_word = Some(option.name.span());
+                    retry.initial_delay = reader.duration(option, "200ms");
+                }
+                "max_delay" => {
+                    max_delay_word = Some(option.name.span());
+                    retry.max_delay = reader.duration(option, "60s").filter(|delay| {
+                        reader.longer_than_zero(
+                            option,
+                            delay.is_zero(),
+                            "for no delay at all write `initial_delay = \"0s\"`",
+                        )
+                    });
+                }
+                "backoff_factor" => {
+                    retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
+                }
+                "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
+                "when" => retry.when = reader.function(option, &WHEN),
+                _ => retry.after = reader.function(option, &AFTER),
+            },
+        );
         if let (Some(word), Some(initial), Some(max)) = (max_delay_word, retry.initial_delay, retry.max_delay)
             && max < initial
         {

@@ -78,9 +78,9 @@ impl Reader {
         };
         match Punctuated::<Path, Token![,]>::parse_terminated.parse2(nodes.clone()) {
             Ok(nodes) => nodes.into_iter().collect(),
-            Err(error) => {
+            Err(_) => {
                 self.diagnostics
-                    .error(error.span(), format!("`{name}` takes the names of nodes"))
+                    .error(Blame::tokens(nodes), format!("`{name}` takes the names of nodes"))
                     .help(format!("`{name}(search, read)`"));
                 Vec::new()
             }
@@ -116,10 +116,10 @@ impl Reader {
         }
         let quoted_path = string(value).and_then(|text| text.parse::<Path>().ok());
         let mend = match quoted_path {
-            Some(path) => format!("without quotes: `crate = {}`", path_text(&path)),
-            None => format!("`crate = {example}`"),
+            Some(path) => format!("without quotes: `{} = {}`", option.text, path_text(&path)),
+            None => format!("`{} = {example}`", option.text),
         };
-        self.diagnostics.error(Blame::tokens(value), "`crate` needs a path").help(mend);
+        self.diagnostics.error(Blame::tokens(value), format!("`{}` needs a path", option.text)).help(mend);
         None
     }
 
@@ -191,13 +191,7 @@ impl Reader {
     }
 
     /// A number with or without a point.
-    pub fn factor(
-        &mut self,
-        option: &Written,
-        example: &str,
-        range: &str,
-        fits: impl Fn(f64) -> bool,
-    ) -> Option<f64> {
+    pub fn factor(&mut self, option: &Written, example: &str, range: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
         let name = &option.text;
         let value = self.value(option, example)?;
         let read = match number(value) {
