@@ -37,12 +37,12 @@ pub(crate) fn agent(args: TokenStream, item: TokenStream) -> TokenStream {
     let instructions = instructions(&node, &options, &doc, &mut diagnostics);
     let name = node.signature.ident.clone();
     let built = built_agent(&name, &options, &instructions, &krate, &graphweft);
-    options.node.built_on = Some(BuiltOn {
+    options.node.built_on = Some(Box::new(BuiltOn {
         doc: doc.description,
         uses: quote!(#graphweft::Node::uses(#name::__agent())),
         resources: vec![quote!(#krate::Models)],
         retry_when: quote!(#krate::__::is_retryable),
-    });
+    }));
     into_node(&mut node, &output, &krate, &graphweft);
     let node = node_of(&node, &options.node, &diagnostics, &TokenStream::new());
     quote!(#node #built)

@@ -46,15 +46,15 @@ pub(crate) enum ToolOption {
     /// A node, by its name.
     Node(Path),
     /// An expression that makes a tool.
-    Value(Expr),
+    Value(Box<Expr>),
 }
 
 pub(crate) enum Setting {
-    Expression(Expr),
+    Expression(Box<Expr>),
     Count(u32),
     Number(f64),
     Duration(Duration),
-    Retry(RetryOptions),
+    Retry(Box<RetryOptions>),
 }
 
 /// Reads the arguments of `#[agent(..)]`.
@@ -99,8 +99,12 @@ fn read(options: &mut AgentOptions, reader: &mut Reader, option: &Written) {
             options.node.krate = reader.path(option, "::graphweft");
             return;
         }
-        "model" => ("model", reader.value(option, "\"small\"").cloned().map(Setting::Expression)),
-        "check" => ("check", reader.value(option, "Refund::check").cloned().map(Setting::Expression)),
+        "model" => {
+            ("model", reader.value(option, "\"small\"").cloned().map(|value| Setting::Expression(Box::new(value))))
+        }
+        "check" => {
+            ("check", reader.value(option, "Refund::check").cloned().map(|value| Setting::Expression(Box::new(value))))
+        }
         "max_turns" => ("max_turns", reader.count(option, "6").map(Setting::Count)),
         "repairs" => ("repairs", reader.count_from(option, "2", 0).map(Setting::Count)),
         "max_tokens" => ("max_tokens", reader.count(option, "1000").map(Setting::Count)),
@@ -108,7 +112,7 @@ fn read(options: &mut AgentOptions, reader: &mut Reader, option: &Written) {
             let temperature = reader.factor(option, "0.2", "zero or more", |temperature| temperature >= 0.0);
             ("temperature", temperature.map(Setting::Number))
         }
-        "retry" => ("retry", retry(reader, option).map(Setting::Retry)),
+        "retry" => ("retry", retry(reader, option).map(|retry| Setting::Retry(Box::new(retry)))),
         _ => {
             let limit = reader.duration(option, "2m").filter(|limit| {
                 reader.longer_than_zero(
@@ -146,7 +150,7 @@ fn tools(reader: &mut Reader, option: &Written) -> Vec<ToolOption> {
 fn tool(tool: Expr) -> ToolOption {
     match tool {
         Expr::Path(ExprPath { qself: None, path, attrs }) if attrs.is_empty() => ToolOption::Node(path),
-        value => ToolOption::Value(value),
+        value => ToolOption::Value(Box::new(value)),
     }
 }
 

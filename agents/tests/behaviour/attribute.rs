@@ -96,7 +96,7 @@ impl fmt::Display for Shout {
 }
 
 /// You echo.
-#[agent(instructions = concat!("You ", "shout."), tools(echoes), check = is_short)]
+#[agent(instructions = concat!("You ", "shout."), tools(echoes), check = |text| is_short(text))]
 fn echoes(text: String) -> String {
     if text.is_empty() {
         return Shout("nothing".into());
@@ -104,7 +104,7 @@ fn echoes(text: String) -> String {
     Shout(text)
 }
 
-fn is_short(text: &String) -> Result<(), String> {
+fn is_short(text: &str) -> Result<(), String> {
     if text.len() < 10 { Ok(()) } else { Err("it is too long".into()) }
 }
 

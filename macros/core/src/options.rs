@@ -45,7 +45,7 @@ pub struct NodeOptions {
     /// `crate = path`
     pub krate: Option<Path>,
     /// What a macro says that makes a node of something else, such as an agent. No option.
-    pub built_on: Option<BuiltOn>,
+    pub built_on: Option<Box<BuiltOn>>,
 }
 
 /// A node whose function another macro has written.
