@@ -52,7 +52,7 @@ async fn again(question: String, ctx: &Context) -> Result<String, String> {
 
 workflow! { asking(String) -> String { START => again; } }
 
-workflow! { searching(String, Option<u32>) -> Vec<String> { let found = Search; START => found; } }
+workflow! { searching(String, Option<u32>) -> Vec<String> { let found: Search = Search; START => found; } }
 
 #[node(uses(searching))]
 async fn by_workflow(question: String, ctx: &Context) -> Vec<String> {
