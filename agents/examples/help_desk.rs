@@ -10,7 +10,7 @@ use std::error::Error;
 
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft_agents::{Agent, AgentError, Classifier, Message, Models, Scripted, Tool, spent};
+use graphweft_agents::{AgentError, Classifier, Message, Models, Scripted, Tool, agent, spent};
 
 #[value]
 struct Ticket {
@@ -56,17 +56,16 @@ async fn refund(order: String, cents: u32) -> Result<String, String> {
     Ok(format!("{cents} cents are paid back"))
 }
 
-fn refunds() -> Agent<Ticket, Decision> {
-    Agent::new("You decide on refunds. Look up what the customer has bought, and pay back no more than that.")
-        .prompt(|ticket: &Ticket| format!("{} writes: {}", ticket.from, ticket.text))
-        .tool(Tool::of::<orders>())
-        .tool(Tool::of::<refund>().approve_when(|(_, cents)| *cents > 5_000).at_most_once())
-        .check(|decision: &Decision| match decision.reply.is_empty() {
-            true => Err("the customer needs a reply".to_owned()),
-            false => Ok(()),
-        })
-        .max_turns(6)
-        .max_tokens(300)
+/// Decides on refunds.
+///
+/// Look up what the customer has bought, and pay back no more than that.
+#[agent(
+    tools(orders, Tool::of::<refund>().approve_when(|(_, cents)| *cents > 5_000).at_most_once()),
+    max_turns = 6,
+    max_tokens = 300
+)]
+async fn refunds(ticket: Ticket) -> Decision {
+    format!("{} writes: {}", ticket.from, ticket.text)
 }
 
 #[node]
@@ -93,13 +92,7 @@ workflow! {
     /// Answers the mail of a shop.
     help_desk(Ticket) -> String {
         let triage: Classifier<Ticket, Desk> = Classifier::new("You sort the mail of a shop.").model("small");
-        let refunds: Agent<Ticket, Decision> = refunds();
-        START => triage => <refund: refunds, bug: file, other: thank>;
-        refunds => <ok: close, err: apologize>;
-        close => END;
-        apologize => END;
-        file => END;
-        thank => END;
+        START => triage => <refund: refunds => <ok: close, err: apologize>, bug: file, other: thank>;
     }
 }
 

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use graphweft::__::{Made, ResourceNeed};
-use graphweft::{Context, Json, Node, RetryPolicy};
+use graphweft::{Context, Json, Node, NodeFacts, NodeInfo, ResourceNeed, RetryPolicy};
 
 use crate::agent_error::AgentError;
 use crate::budget::Budget;
@@ -436,14 +435,18 @@ pub(crate) fn shown<In: JsonPayload>(input: &In) -> String {
     }
 }
 
+/// What is known of a node around an agent.
+pub(crate) const fn facts<In>(name: &'static str) -> NodeFacts<In, AgentError> {
+    NodeFacts::named(name).error_text(|error: &AgentError| vec![error.to_string()]).recorded_error()
+}
+
 /// The resource that every agent needs.
 pub(crate) fn needs_models() -> Vec<ResourceNeed> {
-    let type_id = std::any::TypeId::of::<Models>();
-    vec![ResourceNeed { type_id, type_name: std::any::type_name::<Models>() }]
+    vec![ResourceNeed::of::<Models>()]
 }
 
 /// Whether another attempt of an agent's node may end otherwise: the replies and results that are recorded are reused.
-pub(crate) fn is_retryable(error: &AgentError) -> bool {
+pub fn is_retryable(error: &AgentError) -> bool {
     matches!(error, AgentError::Model(_) | AgentError::Session(SessionError::Store { .. }))
 }
 
@@ -451,7 +454,7 @@ impl<In: JsonPayload, Out: JsonPayload> Node for Agent<In, Out> {
     type Input = In;
     type Output = Out;
     type Error = AgentError;
-    const MADE: Made<In, AgentError> = Made::of("agent", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<In, AgentError> = facts("agent");
 
     async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
         Agent::run(self, input, ctx).await
@@ -461,8 +464,12 @@ impl<In: JsonPayload, Out: JsonPayload> Node for Agent<In, Out> {
         is_retryable(error)
     }
 
-    fn resources() -> Vec<ResourceNeed> {
+    fn resources(&self) -> Vec<ResourceNeed> {
         needs_models()
+    }
+
+    fn uses(&self) -> Vec<NodeInfo> {
+        self.tools.iter().map(|tool| tool.info().clone()).collect()
     }
 }
 

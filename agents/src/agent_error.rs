@@ -36,9 +36,6 @@ pub enum AgentError {
         /// The name.
         tool: String,
     },
-    /// The classifier's enum does not fit its input.
-    #[error(transparent)]
-    Classifier(ClassifierError),
     /// A budget does not cover another model call. It can be retried with a larger one: the replies so far are recorded.
     #[error(transparent)]
     OverBudget(OverBudget),
@@ -78,29 +75,6 @@ pub enum AgentError {
     /// The agent or a model call ended by a fault.
     #[error(transparent)]
     Fault(Fault),
-}
-
-/// The enum of a classifier does not fit its input.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum ClassifierError {
-    /// A variant has something else than the input, or nothing.
-    #[error("`{variant}` of `{output}` has another payload than the input, `{input}`; a classifier cannot make one")]
-    OtherPayload {
-        /// The variant.
-        variant: String,
-        /// The type of the output.
-        output: String,
-        /// The type of the input.
-        input: String,
-    },
-    /// The schema of the output is none of an enum whose variants are tagged from outside, as serde does by default.
-    #[error("`{output}` is no enum with serde's default form, so its variants are not known")]
-    NoVariants {
-        /// The type of the output.
-        output: String,
-    },
 }
 
 impl From<Fault> for AgentError {

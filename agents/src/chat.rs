@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::__::Made;
-use graphweft::{Context, Node, NodeOptions, RetryPolicy};
+use graphweft::{Context, Node, NodeFacts, NodeOptions, RetryPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::field::{Empty, display};
@@ -44,7 +43,8 @@ impl Node for Chat {
     type Input = ();
     type Output = Reply;
     type Error = ChatError;
-    const MADE: Made<(), ChatError> = Made::of(MODEL, "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<(), ChatError> =
+        NodeFacts::named(MODEL).error_text(|error: &ChatError| vec![error.to_string()]).recorded_error();
 
     async fn run(&self, (): (), ctx: &Context) -> Result<Reply, ChatError> {
         // Here, since a recorded reply is returned whatever the budget is.

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::__::{Made, MaxSize, ResourceNeed};
-use graphweft::{ChildError, Context, Fault, Node, Payload, RetryPolicy};
+use graphweft::{ChildError, Context, Fault, Node, NodeFacts, NodeInfo, Payload, ResourceNeed, RetryPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +60,8 @@ pub(crate) type Uncertain<E> = fn(&E) -> Option<String>;
 pub(crate) struct Guarded<N: Node> {
     pub(crate) name: String,
     pub(crate) make: Arc<dyn Fn() -> N + Send + Sync>,
+    /// What is known of the tool itself.
+    pub(crate) plain: NodeInfo,
     pub(crate) approval: Option<NeedsApproval<N::Input>>,
     pub(crate) at_most_once: bool,
     pub(crate) retry: Option<RetryPolicy>,
@@ -73,6 +74,7 @@ impl<N: Node> Clone for Guarded<N> {
         Guarded {
             name: self.name.clone(),
             make: Arc::clone(&self.make),
+            plain: self.plain.clone(),
             approval: self.approval.clone(),
             at_most_once: self.at_most_once,
             retry: self.retry.clone(),
@@ -90,7 +92,7 @@ where
     type Output = Settled<N::Output>;
     type Error = N::Error;
     // The names of the parameters, and the texts of the errors.
-    const MADE: Made<N::Input, N::Error> = N::MADE;
+    const FACTS: NodeFacts<N::Input, N::Error> = N::FACTS;
 
     async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
         if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
@@ -105,8 +107,12 @@ where
         if self.at_most_once { self.call_once(input, ctx).await } else { self.call(input, ctx).await }
     }
 
-    fn resources() -> Vec<ResourceNeed> {
-        N::resources()
+    fn resources(&self) -> Vec<ResourceNeed> {
+        self.plain.resources().to_vec()
+    }
+
+    fn uses(&self) -> Vec<NodeInfo> {
+        self.plain.uses()
     }
 }
 
@@ -133,13 +139,13 @@ where
     /// Calls it once, and again only if a person says so.
     async fn call_once(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
         // An input has no `Clone` here.
-        let written = match input.__to_json(MaxSize::DEFAULT) {
+        let written = match input.to_record() {
             Ok(written) => written,
             Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
         };
         drop(input);
         for number in 1_u32.. {
-            let input = match N::Input::__from_json(&written) {
+            let input = match N::Input::from_record(&written) {
                 Ok(input) => input,
                 Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
             };

@@ -1,6 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+#[path = "attribute.rs"]
+pub mod __;
 mod agent;
 mod agent_error;
 mod budget;
@@ -29,10 +32,13 @@ mod trace;
 mod usage;
 
 pub use agent::Agent;
-pub use agent_error::{AgentError, ClassifierError};
+pub use agent_error::AgentError;
 pub use budget::{Budget, BudgetOf, OverBudget};
 pub use classify::Classifier;
 pub use constrained::Constrained;
+#[doc = include_str!("../docs/agent.md")]
+#[doc(inline)]
+pub use graphweft_agents_macros::agent;
 pub use guarded::{Approval, Resolution};
 pub use json_payload::JsonPayload;
 #[cfg(feature = "mcp")]

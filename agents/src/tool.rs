@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, Payload, RetryPolicy};
+use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, NodeInfo, Payload, RetryPolicy};
 
 #[cfg(feature = "mcp")]
 use crate::fingerprint::Fingerprint;
@@ -123,6 +123,11 @@ impl Tool {
         self.fingerprint.as_ref()
     }
 
+    /// What is known of its node.
+    pub(crate) fn info(&self) -> &NodeInfo {
+        self.node.info()
+    }
+
     /// Calls it as a child of a node, with the arguments of a model.
     pub(crate) async fn call(&self, ctx: &Context, arguments: &Json, key: &str) -> Result<Json, ToolError> {
         self.call_with(ctx, self.input(arguments)?, key).await
@@ -192,7 +197,16 @@ pub struct NodeTool<N: Node> {
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None, uncertain: None };
+        let guarded = Guarded {
+            name,
+            make,
+            plain: plain.info().clone(),
+            approval: None,
+            at_most_once,
+            retry: None,
+            timeout: None,
+            uncertain: None,
+        };
         NodeTool {
             plain,
             description: None,

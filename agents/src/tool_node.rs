@@ -3,8 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use graphweft::__::Made;
-use graphweft::{Context, Fault, Json, Node};
+use graphweft::{Context, Fault, Json, Node, NodeFacts, NodeInfo};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -98,8 +97,8 @@ impl<In: JsonPayload, Out: JsonPayload> Node for ToolNode<In, Out> {
     type Input = In;
     type Output = Out;
     type Error = ToolNodeError;
-    const MADE: Made<In, ToolNodeError> =
-        Made::of("tool", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<In, ToolNodeError> =
+        NodeFacts::named("tool").error_text(|error: &ToolNodeError| vec![error.to_string()]).recorded_error();
 
     async fn run(&self, input: In, ctx: &Context) -> Result<Out, ToolNodeError> {
         let tool = &self.tool.spec().name;
@@ -116,6 +115,10 @@ impl<In: JsonPayload, Out: JsonPayload> Node for ToolNode<In, Out> {
     /// The tool has its own retries.
     fn retry_when(&self, _: &ToolNodeError) -> bool {
         false
+    }
+
+    fn uses(&self) -> Vec<NodeInfo> {
+        vec![self.tool.info().clone()]
     }
 }
 

@@ -23,6 +23,8 @@ pub struct PictureNode {
     pub name: String,
     /// How it is drawn.
     pub kind: PictureKind,
+    /// The names of the nodes that it may call. Text for Mermaid and Graphviz has them, drawings for a terminal and images do not.
+    pub uses: Vec<String>,
 }
 
 /// How a node is drawn.
@@ -95,7 +97,7 @@ impl Picture {
     /// Text for Mermaid.
     ///
     /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` one that a collecting node takes
-    /// when it comes.
+    /// when it comes, `a -. uses .-> tool` a node that `a` may call.
     pub fn to_mermaid(&self) -> String {
         let mut out = String::from("flowchart TD\n");
         self.mermaid_into(&mut out, "", "    ");
@@ -114,6 +116,12 @@ impl Picture {
                     inside.inner().mermaid_into(out, &format!("{id}_"), &format!("{indent}    "));
                     out.push_str(&format!("{indent}end\n"));
                 }
+            }
+            for (number, used) in node.uses.iter().enumerate() {
+                let used = mermaid_text(used);
+                out.push_str(&format!(
+                    "{indent}{id}_u{number}([\"{used}\"])\n{indent}{id} -. uses .-> {id}_u{number}\n"
+                ));
             }
         }
         for edge in &self.edges {
@@ -149,6 +157,11 @@ impl Picture {
                     inside.inner().dot_into(out, &format!("{id}_"), &format!("{indent}    "));
                     out.push_str(&format!("{indent}}}\n"));
                 }
+            }
+            for (number, used) in node.uses.iter().enumerate() {
+                let used = dot_text(used);
+                out.push_str(&format!("{indent}{id}_u{number} [label=\"{used}\", style=\"rounded,dashed\"];\n"));
+                out.push_str(&format!("{indent}{id} -> {id}_u{number} [label=\"uses\", style=dashed];\n"));
             }
         }
         for edge in &self.edges {
@@ -234,7 +247,21 @@ mod tests {
 
     fn step(name: &str) -> PictureNode {
         let kind = if ["START", "END"].contains(&name) { PictureKind::Boundary } else { PictureKind::Step };
-        PictureNode { name: name.to_owned(), kind }
+        PictureNode { name: name.to_owned(), kind, uses: Vec::new() }
+    }
+
+    #[test]
+    fn what_a_node_uses_is_beside_it_with_a_dashed_edge() {
+        let agent = PictureNode { uses: vec!["search".to_owned(), "a \"b\"".to_owned()], ..step("agent") };
+        let picture = Picture { nodes: vec![agent], edges: Vec::new() };
+        assert_eq!(
+            picture.to_mermaid(),
+            "flowchart TD\n    n0[\"agent\"]\n    n0_u0([\"search\"])\n    n0 -. uses .-> n0_u0\n    \
+             n0_u1([\"a &quot;b&quot;\"])\n    n0 -. uses .-> n0_u1\n"
+        );
+        let dot = picture.to_dot();
+        assert!(dot.contains("n0_u0 [label=\"search\", style=\"rounded,dashed\"];\n"), "{dot}");
+        assert!(dot.contains("n0 -> n0_u1 [label=\"uses\", style=dashed];\n"), "{dot}");
     }
 
     /// `START => a => <ok: b, err: c>; (b, c) => join`
@@ -277,7 +304,7 @@ mod tests {
 
     /// `START => draft => [one] => check => <redo: draft, ok: end>`, and a workflow beside it.
     fn looping() -> Picture {
-        let node = |name: &str, kind| PictureNode { name: name.to_owned(), kind };
+        let node = |name: &str, kind| PictureNode { name: name.to_owned(), kind, uses: Vec::new() };
         let edge =
             |from, to, label: Option<&str>, kind| PictureEdge { from, to, label: label.map(str::to_owned), kind };
         let inside = Picture {

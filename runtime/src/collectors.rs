@@ -8,7 +8,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
 use crate::fault::{Fault, Never};
-use crate::node::{Collector, Made, Node};
+use crate::node::{Collector, Node};
+use crate::node_facts::NodeFacts;
 use crate::state::{Append, StateKey};
 
 /// Returns the first arrival; the branches that would bring others are cancelled.
@@ -138,7 +139,7 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Node for Fir
     type Output = Option<Vec<T>>;
     type Error = Fault;
 
-    const MADE: Made<T, Fault> = Made { words: Some(|fault| vec![fault.to_string()]), ..Made::BY_HAND };
+    const FACTS: NodeFacts<T, Fault> = NodeFacts::NONE.error_text(|fault| vec![fault.to_string()]);
 
     async fn run(&self, arrival: T, context: &Context) -> Result<Option<Vec<T>>, Fault> {
         let local = context.collector_state();

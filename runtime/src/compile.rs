@@ -1,7 +1,7 @@
 //! Compiles a definition, once: into the program of the core, and into the fingerprint that is recorded.
 
 use std::any::TypeId;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use graphweft_graph::{EdgeIx, NodeIx, START, Way};
@@ -11,7 +11,8 @@ use crate::fingerprint::{
     Fingerprint, GraphPrint, KindPrint, NodePrint, RoutePrint, SourcePrint, WayKind, WayPrint, schema_hash,
 };
 use crate::graph::{Graph, Graphs};
-use crate::resource::{MissingResource, MissingResources};
+use crate::node_info::NodeInfo;
+use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
 use crate::table::{Definition, Entry, Executable, ScopeKind};
 
@@ -65,6 +66,7 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
             if !replaced && kind == NodeKind::Leaf {
                 let wants = format!("{}/{}", definition.name, entry.name);
                 needs.extend(entry.resources.iter().map(|need| (*need, wants.clone())));
+                needs.extend(needs_of(entry.uses(), &wants, is_replaced));
             }
             let keeps_input = kind == NodeKind::Leaf && entry.node.as_ref().is_some_and(|node| node.keeps_input());
             specs.push(NodeSpec { name: entry.name.clone(), kind, options: entry.options.clone(), keeps_input });
@@ -77,10 +79,60 @@ fn build(definition: &Arc<Definition>, is_replaced: &dyn Fn(TypeId) -> bool) -> 
     Executable { program: Arc::new(Program { layouts }), inside, needs, print: OnceLock::new() }
 }
 
+/// The resources that these nodes need, and the nodes that they may call, each once, with the path of its node.
+fn needs_of(uses: Vec<NodeInfo>, within: &str, is_replaced: &dyn Fn(TypeId) -> bool) -> Vec<(ResourceNeed, String)> {
+    let mut needs = Vec::new();
+    each_used(uses, within, &mut |used, path| {
+        if is_replaced(used.type_id) {
+            return false;
+        }
+        needs.extend(used.resources.iter().map(|need| (*need, path.to_owned())));
+        true
+    });
+    needs
+}
+
+/// These nodes, and all that they may call.
+pub(crate) fn all_used(uses: Vec<NodeInfo>) -> Vec<NodeInfo> {
+    let mut all = Vec::new();
+    each_used(uses, "", &mut |used, _| {
+        all.push(used.clone());
+        true
+    });
+    all
+}
+
+/// Visits these nodes and those that they may call, each once: two agents may be tools of each other. `visit` says
+/// whether what the node may call is visited too.
+fn each_used(uses: Vec<NodeInfo>, within: &str, visit: &mut dyn FnMut(&NodeInfo, &str) -> bool) {
+    let below = |path: &str, uses: Vec<NodeInfo>| {
+        let at = |used: NodeInfo| (format!("{path}/{}", used.name), used);
+        uses.into_iter().rev().map(at).collect::<Vec<_>>()
+    };
+    let mut seen = HashSet::new();
+    let mut found = below(within, uses);
+    while let Some((path, used)) = found.pop() {
+        if seen.insert((used.type_id, used.name.clone())) && visit(&used, &path) {
+            found.extend(below(&path, used.uses()));
+        }
+    }
+}
+
+/// Checks that an engine has all resources that a node needs, and those that it may call.
+pub(crate) fn check_resources_of(env: &Arc<Env>, node: &NodeInfo) -> Result<(), MissingResources> {
+    let own = node.resources.iter().map(|need| (*need, node.name.clone()));
+    let of_others = needs_of(node.uses(), &node.name, &|of| env.replacements.contains_key(&of));
+    check_needs(env, &own.chain(of_others).collect::<Vec<_>>())
+}
+
 /// Checks that an engine has all resources that the nodes of a workflow need.
 pub(crate) fn check_resources(env: &Arc<Env>, definition: &Arc<Definition>) -> Result<(), MissingResources> {
+    check_needs(env, &executable_in(env, definition).needs)
+}
+
+fn check_needs(env: &Env, needs: &[(ResourceNeed, String)]) -> Result<(), MissingResources> {
     let mut missing: Vec<MissingResource> = Vec::new();
-    for (need, node) in &executable_in(env, definition).needs {
+    for (need, node) in needs {
         if env.resource(need.type_id).is_some() {
             continue;
         }

@@ -343,8 +343,30 @@ impl Context {
         self.0.run.max_size()
     }
 
-    /// Ends the attempt with a fault: never resolves, and the node is not polled again.
-    #[doc(hidden)]
+    /// Ends the attempt with a fault: it never resolves, and the node is not polled again. For nodes written by hand whose error
+    /// cannot hold a [`Fault`], such as that of a child; a fault ends the run unless its retries go on or `err` is routed.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node]
+    /// async fn search(query: String) -> Vec<String> {
+    ///     if query.is_empty() { panic!("no query") } else { vec![query] }
+    /// }
+    ///
+    /// #[node]
+    /// async fn count(query: String, ctx: &Context) -> usize {
+    ///     match ctx.call::<search>(query).await {
+    ///         Ok(found) => found.len(),
+    ///         Err(ChildError::Error(never)) => match never {},
+    ///         Err(error) => ctx.stop(Fault::Context { message: error.to_string() }).await,
+    ///     }
+    /// }
+    ///
+    /// let flow = workflow! { START => count };
+    /// let error = graphweft::block_on(flow.run(String::new())).unwrap_err();
+    /// assert!(error.to_string().contains("no query"));
+    /// ```
     pub fn stop<T>(&self, fault: Fault) -> impl Future<Output = T> + Send + use<T> {
         let attempt = Arc::clone(&self.0);
         async move {

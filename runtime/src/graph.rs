@@ -1,12 +1,14 @@
 //! The graph of a workflow as data: for pictures, user interfaces and custom checks.
 
-use std::collections::BTreeMap;
+use std::any::TypeId;
+use std::collections::{BTreeMap, HashSet};
 
 use graphweft_graph::picture::{Picture, PictureKind, PictureNode, labelled};
 use graphweft_graph::{Arrival, END, NodeIx, Presence, START, Way};
 use schemars::Schema;
 use serde::{Deserialize, Serialize};
 
+use crate::node_info::NodeInfo;
 use crate::table::{Definition, Entry, ScopeKind};
 
 /// The graph of a workflow, as written, with the results of its analysis.
@@ -84,6 +86,22 @@ pub struct GraphNode {
     pub ways: Vec<GraphWay>,
     /// The loop that it runs in: an index of [`Graph::loops`].
     pub in_loop: Option<usize>,
+    /// The nodes that it may call as children: those of `#[node(uses(..))]`, the tools of an agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<GraphUse>,
+}
+
+/// A node that another one may call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct GraphUse {
+    /// Its name in paths.
+    pub name: String,
+    /// The doc comment of its function.
+    pub doc: String,
+    /// The nodes that it may call in turn. A node that was already listed, and a workflow, are listed without them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<GraphUse>,
 }
 
 /// The kind of a node.
@@ -175,8 +193,8 @@ impl Graph {
 
     /// A flowchart for [Mermaid](https://mermaid.js.org), with every node and every edge with its labels.
     ///
-    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node; a
-    /// nested workflow is a double box, `[..]` a frame.
+    /// `a --> b` is "then", `a --o join` an edge that a join waits for, `a -.-> node` an edge into a collecting node,
+    /// `agent -. uses .-> tool` a node that another one may call; a nested workflow is a double box, `[..]` a frame.
     pub fn to_mermaid(&self) -> String {
         self.picture().to_mermaid()
     }
@@ -256,6 +274,7 @@ impl GraphNode {
             at_most: definition.bounds.range((node, 0)..(node + 1, 0)).map(|((_, arm), most)| (*arm, *most)).collect(),
             ways: data.ways.iter().zip(arrivals).map(|(way, arrival)| GraphWay::of(way, arrival)).collect(),
             in_loop: definition.plan.node_loop[node],
+            uses: GraphUse::each(entry.map_or_else(Vec::new, Entry::uses), &mut HashSet::new()),
         }
     }
 
@@ -272,7 +291,18 @@ impl GraphNode {
             GraphNodeKind::Workflow(_) => PictureKind::Workflow,
             GraphNodeKind::Each(inside) => PictureKind::Each(Box::new(inside.picture())),
         };
-        PictureNode { name: self.name.clone(), kind }
+        PictureNode { name: self.name.clone(), kind, uses: self.uses.iter().map(|used| used.name.clone()).collect() }
+    }
+}
+
+impl GraphUse {
+    fn each(uses: Vec<NodeInfo>, seen: &mut HashSet<(TypeId, String)>) -> Vec<Self> {
+        let each = uses.into_iter().map(|used| {
+            let is_new = seen.insert((used.type_id, used.name.clone()));
+            let inside = if is_new && !used.is_workflow { used.uses() } else { Vec::new() };
+            GraphUse { name: used.name, doc: used.doc.to_owned(), uses: GraphUse::each(inside, seen) }
+        });
+        each.collect()
     }
 }
 

@@ -23,6 +23,8 @@ mod graph;
 mod halt;
 mod lazy;
 mod node;
+mod node_facts;
+mod node_info;
 mod options;
 mod question;
 mod replacement;
@@ -66,7 +68,7 @@ pub use event::{
     StartedBy,
 };
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
-pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphWay, Graphs};
+pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphUse, GraphWay, Graphs};
 pub use graphweft_macros::Route;
 #[doc = include_str!("../docs/node.md")]
 #[doc(inline)]
@@ -74,11 +76,13 @@ pub use graphweft_macros::node;
 #[doc = include_str!("../docs/value.md")]
 #[doc(inline)]
 pub use graphweft_macros::value;
-pub use node::{Collector, Node, Payload};
+pub use node::{Collector, Node, Payload, PayloadError};
+pub use node_facts::NodeFacts;
+pub use node_info::NodeInfo;
 pub use options::{NodeOptions, RetryPolicy};
 pub use question::AnswerError;
-pub use resource::{MissingResource, MissingResources};
-pub use route::Route;
+pub use resource::{MissingResource, MissingResources, ResourceNeed};
+pub use route::{Route, RouteOf};
 // At the root, so that rustc's messages contain only their names.
 #[doc(hidden)]
 pub use route::{OptionLabel, ResultLabel};
@@ -124,10 +128,12 @@ pub mod __ {
     pub use crate::context::Context;
     pub use crate::fault::Failure;
     pub use crate::graph::Graph;
-    pub use crate::node::{Collector, Made, Node};
+    pub use crate::node::{Collector, Node};
+    pub use crate::node_facts::NodeFacts;
+    pub use crate::node_info::NodeInfo;
     pub use crate::options::NodeOptions;
     pub use crate::resource::ResourceNeed;
-    pub use crate::route::{Literal, OptionLabel, ResultLabel, Route};
+    pub use crate::route::{Literal, OptionLabel, PayloadOf, ResultLabel, Route};
     pub use crate::state::{StateFacts, StateKey, StateKeyFact};
     pub use crate::table::{Definition, Entry, Moment};
     pub use crate::typed::*;

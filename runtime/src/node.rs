@@ -1,6 +1,6 @@
 //! Nodes, and the payloads that edges carry.
 
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,10 @@ use schemars::{JsonSchema, Schema};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::context::Context;
-use crate::fault::{Failure, Never};
-use crate::field::Unreadable;
+use crate::fault::Failure;
+use crate::field::{Unreadable, at_field};
+use crate::node_facts::NodeFacts;
+use crate::node_info::NodeInfo;
 use crate::options::NodeOptions;
 use crate::resource::ResourceNeed;
 use crate::state::StateFacts;
@@ -60,6 +62,38 @@ use crate::value::{self, Against, MaxSize, Unrecordable};
             next node needs"
 )]
 pub trait Payload: Send + 'static {
+    /// The value as JSON, in the form of a record, with marks for what JSON cannot say.
+    ///
+    /// # Errors
+    /// If the type refuses to be written, or the value is nested more than 100 levels deep or larger than 64 MiB.
+    ///
+    /// ```
+    /// use graphweft::Payload;
+    ///
+    /// let recorded = (7, f64::INFINITY).to_record()?;
+    /// assert_eq!(<(i32, f64)>::from_record(&recorded)?, (7, f64::INFINITY));
+    /// let error = <(i32, f64)>::from_record(&graphweft::json!([7, "much"])).unwrap_err();
+    /// assert_eq!(error.field, "[1]");
+    /// # Ok::<(), graphweft::PayloadError>(())
+    /// ```
+    fn to_record(&self) -> Result<serde_json::Value, PayloadError> {
+        self.__to_json(MaxSize::DEFAULT)
+            .map_err(|error| PayloadError { field: error.field(), message: error.message().to_owned() })
+    }
+
+    /// The value of a record.
+    ///
+    /// # Errors
+    /// If it is no value of this type.
+    fn from_record(json: &serde_json::Value) -> Result<Self, PayloadError>
+    where
+        Self: Sized,
+    {
+        Self::__from_json(json)
+            .map_err(Unreadable::from)
+            .map_err(|Unreadable { field, message }| PayloadError { field, message })
+    }
+
     #[doc(hidden)]
     fn __to_json(&self, max: MaxSize) -> Result<serde_json::Value, Unrecordable>;
 
@@ -105,6 +139,17 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for 
     fn __schema() -> Schema {
         schemars::schema_for!(T)
     }
+}
+
+/// A value that cannot be recorded, or a record that is no value of its type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", at_field(.field))]
+#[non_exhaustive]
+pub struct PayloadError {
+    /// Which part of it, as in `items[0].name`; `.` is the whole.
+    pub field: String,
+    /// The problem there.
+    pub message: String,
 }
 
 /// How a recorded value of a type is read.
@@ -162,80 +207,6 @@ impl Failure {
     /// The recorded JSON of that error.
     pub fn error_json(&self) -> Option<&serde_json::Value> {
         self.error.as_deref()
-    }
-}
-
-/// An error as text, outermost first.
-pub(crate) type ErrorWords<E> = fn(&E) -> Vec<String>;
-
-/// How an error is recorded.
-pub(crate) type WriteError<E> = fn(&E, MaxSize) -> Result<serde_json::Value, Unrecordable>;
-
-/// What a macro knows of a node that it made: one constant, since each item of an impl costs rustc time.
-#[doc(hidden)]
-pub struct Made<I, E> {
-    /// The name of the function, or of the workflow.
-    pub(crate) name: Option<&'static str>,
-    /// The doc comment, for pictures and UIs.
-    pub(crate) doc: &'static str,
-    /// The names of the function's inputs, in order; empty for one that is taken apart by its pattern.
-    pub(crate) parameters: &'static [&'static str],
-    /// How an input is copied for another attempt, if its type is `Clone`; otherwise the copy is made by serde.
-    pub(crate) copy: Option<fn(&I) -> I>,
-    /// How its error becomes text and source chain, outermost first.
-    pub(crate) words: Option<ErrorWords<E>>,
-    /// How its error is recorded, if it can be.
-    pub(crate) write_error: Option<WriteError<E>>,
-}
-
-impl<I, E> Made<I, E> {
-    /// A node that is written by hand.
-    pub(crate) const BY_HAND: Self =
-        Made { name: None, doc: "", parameters: &[], copy: None, words: None, write_error: None };
-
-    /// A node that a macro made. `words` are the ways in which its error may become text, the best one first.
-    pub const fn of<const WAYS: usize>(
-        name: &'static str,
-        doc: &'static str,
-        parameters: &'static [&'static str],
-        copy: Option<fn(&I) -> I>,
-        words: [Option<ErrorWords<E>>; WAYS],
-        write_error: Option<WriteError<E>>,
-    ) -> Self {
-        let mut way = 0;
-        while way < WAYS {
-            if words[way].is_some() {
-                return Made { name: Some(name), doc, parameters, copy, words: words[way], write_error };
-            }
-            way += 1;
-        }
-        Made { name: Some(name), doc, parameters, copy, words: None, write_error }
-    }
-
-    /// What it says of an error, outermost first.
-    pub(crate) fn explain(&self, error: &E) -> Vec<String> {
-        self.words.map_or_else(|| vec![format!("an error of type `{}`", type_name::<E>())], |words| words(error))
-    }
-}
-
-impl<I: Clone> Made<I, Never> {
-    /// A node that takes what can be cloned, and cannot fail.
-    pub const fn infallible(name: &'static str, doc: &'static str, parameters: &'static [&'static str]) -> Self {
-        Made { name: Some(name), doc, parameters, copy: Some(I::clone), words: None, write_error: None }
-    }
-}
-
-impl<I> Made<I, Failure> {
-    /// A workflow as a node.
-    pub const fn of_workflow(name: &'static str, doc: &'static str, copy: Option<fn(&I) -> I>) -> Self {
-        Made {
-            name: Some(name),
-            doc,
-            parameters: &[],
-            copy,
-            words: Some(|failure| vec![failure.to_string()]),
-            write_error: None,
-        }
     }
 }
 
@@ -306,9 +277,9 @@ pub trait Node: Send + Sync + 'static {
     #[doc(hidden)]
     const OWN_NAME: Option<&'static str> = None;
 
-    /// What a macro knows of a node that it made.
-    #[doc(hidden)]
-    const MADE: Made<Self::Input, Self::Error> = Made::BY_HAND;
+    /// The name of the node, what it does, the names of its parameters, and the text of its error. `#[node]` takes them from
+    /// the function.
+    const FACTS: NodeFacts<Self::Input, Self::Error> = NodeFacts::NONE;
 
     /// The option `renamed_from`: the node's former names.
     #[doc(hidden)]
@@ -325,9 +296,15 @@ pub trait Node: Send + Sync + 'static {
         None
     }
 
-    /// The resources that must be registered before a run starts.
-    #[doc(hidden)]
-    fn resources() -> Vec<ResourceNeed> {
+    /// The resources that the engine has to have before a run of the node starts: the `#[resource]` parameters of a
+    /// function. The node gets them by [`Context::resource`].
+    fn resources(&self) -> Vec<ResourceNeed> {
+        Vec::new()
+    }
+
+    /// The nodes that it may call as children, `#[node(uses(search, read))]`. Their resources are checked before a run starts,
+    /// and graphs show them. A node may call others too.
+    fn uses(&self) -> Vec<NodeInfo> {
         Vec::new()
     }
 
@@ -349,4 +326,39 @@ pub trait Node: Send + Sync + 'static {
 pub trait Collector: Node<Output = Option<Self::Collected>> {
     /// The value of the first `Some`.
     type Collected: Payload;
+}
+
+impl NodeInfo {
+    /// Of a node by its type.
+    pub fn of<N: Node + Default>() -> Self {
+        NodeInfo::by_value(name_of::<N>(), N::default)
+    }
+
+    /// Of a node by value, under the name by which it is called.
+    pub fn by_value<N: Node>(name: impl Into<String>, make: impl Fn() -> N + Send + Sync + 'static) -> Self {
+        NodeInfo {
+            name: name.into(),
+            doc: N::FACTS.doc,
+            parameters: N::FACTS.parameters,
+            input: N::Input::__schema,
+            output: N::Output::__schema,
+            type_id: TypeId::of::<N>(),
+            resources: make().resources(),
+            uses: Arc::new(move || match N::nested() {
+                Some(inside) => inside().infos(),
+                None => make().uses(),
+            }),
+            is_workflow: N::nested().is_some(),
+        }
+    }
+}
+
+/// The name of a node that is called by its type.
+pub(crate) fn name_of<N: Node>() -> String {
+    let of_type = || {
+        let name = type_name::<N>();
+        let plain = name.split('<').next().unwrap_or(name);
+        plain.rsplit("::").next().unwrap_or(plain)
+    };
+    N::OWN_NAME.or(N::FACTS.name).unwrap_or_else(of_type).to_owned()
 }

@@ -1,13 +1,24 @@
 //! The resources that nodes need from an engine.
 
-/// A `#[resource]` that a node asks for.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug)]
+use std::any::{Any, TypeId, type_name};
+
+/// A resource that a node needs from its engine; see [`Node::resources`](crate::Node::resources).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceNeed {
-    /// Its type.
-    pub type_id: std::any::TypeId,
-    /// The name of that type.
-    pub type_name: &'static str,
+    pub(crate) type_id: TypeId,
+    pub(crate) type_name: &'static str,
+}
+
+impl ResourceNeed {
+    /// The resource of that type.
+    pub fn of<T: Any + Send + Sync>() -> Self {
+        ResourceNeed { type_id: TypeId::of::<T>(), type_name: type_name::<T>() }
+    }
+
+    /// The name of the type.
+    pub fn type_name(&self) -> &'static str {
+        self.type_name
+    }
 }
 
 /// Resources that nodes need and the engine does not have.
@@ -26,13 +37,6 @@ pub struct MissingResource {
     pub type_name: &'static str,
     /// The nodes that need it.
     pub nodes: Vec<String>,
-}
-
-impl MissingResource {
-    /// One that a single node needs.
-    pub(crate) fn of(need: &ResourceNeed, node: &str) -> Self {
-        MissingResource { type_name: need.type_name, nodes: vec![node.to_owned()] }
-    }
 }
 
 fn described(missing: &[MissingResource]) -> String {

@@ -30,11 +30,65 @@ pub trait Route: Sized {
     /// The labels, in order.
     const LABELS: &'static [&'static str];
 
+    /// The doc comments of the variants, in the same order; empty where there are none.
+    const DOCS: &'static [&'static str] = &[];
+
     /// The value as its label and payload.
     fn split(self) -> Self::Labels;
 
     /// The value again.
     fn whole(labels: Self::Labels) -> Self;
+}
+
+/// An enum of which each variant has a `T`, or nothing: what chooses one of its labels for a `T`.
+///
+/// `#[derive(Route)]` implements it for every enum that is one.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::RouteOf;
+///
+/// #[value]
+/// #[derive(Route)]
+/// enum Desk {
+///     Refund(String),
+///     Bug(String),
+///     Spam,
+/// }
+///
+/// fn choose<T, R: RouteOf<T>>(label: &str, value: T) -> Option<R> {
+///     R::at(R::LABELS.iter().position(|known| *known == label)?, value)
+/// }
+///
+/// let Some(Desk::Bug(mail)) = choose("bug", "It hangs.".to_owned()) else { panic!() };
+/// assert_eq!(mail, "It hangs.");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no choice of routes for `{T}`",
+    label = "each variant of `{Self}` has to hold a `{T}`, or nothing",
+    note = "an enum gets it by `#[derive(Route)]`: `enum Desk {{ Refund(Mail), Bug(Mail), Spam }}` is one for `Mail`"
+)]
+pub trait RouteOf<T>: Route {
+    /// The variant with that number, with the value if it holds one; `None` if there is no such variant.
+    fn at(label: usize, value: T) -> Option<Self>;
+}
+
+/// The payload of a variant, which has to be the value that is routed.
+#[diagnostic::on_unimplemented(
+    message = "a variant holds `{Self}`, and what is routed is `{T}`",
+    label = "each variant of this has to hold a `{T}`, or nothing",
+    note = "the value goes through unchanged: let the variant hold a `{T}`, and make a `{Self}` of it in the node behind"
+)]
+pub trait PayloadOf<T> {
+    /// The value, as what it is.
+    fn of(value: T) -> Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T> PayloadOf<T> for T {
+    fn of(value: T) -> T {
+        value
+    }
 }
 
 /// The labels of a `Result`.

@@ -19,6 +19,7 @@ use crate::core::{Place, Program, TimeLimit, after};
 use crate::fault::{Cause, Failure, Fault};
 pub use crate::field::Unreadable;
 use crate::fingerprint::Fingerprint;
+use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, Retryable};
 use crate::resource::ResourceNeed;
 use crate::shared::Env;
@@ -111,6 +112,11 @@ pub struct Routed {
 
 /// A node's body with its types erased.
 pub trait AnyNode: Any + Send + Sync {
+    /// The nodes that it may call.
+    fn uses(&self) -> Vec<NodeInfo> {
+        Vec::new()
+    }
+
     /// Converts the arrived tokens to the node's input (boxed `N::Input`). Runs user code: `From` of an edge.
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault>;
 
@@ -252,6 +258,8 @@ pub struct Entry {
     pub renamed_from: &'static [&'static str],
     /// Its doc comment.
     pub doc: &'static str,
+    /// The names of its inputs.
+    pub parameters: &'static [&'static str],
     /// The type that implements `Node`, by which a mock finds it.
     pub type_id: TypeId,
     /// Retries, time limit and the like.
@@ -272,6 +280,39 @@ pub struct Entry {
     pub output_schema: fn() -> Schema,
     /// How its recorded output is read.
     pub output: Reread,
+}
+
+impl Entry {
+    /// The nodes that it may call.
+    pub(crate) fn uses(&self) -> Vec<NodeInfo> {
+        self.node.as_ref().map_or_else(Vec::new, |node| node.uses())
+    }
+
+    fn info(&self) -> NodeInfo {
+        let (node, inside) = (self.node.clone(), self.scope.as_ref().map(|scope| Arc::clone(scope.definition())));
+        NodeInfo {
+            name: self.name.clone(),
+            doc: self.doc,
+            parameters: self.parameters,
+            input: self.input_schema,
+            output: self.output_schema,
+            type_id: self.type_id,
+            resources: self.resources.clone(),
+            is_workflow: inside.is_some(),
+            uses: Arc::new(move || match (&inside, &node) {
+                (Some(inside), _) => inside.infos(),
+                (None, Some(node)) => node.uses(),
+                (None, None) => Vec::new(),
+            }),
+        }
+    }
+}
+
+impl Definition {
+    /// Its nodes.
+    pub(crate) fn infos(&self) -> Vec<NodeInfo> {
+        self.entries.iter().map(Entry::info).collect()
+    }
 }
 
 /// How a recorded value is read by the current type, which may have changed since it was recorded.

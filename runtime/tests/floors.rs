@@ -23,7 +23,7 @@ const FLOORS: &[&[&str]] = &[
         "sync",
         "value",
     ],
-    &["core", "event", "fingerprint"],
+    &["core", "event", "fingerprint", "node_facts", "node_info"],
     &["asked"],
     &["draft", "store"],
     &["halt", "state"],

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use graphweft::__::Made;
-use graphweft::{Context, Json, Node};
+use graphweft::{Context, Json, Node, NodeFacts};
 
 use super::connection::Connection;
 use super::error::McpError;
@@ -28,8 +27,8 @@ impl Node for McpTool {
     type Input = Json;
     type Output = Json;
     type Error = McpError;
-    const MADE: Made<Json, McpError> =
-        Made::of("mcp_tool", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<Json, McpError> =
+        NodeFacts::named("mcp_tool").error_text(|error: &McpError| vec![error.to_string()]).recorded_error();
 
     async fn run(&self, input: Json, _: &Context) -> Result<Json, McpError> {
         let Json::Object(arguments) = input else {

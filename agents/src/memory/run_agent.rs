@@ -1,11 +1,10 @@
 //! An agent that remembers what was said in its run.
 
-use graphweft::__::{Made, ResourceNeed};
 use graphweft::state::{Append, StateFacts};
-use graphweft::{Context, Node, StateKey};
+use graphweft::{Context, Node, NodeFacts, NodeInfo, ResourceNeed, StateKey};
 
 use super::Memory;
-use crate::agent::{Agent, is_retryable, needs_models};
+use crate::agent::{Agent, is_retryable};
 use crate::agent_error::AgentError;
 use crate::json_payload::JsonPayload;
 use crate::message::Message;
@@ -53,7 +52,7 @@ impl<In: JsonPayload, Out: JsonPayload> Node for RunAgent<In, Out> {
     type Output = Out;
     type Error = AgentError;
     const STATE: StateFacts = StateFacts { may_write: &[CONVERSATION.fact()], ..StateFacts::NONE };
-    const MADE: Made<In, AgentError> = Made::of("agent", "", &[], None, [Some(|error| vec![error.to_string()])], None);
+    const FACTS: NodeFacts<In, AgentError> = Agent::<In, Out>::FACTS;
 
     async fn run(&self, input: In, ctx: &Context) -> Result<Out, AgentError> {
         self.0.run(input, ctx).await
@@ -63,8 +62,12 @@ impl<In: JsonPayload, Out: JsonPayload> Node for RunAgent<In, Out> {
         is_retryable(error)
     }
 
-    fn resources() -> Vec<ResourceNeed> {
-        needs_models()
+    fn resources(&self) -> Vec<ResourceNeed> {
+        self.0.resources()
+    }
+
+    fn uses(&self) -> Vec<NodeInfo> {
+        self.0.uses()
     }
 }
 

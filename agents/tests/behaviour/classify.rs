@@ -2,7 +2,7 @@
 
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft_agents::{AgentError, Classifier, ClassifierError, Models, Scripted};
+use graphweft_agents::{Classifier, Scripted};
 use graphweft_tests::failure;
 
 use crate::scene::run;
@@ -63,10 +63,10 @@ async fn the_model_gets_the_labels_with_their_doc_comments() {
     let model = Scripted::text("Spam");
     run::<sorting>(model.clone(), mail()).await.unwrap();
     let request = &model.requests()[0];
-    let labels = "- Refund: The customer wants money back.\n- Bug\n- Spam: Nobody has to read it.\n";
+    let labels = "- refund: The customer wants money back.\n- bug\n- spam: Nobody has to read it.\n";
     assert!(request.instructions.ends_with(labels), "{}", request.instructions);
     let format = request.format.as_ref().expect("a classifier has no tools");
-    assert_eq!(format.schema["properties"]["label"]["enum"], json!(["Refund", "Bug", "Spam"]));
+    assert_eq!(format.schema["properties"]["label"]["enum"], json!(["refund", "bug", "spam"]));
 }
 
 #[tokio::test]
@@ -75,52 +75,7 @@ async fn an_answer_that_is_no_label_is_corrected_a_bounded_number_of_times() {
     let failure = failure(run::<sorting>(model.clone(), mail()).await);
     assert_eq!(
         failure.cause.to_string(),
-        "the output does not fit after 3 tries: it is none of the labels Refund, Bug, Spam"
+        "the output does not fit after 3 tries: it is none of the labels refund, bug, spam"
     );
     assert_eq!(model.requests().len(), 3);
-}
-
-#[value]
-#[derive(Route)]
-enum Wrong {
-    Refund(Mail),
-    Bug(String),
-}
-
-#[value]
-#[derive(Route)]
-enum Fields {
-    Refund { mail: Mail },
-}
-
-#[node]
-async fn text(bug: String) -> Option<Mail> {
-    Some(Mail { text: bug, weight: 0.0, sent: None })
-}
-
-workflow! {
-    wrong(Mail) -> Option<Mail> {
-        let triage: Classifier<Mail, Wrong> = Classifier::new("You sort mail.");
-        START => triage => <refund: keep, bug: text>;
-        keep => END;
-        text => END;
-    }
-}
-
-#[tokio::test]
-async fn a_variant_with_another_payload_is_refused_before_a_model_is_called() {
-    let other = |variant: &str, output: &str| ClassifierError::OtherPayload {
-        variant: variant.into(),
-        output: output.into(),
-        input: "Mail".into(),
-    };
-    assert_eq!(Classifier::<Mail, Wrong>::new("").verify(), Err(other("Bug", "Wrong")));
-    assert_eq!(Classifier::<Mail, Fields>::new("").verify(), Err(other("Refund", "Fields")));
-    assert_eq!(Classifier::<Mail, Desk>::new("").verify(), Ok(()));
-
-    let model = Scripted::text("Bug");
-    let engine = Engine::builder().resource(Models::new(model.clone())).build().unwrap();
-    let failed = failure(engine.start::<wrong>(mail()).await.unwrap().result().await);
-    assert_eq!(failed.error_as::<AgentError>(), Some(AgentError::Classifier(other("Bug", "Wrong"))));
-    assert!(model.requests().is_empty());
 }

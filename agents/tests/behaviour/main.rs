@@ -1,5 +1,6 @@
 //! Agents as users write them, held against what the crate promises.
 
+mod attribute;
 mod budgets;
 mod classify;
 mod composition;

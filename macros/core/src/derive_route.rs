@@ -1,12 +1,15 @@
 //! `#[derive(Route)]`: a twin enum whose variants are spelled as labels are, each with one field.
 
-use proc_macro2::{Ident, TokenStream};
+use std::collections::BTreeSet;
+
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Data, DeriveInput, Field, Fields, Path, Variant};
+use syn::{Data, DeriveInput, Field, Fields, Path, Variant, parse_quote};
 
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::emit::options::default_crate;
 use crate::names::{label_ident, plain, snake_case};
+use crate::node_fn::doc_of;
 
 /// Expands `#[derive(Route)]`.
 pub fn derive_route(input: TokenStream) -> TokenStream {
@@ -49,6 +52,8 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
         let (pattern, value) = (pattern(name, variant), value(variant));
         quote!(#twin::#label(#value) => #pattern)
     });
+    let docs = variants.iter().map(|variant| doc_of(&variant.attrs));
+    let route_of = route_of(input, variants, &payloads, krate);
     let view = crate::editor::view_of_labels(krate, input, &labels, &payloads);
     quote! {
         #[allow(clippy::all, clippy::pedantic, unexpected_cfgs, reason = "generated")]
@@ -61,6 +66,7 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
             impl #impl_generics #krate::Route for #name #ty_generics #where_clause {
                 type Labels = #twin #ty_generics;
                 const LABELS: &'static [&'static ::core::primitive::str] = &[#(#texts),*];
+                const DOCS: &'static [&'static ::core::primitive::str] = &[#(#docs),*];
 
                 fn split(self) -> Self::Labels {
                     match self { #(#split),* }
@@ -70,7 +76,45 @@ fn twin(input: &DeriveInput, variants: &[&Variant], krate: &Path) -> TokenStream
                     match labels { #(#whole),* }
                 }
             }
+
+            #route_of
         };
+    }
+}
+
+/// The impl that holds where the payload of each variant is the value that is routed. What it is, rustc decides.
+fn route_of(input: &DeriveInput, variants: &[&Variant], payloads: &[TokenStream], krate: &Path) -> TokenStream {
+    let DeriveInput { ident: name, generics, .. } = input;
+    let value = format_ident!("__T", span = Span::mixed_site());
+    let mut seen = BTreeSet::new();
+    let held = variants.iter().zip(payloads).filter(|(variant, _)| !variant.fields.is_empty());
+    let held = held.map(|(_, payload)| payload).filter(|payload| seen.insert(payload.to_string()));
+    let bounds: Vec<TokenStream> = held.map(|payload| quote!(#payload: #krate::__::PayloadOf<#value>)).collect();
+    let (_, ty_generics, where_clause) = generics.split_for_impl();
+    let mut own = generics.clone();
+    own.params.push(parse_quote!(#value));
+    let (impl_generics, _, _) = own.split_for_impl();
+    let others = where_clause.map(|clause| clause.predicates.iter().collect::<Vec<_>>()).unwrap_or_default();
+    let arms = variants.iter().enumerate().map(|(at, variant)| {
+        let fields = names(&variant.fields);
+        let open = match fields.as_slice() {
+            [] => quote!(),
+            [one] => quote!(let #one = #krate::__::PayloadOf::of(value);),
+            several => quote!(let (#(#several),*) = #krate::__::PayloadOf::of(value);),
+        };
+        let whole = pattern(name, variant);
+        quote!(#at => { #open ::core::option::Option::Some(#whole) })
+    });
+    quote! {
+        impl #impl_generics #krate::RouteOf<#value> for #name #ty_generics where #(#others,)* #(#bounds),* {
+            #[allow(unused_variables, reason = "there may be no variant with a value")]
+            fn at(label: ::core::primitive::usize, value: #value) -> ::core::option::Option<Self> {
+                match label {
+                    #(#arms,)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
     }
 }
 

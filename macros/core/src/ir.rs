@@ -68,6 +68,7 @@ pub struct Let {
 }
 
 /// The part behind the `=` of a `let`.
+#[allow(clippy::large_enum_variant, reason = "a workflow has few of them")]
 pub enum LetValue {
     /// `fetch(timeout = "5s")`: a node with options of its own.
     Configured {

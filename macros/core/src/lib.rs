@@ -13,7 +13,7 @@ mod expand;
 pub mod ir;
 mod lower;
 pub mod names;
-mod node_fn;
+pub mod node_fn;
 pub mod options;
 mod parse;
 mod read;
@@ -21,6 +21,7 @@ mod value;
 
 pub use derive_route::derive_route;
 pub use editor::{node_view, workflow_view};
+pub use emit::options::retry_policy;
 pub use expand::expand_workflow;
 pub use node_fn::node;
 pub use read::workflow;

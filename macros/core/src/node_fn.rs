@@ -1,17 +1,22 @@
 //! `#[node]`: the function as it is, and beside it a type of the same name that implements `Node`.
 
 mod emit;
-mod signature;
+pub mod signature;
 mod state;
 
 use proc_macro2::TokenStream;
 
-pub use emit::{default_impl, doc_text};
+pub use emit::{default_impl, doc_of, doc_text};
+pub use signature::{NodeFn, Parameter};
 
-use signature::NodeFn;
-
+use crate::diagnostics::Diagnostics;
 use crate::editor;
-use crate::options::parse_node_attribute;
+use crate::options::{NodeOptions, parse_node_attribute};
+
+/// The node of a function that another macro has read and changed. `args` are the tokens of its attribute.
+pub fn node_of(node: &NodeFn, options: &NodeOptions, diagnostics: &Diagnostics, args: &TokenStream) -> TokenStream {
+    emit::node(node, options, diagnostics, args)
+}
 
 /// Expands `#[node(..)]` on a function.
 pub fn node(args: TokenStream, item: TokenStream) -> TokenStream {

@@ -6,9 +6,9 @@ mod parse;
 mod value;
 
 pub(crate) use parse::{OF_A_NODE, OF_A_RUN, OF_RETRY};
-pub use parse::{is_limit, is_option, parse_let_options, parse_limits, parse_node_attribute};
+pub use parse::{Reader, Value, Written, is_limit, is_option, parse_let_options, parse_limits, parse_node_attribute};
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
 use std::time::Duration;
 use syn::{Expr, LitStr, Path};
 
@@ -40,8 +40,24 @@ pub struct NodeOptions {
     pub blocking: Option<Span>,
     /// `collect`
     pub collect: Option<Span>,
+    /// `uses(search, read)`: the nodes that it may call.
+    pub uses: Vec<Path>,
     /// `crate = path`
     pub krate: Option<Path>,
+    /// What a macro says that makes a node of something else, such as an agent. No option.
+    pub built_on: Option<Box<BuiltOn>>,
+}
+
+/// A node whose function another macro has written.
+pub struct BuiltOn {
+    /// What the node does.
+    pub doc: String,
+    /// The expression of the nodes that it may call, a `Vec<NodeInfo>`.
+    pub uses: TokenStream,
+    /// The types of the resources that it needs besides those of its parameters.
+    pub resources: Vec<TokenStream>,
+    /// The path of the function from `&Error` to `bool` that says which errors are retried.
+    pub retry_when: TokenStream,
 }
 
 /// `retry(max_attempts = 3, initial_delay = "200ms", ..)`; an option that is not written keeps the runtime's default.

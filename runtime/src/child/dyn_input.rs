@@ -39,7 +39,7 @@ impl InputForm {
     /// The form for a node, and the JSON Schema of its input.
     pub(super) fn of<N: Node>() -> (InputForm, Json) {
         let schema = N::Input::__schema().to_value();
-        let names = N::MADE.parameters;
+        let names = N::FACTS.parameters;
         let are_named = !names.is_empty() && names.iter().all(|name| !name.is_empty());
         if is_nothing::<N::Input>() {
             return (InputForm::None, json!({ "type": "object", "properties": {} }));

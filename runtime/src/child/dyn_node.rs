@@ -15,13 +15,14 @@ use serde_json::Value as Json;
 
 use super::dyn_input::InputForm;
 use super::form::{AsPayload, AsText, ErrorPayload, IntoErrorText};
-use super::node::{Request, name_of, words_of};
+use super::node::{Request, words_of};
 use super::{ChildError, ErrorText};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::field::Unreadable;
 use crate::lazy::Lazy;
-use crate::node::{Node, Payload};
+use crate::node::{Node, Payload, name_of};
+use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::value::{MaxSize, check_json};
 
@@ -69,8 +70,7 @@ use crate::value::{MaxSize, check_json};
 pub struct DynNode(Arc<Described>);
 
 struct Described {
-    name: String,
-    description: &'static str,
+    info: NodeInfo,
     input: InputForm,
     input_schema: Json,
     output_schema: Json,
@@ -128,8 +128,13 @@ impl DynNode {
     where
         N::Error: ErrorPayload,
     {
+        let make = Arc::new(make);
+        let info = NodeInfo::by_value(name, {
+            let make = Arc::clone(&make);
+            move || make()
+        });
         DynNode::describe::<N>(
-            name,
+            info,
             Box::new(move |called| {
                 let node = make();
                 Box::pin(async move {
@@ -146,8 +151,13 @@ impl DynNode {
     where
         N::Error: IntoErrorText,
     {
+        let make = Arc::new(make);
+        let info = NodeInfo::by_value(name, {
+            let make = Arc::clone(&make);
+            move || make()
+        });
         DynNode::describe::<N>(
-            name,
+            info,
             Box::new(move |called| {
                 let node = make();
                 Box::pin(async move {
@@ -160,20 +170,25 @@ impl DynNode {
         )
     }
 
-    fn describe<N: Node>(name: String, call: Box<Call>) -> Self {
+    fn describe<N: Node>(info: NodeInfo, call: Box<Call>) -> Self {
         let (input, input_schema) = InputForm::of::<N>();
         let output_schema = N::Output::__schema().to_value();
-        DynNode(Arc::new(Described { name, description: N::MADE.doc, input, input_schema, output_schema, call }))
+        DynNode(Arc::new(Described { info, input, input_schema, output_schema, call }))
     }
 
     /// Its name. A call has the path `agent/search`, or `agent/search:key`.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.info.name()
+    }
+
+    /// What is known of the node: its resources, and the nodes that it may call.
+    pub fn info(&self) -> &NodeInfo {
+        &self.0.info
     }
 
     /// The doc comment of the function or the workflow; empty without one.
     pub fn description(&self) -> &str {
-        self.0.description
+        self.0.info.doc()
     }
 
     /// The JSON Schema of the input.
@@ -207,7 +222,7 @@ impl DynNode {
             T::__from_plain(&input).map_err(|error| self.0.input.located(error.into()))
         };
         read().map_err(|Unreadable { field, message }| Fault::InvalidInput {
-            node: self.0.name.as_str().into(),
+            node: self.name().into(),
             field: field.into(),
             message: message.into(),
         })
@@ -216,7 +231,7 @@ impl DynNode {
 
 impl fmt::Debug for DynNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynNode").field("name", &self.0.name).finish_non_exhaustive()
+        f.debug_struct("DynNode").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
@@ -225,7 +240,7 @@ impl<'c> Called<'c> {
         let Called { context, node: described, input, options } = self;
         let input = described.read::<N::Input>(input, context.0.run.env.max_value_size)?;
         let CallOptions { key, retry, timeout, at_most_once } = options;
-        let mut request = Request::new(context, described.0.name.clone(), node, input);
+        let mut request = Request::new(context, described.name().to_owned(), node, input);
         let own = &request.options;
         request.options = NodeOptions {
             retry: retry.unwrap_or_else(|| own.retry.clone()),
@@ -290,7 +305,7 @@ impl fmt::Debug for DynCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("DynCall");
         if let Some(called) = self.0.description() {
-            shown.field("name", &called.node.0.name).field("key", &called.options.key);
+            shown.field("name", &called.node.name()).field("key", &called.options.key);
         }
         shown.finish_non_exhaustive()
     }

@@ -92,7 +92,7 @@ fn failed<N: Node, F: FormOf<N::Error>>(
     match cast::<Failure, N::Error>(failure) {
         Some(error) => {
             let retryable = retries.retryable(node, &error).unless(is_cut_short);
-            tried::failed::<_, _, F>(error, |error, _| N::MADE.explain(error), retryable, max)
+            tried::failed::<_, _, F>(error, |error, _| N::FACTS.explain(error), retryable, max)
         }
         None => fault("the workflow failed with an error of another type"),
     }

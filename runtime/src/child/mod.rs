@@ -34,7 +34,7 @@ pub use step::{Step, StepContext};
 
 use crate::context::Context;
 use crate::lazy::Lazy;
-use crate::node::Node;
+use crate::node::{Node, name_of};
 use crate::options::RetryPolicy;
 use form::{ErrorPayload, IntoErrorText};
 use node::{Given, Request};
@@ -120,7 +120,7 @@ impl Context {
     /// [`Fault::Dropped`](crate::Fault::Dropped). `ctx.cancelled()` inside the child resolves when this node
     /// is cancelled, and gives this node the grace period too.
     pub fn call<N: Node + Default>(&self, input: N::Input) -> Child<'_, N> {
-        self.call_as(node::name_of::<N>(), N::default(), input)
+        self.call_as(name_of::<N>(), N::default(), input)
     }
 
     /// The same for a node by value, which can carry configuration, under a name:

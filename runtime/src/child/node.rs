@@ -35,19 +35,9 @@ pub(super) struct Request<'c, N: Node> {
     input: N::Input,
 }
 
-/// The name of a node as a child.
-pub(super) fn name_of<N: Node>() -> String {
-    let of_type = || {
-        let name = std::any::type_name::<N>();
-        let plain = name.split('<').next().unwrap_or(name);
-        plain.rsplit("::").next().unwrap_or(plain)
-    };
-    N::OWN_NAME.or(N::MADE.name).unwrap_or_else(of_type).to_owned()
-}
-
 /// The text of an error. A node that is written by hand says nothing of it.
 pub(super) fn words_of<N: Node>(error: &N::Error, json: &Json) -> Vec<String> {
-    if N::MADE.words.is_some() { N::MADE.explain(error) } else { words_of_json(json) }
+    if N::FACTS.words.is_some() { N::FACTS.explain(error) } else { words_of_json(json) }
 }
 
 /// The result of a child.
@@ -86,7 +76,7 @@ impl<'c, N: Node> Request<'c, N> {
             None => {
                 let is_missing = |context: &Context| {
                     let missing = |type_id| context.0.run.env.resource(type_id).is_none();
-                    N::resources().into_iter().find(|need| missing(need.type_id))
+                    node.resources().into_iter().find(|need| missing(need.type_id))
                 };
                 if Replacement::<N>::of(context).is_none()
                     && let Some(need) = is_missing(context)

@@ -21,11 +21,11 @@ use super::runtime::{self, Unfit};
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
 use crate::clock::Clock;
-use crate::compile::check_resources;
+use crate::compile::{all_used, check_resources, check_resources_of};
 use crate::context::Context;
 use crate::node::Node;
+use crate::node_info::NodeInfo;
 use crate::replacement::Replacement;
-use crate::resource::{MissingResource, MissingResources, ResourceNeed};
 use crate::shared::Env;
 use crate::store::{MemoryStore, Store};
 use crate::table::Definition;
@@ -56,8 +56,7 @@ pub struct EngineBuilder {
 /// A registered node that other nodes call.
 struct CalledNode {
     type_id: TypeId,
-    name: &'static str,
-    resources: Vec<ResourceNeed>,
+    info: NodeInfo,
     inside: Option<&'static Arc<Definition>>,
 }
 
@@ -248,11 +247,10 @@ impl EngineBuilder {
     /// Registers a node, or a workflow, that other nodes call with [`Context::call`]: what a body calls is not known
     /// before it does. [`build`](Self::build) then reports the resources that it needs and that are missing, and it can
     /// be [mocked](Self::mock). Without this, a missing resource is an error of the call.
-    pub fn register_node<N: Node>(mut self) -> Self {
+    pub fn register_node<N: Node + Default>(mut self) -> Self {
         self.called.push(CalledNode {
             type_id: TypeId::of::<N>(),
-            name: std::any::type_name::<N>(),
-            resources: N::resources(),
+            info: NodeInfo::of::<N>(),
             inside: N::nested().map(|inside| inside()),
         });
         self
@@ -328,13 +326,7 @@ fn check_called(env: &Arc<Env>, called: &[CalledNode]) -> Result<(), BuildError>
     for node in called.iter().filter(|node| env.replacement(node.type_id).is_none()) {
         match node.inside {
             Some(inside) => check_resources(env, inside)?,
-            None => {
-                let missing = node.resources.iter().filter(|need| env.resource(need.type_id).is_none());
-                let missing: Vec<_> = missing.map(|need| MissingResource::of(need, node.name)).collect();
-                if !missing.is_empty() {
-                    return Err(MissingResources(missing).into());
-                }
-            }
+            None => check_resources_of(env, &node.info)?,
         }
     }
     Ok(())
@@ -347,12 +339,14 @@ fn check_mocks(
     called: &[CalledNode],
 ) -> Result<(), BuildError> {
     let mut known: HashSet<TypeId> = called.iter().map(|node| node.type_id).collect();
+    known.extend(called.iter().flat_map(|node| all_used(node.info.uses())).map(|used| used.type_id));
     let mut found: Vec<&Arc<Definition>> =
         workflows.values().chain(called.iter().filter_map(|node| node.inside)).collect();
     let mut seen = HashSet::new();
     while let Some(definition) = found.pop() {
         if seen.insert(Arc::as_ptr(definition)) {
             known.extend(definition.entries.iter().map(|entry| entry.type_id));
+            known.extend(definition.entries.iter().flat_map(|entry| all_used(entry.uses())).map(|used| used.type_id));
             found.extend(definition.entries.iter().filter_map(|entry| Some(entry.scope.as_ref()?.definition())));
         }
     }

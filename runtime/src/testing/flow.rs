@@ -383,6 +383,7 @@ impl Made {
                 name: name.to_owned(),
                 renamed_from: &[],
                 doc: "",
+                parameters: &[],
                 type_id: self.types.get(name).copied().unwrap_or(TypeId::of::<()>()),
                 options: self.options.get(name).cloned().unwrap_or_default(),
                 collects: false,

@@ -1,7 +1,5 @@
 //! The parameters of a node that come from the run.
 
-use std::any::TypeId;
-
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -15,7 +13,7 @@ use crate::value;
 
 /// `#[resource] name: &T`, as a need that is checked before the run starts.
 pub fn need<T: Send + Sync + 'static>() -> ResourceNeed {
-    ResourceNeed { type_id: TypeId::of::<T>(), type_name: std::any::type_name::<T>() }
+    ResourceNeed::of::<T>()
 }
 
 /// `#[resource] name: &T`

@@ -111,6 +111,9 @@ pub struct SeenNodeOptions {
     /// `collect`: a collecting node, the target of `a | b => node`. It returns `Option<Out>`, and `None` waits for the next
     /// arrival.
     pub collect: bool,
+    /// `uses(search, read)`: the nodes that it may call. Their resources are checked before a run starts, and the graph shows
+    /// them.
+    pub uses: (),
     #[doc(hidden)]
     pub __the_name_that_is_being_written_here_and_is_not_yet_the_name_of_anything: (),
 }

@@ -17,7 +17,9 @@ use crate::context::Context;
 use crate::error_text::is_too_deep;
 use crate::fault::{Cause, Fault};
 use crate::field::Unreadable;
-use crate::node::{Collector, Node, Payload, WriteError, reread};
+use crate::node::{Collector, Node, Payload, reread};
+use crate::node_facts::WriteError;
+use crate::node_info::NodeInfo;
 use crate::options::{NodeOptions, Retryable};
 use crate::replacement::Replacement;
 use crate::table::{
@@ -155,7 +157,7 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
-        let chain = self.explain.words.map_or_else(|| N::MADE.explain(&error), |words| words(&error));
+        let chain = self.explain.words.map_or_else(|| N::FACTS.explain(&error), |words| words(&error));
         let when = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let after = || self.explain.after.map_or_else(|| self.node.retry_after(&error), |after| after(&error));
         let retryable = Retryable::of(when, after);
@@ -183,12 +185,16 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
 
     /// The recorded form of an error with which the run may fail; `None` if it has none, or one that is too large.
     fn failure_json(&self, error: &N::Error, records: Option<MaxSize>) -> Option<Box<serde_json::Value>> {
-        let write = self.explain.write.or(N::MADE.write_error)?;
+        let write = self.explain.write.or(N::FACTS.write_error)?;
         write(error, records.unwrap_or(MaxSize::DEFAULT)).ok().map(Box::new)
     }
 }
 
 impl<N: Node, Y: Yields<N>> AnyNode for Leaf<N, Y> {
+    fn uses(&self) -> Vec<NodeInfo> {
+        self.node.uses()
+    }
+
     fn prepare(&self, arrived: Arrived) -> Result<BoxValue, Fault> {
         Ok(Box::new(take::<N::Input>(arrived, &self.joins)?))
     }
@@ -347,7 +353,7 @@ pub fn entry<N: Node>(
     let nested = |inside| Arc::new(NestedScope::<N>::new(inside, joins.clone(), exit.clone())) as Arc<dyn AnyScope>;
     let scope = N::nested().map(nested);
     let leaf = Leaf::<N, Once> { node, joins, exit, explain, yields: PhantomData };
-    Entry { scope, ..describe::<N>(name, options, Arc::new(leaf)) }
+    Entry { scope, ..describe(name, options, leaf) }
 }
 
 /// The same for the target of `a | b => node`.
@@ -365,21 +371,22 @@ pub fn collecting_entry<N: Collector>(
         collects: true,
         output_schema: N::Collected::__schema,
         output: reread::<N::Collected>(),
-        ..describe::<N>(name, options, Arc::new(leaf))
+        ..describe(name, options, leaf)
     }
 }
 
-fn describe<N: Node>(name: Name, options: NodeOptions, node: Arc<dyn AnyNode>) -> Entry {
+fn describe<N: Node, Y: Yields<N>>(name: Name, options: NodeOptions, leaf: Leaf<N, Y>) -> Entry {
     Entry {
         name: name.of::<N>(),
         renamed_from: name.renamed_from::<N>(),
-        doc: N::MADE.doc,
+        doc: N::FACTS.doc,
+        parameters: N::FACTS.parameters,
         type_id: TypeId::of::<N>(),
         options,
         collects: false,
-        node: Some(node),
+        resources: leaf.node.resources(),
+        node: Some(Arc::new(leaf)),
         scope: None,
-        resources: N::resources(),
         state: N::STATE,
         input_schema: N::Input::__schema,
         output_schema: N::Output::__schema,

@@ -7,6 +7,7 @@ use schemars::Schema;
 use crate::fault::{Failure, Fault, Never};
 use crate::field::Unreadable;
 use crate::node::{Collector, Node, Payload};
+use crate::node_info::NodeInfo;
 use crate::table::BoxValue;
 use crate::value::{MaxSize, Unrecordable, check_json};
 
@@ -106,7 +107,7 @@ impl<N: Node> Target for N {
     type Input = N::Input;
 
     fn copy(input: &N::Input) -> Result<N::Input, Fault> {
-        if let Some(copy) = N::MADE.copy {
+        if let Some(copy) = N::FACTS.copy {
             return Ok(copy(input));
         }
         let json = input.__to_json(MaxSize::NONE).map_err(|error| not_kept::<N::Input>(&error))?;
@@ -255,4 +256,9 @@ impl<First: Target, Last> Target for Each<First, Last> {
 
 fn array_of(items: Schema) -> Schema {
     schemars::json_schema!({ "type": "array", "items": items })
+}
+
+/// A node that is named by `uses(..)`.
+pub fn info_of<N: Node + Default>(_: N) -> NodeInfo {
+    NodeInfo::of::<N>()
 }

@@ -167,6 +167,7 @@ pub fn each_entry<First: Target + 'static, Last: Source + 'static>(
         name: name.to_owned(),
         renamed_from: &[],
         doc: "",
+        parameters: &[],
         type_id: TypeId::of::<Each<First, Last>>(),
         options: NodeOptions::default(),
         collects: false,

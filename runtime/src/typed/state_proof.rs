@@ -202,7 +202,7 @@ pub struct NoState<N>(PhantomData<fn() -> N>);
 #[track_caller]
 pub const fn no_state<N: Node>() -> NoState<N> {
     let StateFacts { reads, writes, may_write, .. } = N::STATE;
-    let is_by_hand = N::MADE.name.is_none();
+    let is_by_hand = N::FACTS.is_by_hand;
     if !is_by_hand || reads.len() + writes.len() + may_write.len() > 0 {
         panic!(
             "this node reads or writes the state, and a part of its type is left out\n\

@@ -20,7 +20,7 @@ impl Drawn {
 
     fn add(&mut self, picture: &Picture, prefix: &str, is_shown: &dyn Fn(&PictureEdge) -> bool) {
         let edges: Vec<&PictureEdge> = picture.edges.iter().filter(|edge| is_shown(edge)).collect();
-        for (at, PictureNode { name, kind }) in picture.nodes.iter().enumerate() {
+        for (at, PictureNode { name, kind, .. }) in picture.nodes.iter().enumerate() {
             let id = format!("{prefix}n{at}");
             let has_edge = edges.iter().any(|edge| edge.from == at || edge.to == at);
             match kind {

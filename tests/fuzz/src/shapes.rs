@@ -106,7 +106,7 @@ pub(crate) fn picture(bytes: &mut Unstructured<'_>, deep: usize) -> Result<Pictu
             2 if deep > 0 => PictureKind::Each(Box::new(picture(bytes, deep - 1)?)),
             _ => PictureKind::Step,
         };
-        nodes.push(PictureNode { name: bytes.arbitrary()?, kind });
+        nodes.push(PictureNode { name: bytes.arbitrary()?, kind, uses: Vec::new() });
     }
     let mut edges = Vec::new();
     for _ in 0..bytes.int_in_range(0..=6usize)? {

@@ -42,6 +42,7 @@ mod long_runs;
 mod looking;
 mod loops;
 mod nested;
+mod node_infos;
 mod node_inputs;
 mod notes;
 mod planners;

@@ -83,7 +83,8 @@ pub fn override_options(options: &NodeOptions, own: &TokenStream) -> TokenStream
     quote!(__gw::override_options(#own, #retry, #timeout, #max_parallel, #at_most_once))
 }
 
-fn retry_policy(retry: &RetryOptions, krate: &Path) -> TokenStream {
+/// The expression that makes a `RetryPolicy`.
+pub fn retry_policy(retry: &RetryOptions, krate: &Path) -> TokenStream {
     retry_in(retry, &parse_quote!(#krate::__))
 }
 

@@ -86,6 +86,7 @@ pub fn picture(emission: &Emission<'_>) -> Picture {
     let flow = emission.flow;
     let nodes = flow.nodes.iter().enumerate().map(|(node, data)| PictureNode {
         name: data.name.clone(),
+        uses: Vec::new(),
         kind: match (&data.kind, emission.inside(node)) {
             (NodeKind::Start | NodeKind::End, _) => PictureKind::Boundary,
             (_, Some(inside)) => PictureKind::Each(Box::new(picture(&inside))),

@@ -175,8 +175,8 @@ fn in_item_position(workflow: &Workflow, item: &Item, diagnostics: &Diagnostics,
             impl __gw::Node for #name {
                 #types
                 type Error = __gw::Failure;
-                const MADE: __gw::Made<Self::Input, __gw::Failure> =
-                    __gw::Made::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
+                const FACTS: __gw::NodeFacts<Self::Input, __gw::Failure> =
+                    __gw::NodeFacts::of_workflow(#text, #doc, __gw::CloneProbe::<__Input>::CLONE);
                 const STATE: __gw::StateFacts = __gw::StateFacts { inside: &[__ID], ..__gw::StateFacts::NONE };
 
                 async fn run(

@@ -209,7 +209,9 @@ impl<'a> Returns<'a> {
 /// The arguments of `Result<Output, Error>`.
 fn written_result(ty: &Type) -> Option<(&Type, &Type)> {
     let Type::Path(TypePath { qself: None, path, .. }) = ty else { return None };
-    let only = path.segments.first().filter(|only| path.segments.len() == 1 && only.ident == "Result")?;
+    let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    let is_core = path.leading_colon.is_some() && names == ["core", "result", "Result"];
+    let only = path.segments.last().filter(|_| is_core || names == ["Result"])?;
     let PathArguments::AngleBracketed(arguments) = &only.arguments else { return None };
     match arguments.args.iter().collect::<Vec<_>>().as_slice() {
         [GenericArgument::Type(output), GenericArgument::Type(error)] => Some((output, error)),
@@ -235,6 +237,10 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
         let may_retry = may_retry(when, &quote!(#krate::__::when::<Self::Error>), &error);
         quote!(fn retry_when(&self, #error: &Self::Error) -> ::core::primitive::bool { #may_retry })
     });
+    let when = when.or_else(|| {
+        let when = &options.built_on.as_ref()?.retry_when;
+        Some(quote!(fn retry_when(&self, error: &Self::Error) -> ::core::primitive::bool { #when(error) }))
+    });
     let after = options.retry.as_ref().and_then(|retry| retry.after.as_ref()).map(|after| {
         quote! {
             fn retry_after(&self, error: &Self::Error) -> ::core::option::Option<::core::time::Duration> {
@@ -243,7 +249,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             }
         }
     });
-    let resources: Vec<_> = node
+    let mut resources: Vec<_> = node
         .parameters
         .iter()
         .filter_map(|parameter| match parameter {
@@ -254,9 +260,26 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             _ => None,
         })
         .collect();
+    let built = options.built_on.as_ref();
+    resources.extend(
+        built.map(|built| &built.resources).into_iter().flatten().map(|ty| quote!(#krate::ResourceNeed::of::<#ty>())),
+    );
+    let uses = match (built, options.uses.as_slice()) {
+        (Some(built), _) => Some(built.uses.clone()),
+        (None, []) => None,
+        (None, paths) => {
+            let infos = paths.iter().map(|path| {
+                let span = local(path.span());
+                quote_spanned!(span=> #krate::__::info_of(#path {}))
+            });
+            Some(quote!(::std::vec![#(#infos),*]))
+        }
+    };
+    let uses = uses.map(|uses| quote!(fn uses(&self) -> ::std::vec::Vec<#krate::NodeInfo> { #uses }));
     let state = super::state::facts(node, krate);
-    let resources = (!resources.is_empty())
-        .then(|| quote!(fn resources() -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }));
+    let resources = (!resources.is_empty()).then(
+        || quote!(fn resources(&self) -> ::std::vec::Vec<#krate::__::ResourceNeed> { ::std::vec![#(#resources),*] }),
+    );
     let collecting = options.collect.map(|span| {
         quote_spanned! {span=>
             impl #krate::Collector for #name {
@@ -266,7 +289,8 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
     });
     let check = check(node, &returns, options, krate);
     let (types, collected) = types(node, &returns, options, krate, check.is_some());
-    let made = made(node, &returns, krate, docs);
+    let doc = options.built_on.as_ref().map_or_else(|| doc_text(docs), |built| built.doc.clone());
+    let made = made(node, &returns, krate, &doc);
     let imports = imports(node, &returns, krate);
     quote! {
         #imports
@@ -283,6 +307,7 @@ fn implementation(node: &NodeFn, options: &NodeOptions, krate: &Path, docs: &[&s
             #when
             #after
             #resources
+            #uses
         }
         #collecting
     }
@@ -329,10 +354,10 @@ fn types(
     (types, collected)
 }
 
-/// `const MADE`.
-fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attribute]) -> TokenStream {
+/// `const FACTS`.
+fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, doc: &str) -> TokenStream {
     let name = node.signature.ident.to_string();
-    let (name, doc) = (crate::names::plain(&name), doc_text(docs));
+    let name = crate::names::plain(&name);
     let parameters = node.input_names();
     let parameters = quote!(&[#(#parameters),*]);
     let made = match (returns, node.inputs().all(is_known_payload)) {
@@ -350,7 +375,7 @@ fn made(node: &NodeFn, returns: &Returns<'_>, krate: &Path, docs: &[&syn::Attrib
             quote!(of(#name, #doc, #parameters, #copy, #words, #write))
         }
     };
-    quote!(const MADE: #krate::__::Made<Self::Input, Self::Error> = #krate::__::Made::#made;)
+    quote!(const FACTS: #krate::__::NodeFacts<Self::Input, Self::Error> = #krate::__::NodeFacts::#made;)
 }
 
 /// The traits with what a probe finds of a type that has nothing of its own.
@@ -578,6 +603,12 @@ fn run(node: &NodeFn, options: &NodeOptions, krate: &Path, split: Option<&TokenS
 /// The span of an expansion's locals: hidden from the user's names, at a place to which errors can point.
 fn local(at: Span) -> Span {
     Span::mixed_site().located_at(at)
+}
+
+/// The text of the doc comments among attributes.
+pub fn doc_of(attributes: &[syn::Attribute]) -> String {
+    let docs: Vec<_> = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).collect();
+    doc_text(&docs)
 }
 
 /// The text of doc comments.

@@ -11,8 +11,18 @@ use super::{NodeOptions, RetryOptions, RunLimits};
 use crate::diagnostics::{Blame, Diagnostics};
 use crate::names;
 
-pub(crate) const OF_A_NODE: [&str; 9] =
-    ["name", "renamed_from", "retry", "timeout", "at_most_once", "blocking", "max_parallel", "collect", "crate"];
+pub(crate) const OF_A_NODE: [&str; 10] = [
+    "name",
+    "renamed_from",
+    "retry",
+    "timeout",
+    "at_most_once",
+    "blocking",
+    "max_parallel",
+    "collect",
+    "uses",
+    "crate",
+];
 
 pub(crate) const OF_RETRY: [&str; 7] =
     ["max_attempts", "initial_delay", "max_delay", "backoff_factor", "jitter", "when", "after"];
@@ -73,8 +83,8 @@ pub fn parse_limits(attributes: &[Attribute]) -> (RunLimits, Diagnostics) {
 fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
     let mut options = NodeOptions::default();
     let mut reader = Reader::default();
-    reader.each(args, "node", &OF_A_NODE, |reader, option| {
-        if of_a_let && ["blocking", "collect", "crate"].contains(&option.text.as_str()) {
+    reader.each(args, "node", &OF_A_NODE, is_meant, |reader, option| {
+        if of_a_let && ["blocking", "collect", "uses", "crate"].contains(&option.text.as_str()) {
             reader
                 .diagnostics
                 .error(&option.name, format!("`{}` belongs to the node itself and cannot be set here", option.text))
@@ -95,14 +105,17 @@ fn read(args: TokenStream, of_a_let: bool) -> (NodeOptions, Diagnostics) {
 }
 
 /// One option as it was written.
-pub(super) struct Written {
-    pub(super) name: Ident,
+pub struct Written {
+    /// The name as it was written.
+    pub name: Ident,
     /// The name without `r#`.
-    pub(super) text: String,
-    pub(super) value: Value,
+    pub text: String,
+    /// What is behind it.
+    pub value: Value,
 }
 
-pub(super) enum Value {
+/// What is behind the name of an option.
+pub enum Value {
     /// `blocking`
     None,
     /// `= "10s"`
@@ -134,15 +147,27 @@ impl Parse for Written {
     }
 }
 
+/// What to write for a word that is no option, if that is known.
+pub type Meant = fn(&str) -> Option<&'static str>;
+
+/// Reads options, and collects what is wrong with them.
 #[derive(Default)]
-pub(super) struct Reader {
-    pub(super) diagnostics: Diagnostics,
+pub struct Reader {
+    /// What was wrong.
+    pub diagnostics: Diagnostics,
     retry_word: Option<Span>,
 }
 
 impl Reader {
-    /// Reads options one by one; each known one once.
-    fn each(&mut self, args: TokenStream, whose: &str, known: &[&str], mut take: impl FnMut(&mut Self, &Written)) {
+    /// Reads options one by one; each known one once. `whose`: `node`, `agent`.
+    pub fn each(
+        &mut self,
+        args: TokenStream,
+        whose: &str,
+        known: &[&str],
+        meant: Meant,
+        mut take: impl FnMut(&mut Self, &Written),
+    ) {
         let mut seen: Vec<String> = Vec::new();
         let mut rest = args;
         while !rest.is_empty() {
@@ -153,7 +178,7 @@ impl Reader {
             rest = match option {
                 Ok(option) => {
                     if !known.contains(&option.text.as_str()) {
-                        self.unknown(&option, whose, known);
+                        self.unknown(&option, whose, known, meant);
                     } else if seen.contains(&option.text) {
                         self.diagnostics.error(&option.name, format!("`{}` is set twice", option.text));
                     } else {
@@ -166,9 +191,11 @@ impl Reader {
                     let starts_option =
                         matches!(behind.clone().into_iter().next(), Some(proc_macro2::TokenTree::Punct(_)));
                     if error.to_string().starts_with("expected ident") && !starts_option {
-                        self.diagnostics
-                            .error(blame, "an option is expected here")
-                            .help(format!("the options of a {whose} are {}", listed(known)));
+                        self.diagnostics.error(blame, "an option is expected here").help(format!(
+                            "the options of {} are {}",
+                            a(whose),
+                            listed(known)
+                        ));
                     } else {
                         self.diagnostics.syntax(&error);
                     }
@@ -195,17 +222,16 @@ impl Reader {
         }
     }
 
-    fn unknown(&mut self, option: &Written, whose: &str, known: &[&str]) {
-        let elsewhere = whose == "node" && OF_RETRY.contains(&option.text.as_str());
+    fn unknown(&mut self, option: &Written, whose: &str, known: &[&str], meant: Meant) {
+        let elsewhere = known.contains(&"retry") && OF_RETRY.contains(&option.text.as_str());
+        let meant = meant(&option.text);
         let near = names::nearest(&option.text, known.iter().copied());
-        let message = format!("a {whose} has no option `{}`", option.text);
+        let message = format!("{} has no option `{}`", a(whose), option.text);
         let mend = match (elsewhere, near) {
-            _ if whose == "node" && is_meant(&option.text).is_some() => {
-                is_meant(&option.text).unwrap_or_default().to_owned()
-            }
+            _ if meant.is_some() => meant.unwrap_or_default().to_owned(),
             (true, _) => format!("it belongs into `retry({} = ..)`", option.text),
             (_, Some(near)) => format!("there is one with a similar name: `{near}`"),
-            _ => format!("the options of a {whose} are {}", listed(known)),
+            _ => format!("the options of {} are {}", a(whose), listed(known)),
         };
         self.diagnostics.error(&option.name, message).help(mend);
     }
@@ -233,11 +259,13 @@ impl Reader {
             "at_most_once" => options.at_most_once = self.flag(option),
             "blocking" => options.blocking = self.flag(option),
             "collect" => options.collect = self.flag(option),
-            _ => options.krate = self.path(option),
+            "uses" => options.uses = self.nodes(option),
+            _ => options.krate = self.path(option, "::graphweft"),
         }
     }
 
-    fn retry(&mut self, option: &Written) -> Option<RetryOptions> {
+    /// `retry(max_attempts = 3, ..)`
+    pub fn retry(&mut self, option: &Written) -> Option<RetryOptions> {
         let mut retry = RetryOptions::default();
         let args = match &option.value {
             Value::List(args) => args.clone(),
@@ -250,29 +278,35 @@ impl Reader {
             }
         };
         let (mut initial_delay_word, mut max_delay_word) = (None, None);
-        self.each(args, "retry", &OF_RETRY, |reader, option| match option.text.as_str() {
-            "max_attempts" => retry.max_attempts = reader.count(option, "3"),
-            "initial_delay" => {
-                initial_delay_word = Some(option.name.span());
-                retry.initial_delay = reader.duration(option, "200ms");
-            }
-            "max_delay" => {
-                max_delay_word = Some(option.name.span());
-                retry.max_delay = reader.duration(option, "60s").filter(|delay| {
-                    reader.longer_than_zero(
-                        option,
-                        delay.is_zero(),
-                        "for no delay at all write `initial_delay = \"0s\"`",
-                    )
-                });
-            }
-            "backoff_factor" => {
-                retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
-            }
-            "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
-            "when" => retry.when = reader.function(option, &WHEN),
-            _ => retry.after = reader.function(option, &AFTER),
-        });
+        self.each(
+            args,
+            "retry",
+            &OF_RETRY,
+            |_| None,
+            |reader, option| match option.text.as_str() {
+                "max_attempts" => retry.max_attempts = reader.count(option, "3"),
+                "initial_delay" => {
+                    initial_delay_word = Some(option.name.span());
+                    retry.initial_delay = reader.duration(option, "200ms");
+                }
+                "max_delay" => {
+                    max_delay_word = Some(option.name.span());
+                    retry.max_delay = reader.duration(option, "60s").filter(|delay| {
+                        reader.longer_than_zero(
+                            option,
+                            delay.is_zero(),
+                            "for no delay at all write `initial_delay = \"0s\"`",
+                        )
+                    });
+                }
+                "backoff_factor" => {
+                    retry.backoff_factor = reader.factor(option, "2.0", "at least 1", |factor| factor >= 1.0);
+                }
+                "jitter" => retry.jitter = reader.factor(option, "0.5", "zero or more", |jitter| jitter >= 0.0),
+                "when" => retry.when = reader.function(option, &WHEN),
+                _ => retry.after = reader.function(option, &AFTER),
+            },
+        );
         if let (Some(word), Some(initial), Some(max)) = (max_delay_word, retry.initial_delay, retry.max_delay)
             && max < initial
         {
@@ -308,6 +342,11 @@ fn is_meant(word: &str) -> Option<&'static str> {
 
 /// The value in `RetryPolicy::default()`.
 const DEFAULT_MAX_DELAY: Duration = Duration::from_secs(60);
+
+fn a(whose: &str) -> String {
+    let article = if whose.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {whose}")
+}
 
 fn listed(known: &[&str]) -> String {
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();

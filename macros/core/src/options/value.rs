@@ -16,7 +16,7 @@ use crate::diagnostics::Blame;
 
 impl Reader {
     /// The value behind `=`, or an error that shows how the option is written.
-    pub(super) fn value<'o>(&mut self, option: &'o Written, example: &str) -> Option<&'o Expr> {
+    pub fn value<'o>(&mut self, option: &'o Written, example: &str) -> Option<&'o Expr> {
         if let Value::Is(value) = &option.value {
             return Some(value);
         }
@@ -25,7 +25,8 @@ impl Reader {
         None
     }
 
-    pub(super) fn flag(&mut self, option: &Written) -> Option<Span> {
+    /// The place of an option that has no value.
+    pub fn flag(&mut self, option: &Written) -> Option<Span> {
         let blame = match &option.value {
             Value::None => return Some(option.name.span()),
             Value::Is(value) => Blame::tokens(value),
@@ -38,13 +39,14 @@ impl Reader {
         None
     }
 
-    pub(super) fn name(&mut self, option: &Written) -> Option<LitStr> {
+    /// The name of a node, in quotes.
+    pub fn name(&mut self, option: &Written) -> Option<LitStr> {
         let value = self.value(option, "\"charge_card\"")?;
         self.name_in_quotes(value, "`name = \"charge_card\"`")
     }
 
     /// `renamed_from = "bill"` or `renamed_from("bill", "pay")`
-    pub(super) fn former_names(&mut self, option: &Written) -> Vec<LitStr> {
+    pub fn former_names(&mut self, option: &Written) -> Vec<LitStr> {
         let names = match &option.value {
             Value::None => Vec::new(),
             Value::Is(name) => vec![name.clone()],
@@ -62,6 +64,27 @@ impl Reader {
                 .help("`renamed_from = \"bill\"`, or `renamed_from(\"bill\", \"pay\")` for several");
         }
         names.iter().filter_map(|name| self.name_in_quotes(name, "`renamed_from = \"bill\"`")).collect()
+    }
+
+    /// `uses(search, read)`
+    pub fn nodes(&mut self, option: &Written) -> Vec<Path> {
+        let name = &option.text;
+        let Value::List(nodes) = &option.value else {
+            let blame = self.blame(option);
+            self.diagnostics
+                .error(blame, format!("`{name}` has its nodes in parentheses"))
+                .help(format!("`{name}(search, read)`"));
+            return Vec::new();
+        };
+        match Punctuated::<Path, Token![,]>::parse_terminated.parse2(nodes.clone()) {
+            Ok(nodes) => nodes.into_iter().collect(),
+            Err(_) => {
+                self.diagnostics
+                    .error(Blame::tokens(nodes), format!("`{name}` takes the names of nodes"))
+                    .help(format!("`{name}(search, read)`"));
+                Vec::new()
+            }
+        }
     }
 
     fn name_in_quotes(&mut self, value: &Expr, example: &str) -> Option<LitStr> {
@@ -85,21 +108,23 @@ impl Reader {
         Some(text.clone())
     }
 
-    pub(super) fn path(&mut self, option: &Written) -> Option<Path> {
-        let value = self.value(option, "::graphweft")?;
+    /// A path, for `crate`.
+    pub fn path(&mut self, option: &Written, example: &str) -> Option<Path> {
+        let value = self.value(option, example)?;
         if let Expr::Path(path) = value {
             return Some(path.path.clone());
         }
         let quoted_path = string(value).and_then(|text| text.parse::<Path>().ok());
         let mend = match quoted_path {
-            Some(path) => format!("without quotes: `crate = {}`", path_text(&path)),
-            None => String::from("`crate = ::graphweft`"),
+            Some(path) => format!("without quotes: `{} = {}`", option.text, path_text(&path)),
+            None => format!("`{} = {example}`", option.text),
         };
-        self.diagnostics.error(Blame::tokens(value), "`crate` needs a path").help(mend);
+        self.diagnostics.error(Blame::tokens(value), format!("`{}` needs a path", option.text)).help(mend);
         None
     }
 
-    pub(super) fn duration(&mut self, option: &Written, example: &str) -> Option<Duration> {
+    /// A duration, in quotes and with its unit.
+    pub fn duration(&mut self, option: &Written, example: &str) -> Option<Duration> {
         let name = &option.text;
         let value = self.value(option, &format!("\"{example}\""))?;
         let Some(text) = string(value) else {
@@ -120,7 +145,8 @@ impl Reader {
         None
     }
 
-    pub(super) fn longer_than_zero(&mut self, option: &Written, is_zero: bool, mend: &str) -> bool {
+    /// Whether a duration is not zero.
+    pub fn longer_than_zero(&mut self, option: &Written, is_zero: bool, mend: &str) -> bool {
         if is_zero {
             let blame = self.blame(option);
             self.diagnostics.error(blame, format!("`{}` is longer than zero", option.text)).help(mend);
@@ -128,7 +154,8 @@ impl Reader {
         !is_zero
     }
 
-    pub(super) fn blame(&self, option: &Written) -> Blame {
+    /// The tokens to blame for the value of an option.
+    pub fn blame(&self, option: &Written) -> Blame {
         match &option.value {
             Value::Is(value) => Blame::tokens(value),
             _ => Blame::from(&option.name),
@@ -136,15 +163,20 @@ impl Reader {
     }
 
     /// A whole number, at least 1.
-    pub(super) fn count(&mut self, option: &Written, example: &str) -> Option<u32> {
+    pub fn count(&mut self, option: &Written, example: &str) -> Option<u32> {
+        self.count_from(option, example, 1)
+    }
+
+    /// A whole number, at least `least`.
+    pub fn count_from(&mut self, option: &Written, example: &str, least: u32) -> Option<u32> {
         let name = &option.text;
         let value = self.value(option, example)?;
         let message = match number(value) {
             Some((negative, Lit::Int(digits))) => match digits.base10_parse::<u32>() {
-                Ok(count) if count > 0 && !negative && digits.suffix().is_empty() => return Some(count),
+                Ok(count) if count >= least && !negative && digits.suffix().is_empty() => return Some(count),
                 Ok(_) if !digits.suffix().is_empty() => format!("`{name}` is a number without a suffix"),
-                Ok(_) => format!("`{name}` is at least 1"),
-                Err(_) if negative => format!("`{name}` is at least 1"),
+                Ok(_) => format!("`{name}` is at least {least}"),
+                Err(_) if negative => format!("`{name}` is at least {least}"),
                 Err(_) => format!("`{name}` is at most {}", u32::MAX),
             },
             _ => format!("`{name}` is a whole number"),
@@ -159,13 +191,7 @@ impl Reader {
     }
 
     /// A number with or without a point.
-    pub(super) fn factor(
-        &mut self,
-        option: &Written,
-        example: &str,
-        range: &str,
-        fits: impl Fn(f64) -> bool,
-    ) -> Option<f64> {
+    pub fn factor(&mut self, option: &Written, example: &str, range: &str, fits: impl Fn(f64) -> bool) -> Option<f64> {
         let name = &option.text;
         let value = self.value(option, example)?;
         let read = match number(value) {

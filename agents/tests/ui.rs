@@ -1,0 +1,10 @@
+//! Programs with agents that do not compile, with the words that say why, and their sound neighbours, which do.
+
+/// One rule a file. After a change of words, `TRYBUILD=overwrite cargo test -p graphweft-agents --test ui` writes down the
+/// new ones, to be read before they are kept.
+#[test]
+fn what_is_wrong_with_an_agent_is_said_in_the_words_of_the_user() {
+    let cases = trybuild::TestCases::new();
+    cases.compile_fail("tests/ui/fail/*.rs");
+    cases.pass("tests/ui/pass/*.rs");
+}
