@@ -83,7 +83,7 @@ impl Context {
     ///
     /// # Payloads of another type
     /// A payload that no `T` can be read from is refused where it is sent if the node waits by then: by its type in the process
-    /// that executes the node, and by the recorded JSON Schema of it in any other.
+    /// that executes the node, and by the recorded JSON Schema of it in a program that does not have the workflow.
     /// Otherwise, such as for one of [`Engine::signal_json`](crate::Engine::signal_json) that came before, it is dropped,
     /// [`EventKind::SignalRejected`] says why, and the node waits for the next one.
     ///

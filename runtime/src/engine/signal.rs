@@ -62,8 +62,10 @@ impl Engine {
         let look = |signals: &Signals| {
             let is_known = sent.id.as_deref().is_some_and(|id| signals.knows(&sent.name, id));
             let is_awaited = signals.waits_for(&sent.name).next().is_some();
-            // The recorded form of a value is not the one that its schema describes.
-            let schema = signals.schema(&sent.name).filter(|_| is_awaited && sent.plain);
+            // The recorded form of a value is not the one that its schema describes. Where the code is, the type may be
+            // another one by now, and the node says so when it gets the signal.
+            let is_checked = is_awaited && sent.plain && !self.0.workflows.contains_key(&header.workflow);
+            let schema = signals.schema(&sent.name).filter(|_| is_checked);
             (is_known, is_awaited, schema.cloned())
         };
         let (next, (is_known, is_awaited, schema)) = self.look_at_signals(&header, look).await?;
