@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use graphweft::store::StoreError;
-use graphweft::{AnswerError, BuildError, DeleteError, ForkError, RetryError, RunError, RunStatus, SignalError};
+use graphweft::{
+    AnswerError, BuildError, CancelError, DeleteError, ForkError, RetryError, RunError, RunStatus, SignalError,
+};
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +40,8 @@ pub(crate) enum CliError {
     Retry(#[from] RetryError),
     #[error(transparent)]
     Fork(#[from] ForkError),
+    #[error(transparent)]
+    Cancel(#[from] CancelError),
     #[error(transparent)]
     Delete(#[from] DeleteError),
     #[error(transparent)]

@@ -18,9 +18,15 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let graphs = engine.run_graph(run.id()).await?;
     let mut view = RunView::new(run.workflow(), graphs.as_ref());
     for event in engine.history(run.id()).await?.ok_or_else(unknown)? {
-        if asked.at.is_none_or(|at| event.seq <= at) {
-            view.apply(&event);
+        if asked.at.is_some_and(|at| event.seq > at) {
+            continue;
         }
+        if let Some(hash) = view.missing_graph(&event)
+            && let Some(graphs) = engine.stored_graph(hash).await?
+        {
+            view.add_graph(hash, &graphs);
+        }
+        view.apply(&event);
     }
     let ended = view.status().map_or(Ended::Done, Ended::of);
     let part = view.part(None);

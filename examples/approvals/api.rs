@@ -82,7 +82,7 @@ async fn delete(State(engine): State<Engine>, Path(id): Path<String>) -> Result<
 }
 
 async fn cancel(State(engine): State<Engine>, Path(id): Path<String>) -> Result<StatusCode, Problem> {
-    run(&engine, &id).await?.cancel().await?;
+    engine.cancel(&id).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

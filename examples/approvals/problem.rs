@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use graphweft::store::StoreError;
-use graphweft::{AnswerError, DeleteError, RunError, SignalError, StartError};
+use graphweft::{AnswerError, CancelError, DeleteError, RunError, SignalError, StartError};
 use serde_json::json;
 
 /// The status of the response, and what it says.
@@ -70,6 +70,16 @@ fn status_of(error: &RunError) -> StatusCode {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         Problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl From<CancelError> for Problem {
+    fn from(error: CancelError) -> Self {
+        let status = match &error {
+            CancelError::UnknownRun { .. } => StatusCode::NOT_FOUND,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem(status, error.to_string())
     }
 }
 

@@ -1,13 +1,13 @@
 //! Views of runs, folded once for all who watch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
 use graphweft::store::RunKey;
-use graphweft::{Engine, Event, Events, Run};
+use graphweft::{Engine, Event, Events, Graphs, Run};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -117,9 +117,9 @@ impl Hub {
             follows.insert(run.id().to_owned(), Arc::clone(&follow));
             forget(&mut follows);
         }
-        let (followed, events) = (Arc::clone(&follow), run.events());
+        let (followed, events, engine) = (Arc::clone(&follow), run.events(), self.engine.clone());
         tokio::spawn(async move {
-            let phase = followed.keep_up(events).await;
+            let phase = followed.keep_up(&engine, events).await;
             followed.publish(phase);
         });
         Ok(follow)
@@ -140,7 +140,7 @@ fn forget(follows: &mut HashMap<String, Arc<Follow>>) {
 
 impl Follow {
     /// Folds events as they come.
-    async fn keep_up(&self, mut events: Events) -> Phase {
+    async fn keep_up(&self, engine: &Engine, mut events: Events) -> Phase {
         // When watchers may get something again, and whether there is something for them.
         let (mut due, mut is_news) = (Instant::now(), false);
         loop {
@@ -153,7 +153,11 @@ impl Follow {
                     {
                         batch.push(more);
                     }
+                    let graphs = self.missing_graphs(engine, &batch).await;
                     let mut inner = lock(&self.inner);
+                    for (hash, graphs) in &graphs {
+                        inner.view.add_graph(*hash, graphs);
+                    }
                     for event in &batch {
                         inner.apply(event);
                     }
@@ -171,6 +175,22 @@ impl Follow {
             // Where everything is there at once, this gives others their turn.
             tokio::task::yield_now().await;
         }
+    }
+
+    /// The graphs of the child workflows that begin with these events. One that cannot be read is not drawn.
+    async fn missing_graphs(&self, engine: &Engine, events: &[Event]) -> HashMap<u64, Graphs> {
+        let hashes: HashSet<u64> = {
+            let inner = lock(&self.inner);
+            events.iter().filter_map(|event| inner.view.missing_graph(event)).collect()
+        };
+        let mut found = HashMap::new();
+        for hash in hashes {
+            match engine.stored_graph(hash).await {
+                Ok(graphs) => found.extend(graphs.map(|graphs| (hash, graphs))),
+                Err(error) => tracing::warn!(%error, "the graph of a child workflow is not drawn"),
+            }
+        }
+        found
     }
 
     /// Watchers get the view up to here.

@@ -9,7 +9,8 @@ use graphweft::store::Store;
 use graphweft::{BuildError, Engine};
 use tokio::net::TcpListener;
 
-use crate::guard::{self, Hosts};
+use crate::guard;
+use crate::hosts::Hosts;
 use crate::serving::Serving;
 use crate::state::{Inspected, Limits};
 use crate::{api, page};

@@ -27,6 +27,7 @@
 pub mod api;
 mod extract;
 mod guard;
+mod hosts;
 mod hub;
 mod inspector;
 #[cfg(feature = "mcp")]

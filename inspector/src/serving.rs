@@ -4,13 +4,22 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::serve::Listener;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
-use crate::patient::PatientListener;
+use crate::patient::{PatientListener, PatientStream};
+
+/// How long a client may take for the headers of a request.
+const HEADERS: Duration = Duration::from_secs(10);
 
 /// How long open responses may take at the end.
 const GRACE: Duration = Duration::from_millis(500);
@@ -59,19 +68,49 @@ impl Serving {
 
     /// Serves until a future is ready. Streams that are open then are cut off.
     ///
+    /// A connection is closed if its client takes longer than 10 s for the headers of a request, the first one or the next, and
+    /// if it reads nothing for 10 s of what waits for it. A body has to arrive within 20 s.
+    ///
     /// # Errors
     /// If connections cannot be accepted any more.
     pub async fn until(self, end: impl Future<Output = ()> + Send) -> io::Result<()> {
-        let (close, closed) = oneshot::channel::<()>();
-        let server =
-            axum::serve(PatientListener(self.listener), self.router).with_graceful_shutdown(async { _ = closed.await });
-        let mut server = std::pin::pin!(server.into_future());
-        tokio::select! {
-            served = &mut server => return served,
-            () = end => drop(close),
+        let mut listener = PatientListener(self.listener);
+        let (close, closed) = watch::channel(());
+        let mut connections = JoinSet::new();
+        let mut end = pin!(end);
+        loop {
+            tokio::select! {
+                (stream, _) = listener.accept() => {
+                    connections.spawn(serve(stream, self.router.clone(), closed.clone()));
+                }
+                Some(_over) = connections.join_next() => {}
+                () = &mut end => break,
+            }
         }
+        drop((listener, close));
         // Streams of events do not end by themselves.
-        tokio::time::timeout(GRACE, server).await.unwrap_or(Ok(()))
+        let rest = async { while connections.join_next().await.is_some() {} };
+        let _some_were_open = tokio::time::timeout(GRACE, rest).await;
+        Ok(())
+    }
+}
+
+/// Serves a connection until its client closes it or takes too long, or, when the server closes, its response is sent.
+async fn serve(stream: PatientStream, router: Router, mut closed: watch::Receiver<()>) {
+    let service = TowerToHyperService::new(router);
+    let mut server = http1::Builder::new();
+    // It runs between two requests as well, so that connections which no one uses are closed.
+    server.timer(TokioTimer::new()).header_read_timeout(HEADERS);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(stream), service));
+    let served = tokio::select! {
+        served = &mut connection => served,
+        _ = closed.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = served {
+        tracing::debug!(%error, "a connection was closed");
     }
 }
 

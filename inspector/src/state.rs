@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use graphweft::Engine;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::guard::Hosts;
+use crate::hosts::Hosts;
 use crate::hub::Hub;
 use crate::problem::Problem;
 

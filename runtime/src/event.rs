@@ -278,6 +278,9 @@ pub enum EventKind {
         signals: Vec<(String, String)>,
     },
     /// A node waits for a signal, `ctx.wait(..)`. The path is that of the wait.
+    ///
+    /// It is recorded again if the node waits for a payload of another type when it starts again, under a later version of
+    /// the program.
     SignalAwaited {
         /// The name of the signal.
         name: String,
@@ -287,6 +290,9 @@ pub enum EventKind {
         /// The nodes of `[..]` around the node. If one of them starts anew, the signal counts as not taken.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         inside: Vec<String>,
+        /// The JSON Schema of the payload. `None` if it is that of the wait for this signal before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        schema: Option<Value>,
     },
     /// A wait has got a signal. The path is that of the wait. If the node drops the wait, or ends, without having taken
     /// the signal, the next wait gets it.
@@ -363,6 +369,10 @@ pub struct Entered {
     /// The time limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// For a child that is a workflow: the hash of its graph, which is in no graph of the run. The store has it:
+    /// [`Engine::stored_graph`](crate::Engine::stored_graph).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph: Option<u64>,
 }
 
 /// How many items of a `[..]` are done.

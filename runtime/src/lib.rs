@@ -58,8 +58,8 @@ pub use child::{
 pub use collectors::{First, FirstN};
 pub use context::{Context, StateWriter};
 pub use engine::{
-    Answering, BuildError, Check, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError, FeedEvent,
-    FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, NoLogs, Outcome, PendingQuestion, Position,
+    Answering, BuildError, CancelError, Check, DeleteError, Engine, EngineBuilder, Events, Feed, FeedCursor, FeedError,
+    FeedEvent, FeedFrom, Fork, ForkError, InvalidFeedCursor, ItemProgress, NoLogs, Outcome, PendingQuestion, Position,
     QuestionFilter, Recovery, Retention, Retry, RetryError, Run, RunFilter, RunInfo, RunToEndError, Signalling, Start,
     StartError, WatchError,
 };

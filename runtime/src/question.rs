@@ -225,14 +225,22 @@ pub(crate) fn verdict(run: &str, question: &str, record: &Record) -> Option<Resu
 
 /// Validates an answer to the question of this id against a JSON Schema.
 pub(crate) fn check_schema(id: &str, schema: &Value, answer: &Value) -> Result<(), AnswerError> {
-    let invalid = |field, message| AnswerError::Invalid { question: id.to_owned(), field, message };
+    let invalid = |(field, message)| AnswerError::Invalid { question: id.to_owned(), field, message };
+    fits_schema(schema, answer).map_err(invalid)
+}
+
+/// Validates a value from outside against a JSON Schema.
+///
+/// # Errors
+/// Where in the value, and what is wrong with it.
+pub(crate) fn fits_schema(schema: &Value, value: &Value) -> Result<(), (String, String)> {
     let validator = jsonschema::options()
         .with_keyword("format", |_, format, _| Ok(Box::new(ExactInteger::of(format))))
         .build(schema)
-        .map_err(|error| invalid(".".to_owned(), format!("the schema of the answer is not valid: {error}")))?;
-    match validator.iter_errors(answer).next() {
+        .map_err(|error| (".".to_owned(), format!("its schema is not valid: {error}")))?;
+    match validator.iter_errors(value).next() {
         None => Ok(()),
-        Some(error) => Err(invalid(field_of(&error.instance_path().to_string()), error.to_string())),
+        Some(error) => Err((field_of(&error.instance_path().to_string()), error.to_string())),
     }
 }
 

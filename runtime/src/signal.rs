@@ -134,6 +134,13 @@ pub(crate) struct Sent {
     pub(crate) by: Option<String>,
 }
 
+impl Sent {
+    /// The error of a payload that does not have the type that is waited for: where, and what is wrong.
+    pub(crate) fn invalid(&self, (field, message): (String, String)) -> SignalError {
+        SignalError::Invalid { signal: self.name.clone(), field, message }
+    }
+}
+
 /// A signal that a node waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -145,4 +152,7 @@ pub struct AwaitedSignal {
     /// Until when it waits, [`within`](crate::Wait::within).
     #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_millis")]
     pub until: Option<SystemTime>,
+    /// The JSON Schema of its payload, as far as the records of the run show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
 }

@@ -6,7 +6,7 @@
 use std::time::SystemTime;
 
 use graphweft::store::{LogAppended, LogStore, NewLogEntry};
-use graphweft::{Engine, Json};
+use graphweft::{CancelError, Engine, Json};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,12 @@ pub(super) async fn look(
             (Some(_), Some(_)) => {
                 if overlap == Overlap::CancelEarlier {
                     for other in before.iter().filter(|other| other.run != run) {
-                        engine.cancel(&other.run).await?;
+                        match engine.cancel(&other.run).await {
+                            // It was deleted meanwhile.
+                            Ok(()) | Err(CancelError::UnknownRun { .. }) => {}
+                            Err(CancelError::Store(error)) => return Err(error.into()),
+                            Err(error) => return Err(SessionError::Store { message: error.to_string() }),
+                        }
                     }
                 }
                 return Ok(None);

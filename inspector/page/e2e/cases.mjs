@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { checkAccessible, openPage } from './browser.mjs';
+import { assertAccessible, checkAccessible, openPage } from './browser.mjs';
 
 const BRIEF = { question: 'What does it cost?', audience: 'Engineers', max_sources: 9, notify: [] };
 
@@ -119,18 +119,24 @@ export const cases = {
 
   async 'a signal is sent by its form, once for each id'({ browser, server }) {
     await startRun(server.url, 'invoice', 'signal-1', 7);
-    const { page, problems, close } = await openPage(browser, server.url);
+    const { page, problems, close } = await openPage(browser, server.url, { bypassCSP: true });
     await page.goto(`${server.url}#/runs/signal-1?sel=invoice/wait_for_it`);
     await status(page, 'waiting');
     await page.click('.detail button:has-text("Send a signal")');
     assert.equal(await page.inputValue('dialog [name=signal]'), 'paid');
+    await page.click('dialog button:has-text("As JSON")');
     await page.fill('dialog textarea', '{"cents": ');
     await page.waitForSelector('dialog .bad:has-text("not JSON")');
     assert.ok(await page.isDisabled('dialog .primary'));
-    await page.fill('dialog textarea', '"much"');
+    await page.fill('dialog textarea', '{}');
+    await page.click('dialog button:has-text("As a form")');
     await page.click('dialog .primary');
-    await page.waitForSelector('dialog .bad:has-text("u32")');
+    await page.waitForSelector('dialog .field:has(#value_cents) .bad');
+    await page.fill('dialog #value_cents', '-1');
+    await page.click('dialog .primary');
+    await page.waitForSelector('dialog .field:has(#value_cents) .bad:has-text("-1")');
     await shot(page, 'signal-refused');
+    await assertAccessible(page, 'the dialog of a signal');
     // For another name no node waits: the run has it, and another one of its id does not count.
     await page.fill('dialog [name=signal]', 'reminded');
     await page.fill('dialog textarea', 'null');
@@ -143,12 +149,59 @@ export const cases = {
     await page.click('dialog .primary');
     await page.waitForSelector('dialog .refused:has-text("does not count")');
     await page.fill('dialog [name=signal]', 'paid');
-    await page.fill('dialog textarea', '35');
+    await page.fill('dialog #value_cents', '35');
+    await page.fill('dialog #value_reference', 'order 7');
     await page.fill('dialog [name=by]', 'Ann');
     await page.click('dialog .primary');
     await status(page, 'completed');
     const { output } = await (await fetch(`${server.url}api/runs/signal-1/values?path=invoice`)).json();
     assert.equal(output.value, 42);
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'a workflow that a node has called opens in the place of the node'({ browser, server }) {
+    await startRun(server.url, 'settlement', 'called-1', 7);
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/called-1?sel=-`);
+    await status(page, 'waiting');
+    await page.waitForSelector('.g .n.dyn:has-text("invoice")');
+    await page.click('.g .n:has-text("settle") .fold-mark');
+    await page.waitForSelector('.g .inside .n.s-waiting:has-text("wait_for_it")');
+    await shot(page, 'called');
+    await page.click('.g .inside .n:has-text("wait_for_it")');
+    await page.waitForSelector('.detail h2:has-text("wait_for_it")');
+    await page.click('.detail button:has-text("Send a signal")');
+    await page.fill('dialog #value_cents', '1');
+    await page.click('dialog .primary');
+    await status(page, 'completed');
+    await page.waitForSelector('.g .inside .n.s-completed:has-text("wait_for_it")');
+    // A link to what is inside opens it.
+    await page.goto('about:blank');
+    await page.goto(`${server.url}#/runs/called-1?sel=settlement/settle/invoice/wait_for_it`);
+    await page.waitForSelector('.g .inside .n.s-completed.sel:has-text("wait_for_it")');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'a run that records 1,000 events a second is followed'({ browser, server }) {
+    await startRun(server.url, 'busy', 'busy-1', 8);
+    const { page, problems, close } = await openPage(browser, server.url);
+    await page.goto(`${server.url}#/runs/busy-1?sel=-`);
+    await status(page, 'running');
+    const { frames, longest, events, seconds } = await page.evaluate(async () => {
+      const count = () => Number(document.querySelector('.track').getAttribute('aria-valuemax'));
+      const [times, before] = [[], count()];
+      await new Promise((done) => {
+        const frame = (now) => (times.push(now), now - times[0] < 4000 ? requestAnimationFrame(frame) : done());
+        requestAnimationFrame(frame);
+      });
+      const gaps = times.slice(1).map((time, at) => time - times[at]);
+      return { frames: gaps.length, longest: Math.max(...gaps), events: count() - before, seconds: (times.at(-1) - times[0]) / 1000 };
+    });
+    console.log(`     ${(frames / seconds).toFixed(0)} frames/s at ${(events / seconds).toFixed(0)} events/s, the longest pause ${longest.toFixed(0)} ms`);
+    assert.ok(events > 0, 'events come');
+    await status(page, 'completed');
     assert.deepEqual(problems, []);
     await close();
   },

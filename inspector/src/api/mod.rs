@@ -32,6 +32,8 @@ pub(crate) fn routes() -> Router<Inspected> {
         .route("/changes", get(streams::changes))
         .route("/runs/{id}", get(runs::one).delete(actions::delete))
         .route("/runs/{id}/graph", get(runs::graph))
+        .route("/graphs/{hash}", get(runs::stored_graph))
+        .route("/runs/{id}/signals", get(runs::signals))
         .route("/runs/{id}/view", get(streams::view))
         .route("/runs/{id}/live", get(streams::live))
         .route("/runs/{id}/events", get(streams::events))

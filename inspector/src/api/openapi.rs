@@ -2,36 +2,10 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use serde_json::Value;
-use utoipa::{OpenApi, ToSchema};
+use utoipa::OpenApi;
 
 use super::{actions, questions, runs, streams, values, workflows};
 use crate::view::{Kind, State};
-
-/// An event of a run, [`graphweft::Event`]: these fields, and those of its type.
-#[derive(ToSchema)]
-#[allow(dead_code, reason = "the form of an event in JSON, for the document")]
-pub(super) struct RunEvent {
-    /// The format.
-    version: u32,
-    /// The id of the run.
-    run_id: String,
-    /// Its number in the run.
-    seq: u64,
-    /// When it was recorded, in milliseconds since 1970.
-    time: u64,
-    /// The path of what it is about.
-    path: String,
-    /// Whether it is not recorded but follows from the record with the same number.
-    #[schema(required = false)]
-    derived: bool,
-    /// What happened: `node_started`.
-    r#type: String,
-    /// The fields of its type.
-    #[schema(additional_properties)]
-    #[serde(flatten)]
-    more: std::collections::HashMap<String, Value>,
-}
 
 /// See [`document`].
 #[derive(OpenApi)]
@@ -56,6 +30,8 @@ pub(super) struct RunEvent {
         streams::changes,
         runs::one,
         runs::graph,
+        runs::stored_graph,
+        runs::signals,
         streams::view,
         streams::live,
         streams::events,

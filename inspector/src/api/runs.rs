@@ -2,12 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use super::filter;
 use crate::extract::{Asked, At};
-use crate::model::{Counts, Graphs, Run, Runs, STATUSES};
-use crate::problem::Problem;
+use crate::model::{AwaitedSignal, Counts, Graphs, Run, Runs, STATUSES};
+use crate::problem::{Problem, shown};
 use crate::state::Inspected;
 
 /// A run by its id.
@@ -95,10 +96,44 @@ pub(super) async fn graph(State(inspected): State<Inspected>, At(id): At<String>
     found(&inspected, &id).await?;
     match inspected.engine.run_graph(&id).await? {
         Some(graphs) => Ok(Json(graphs).into_response()),
-        None => Err(Problem::new(
-            axum::http::StatusCode::NOT_FOUND,
-            "unknown_graph",
-            format!("the store has no graph of run `{id}`"),
-        )),
+        None => {
+            Err(Problem::new(StatusCode::NOT_FOUND, "unknown_graph", format!("the store has no graph of run `{id}`")))
+        }
     }
+}
+
+/// The graph with this hash, as it is in the events and the view of a run: that of a child workflow.
+#[utoipa::path(
+    get, path = "/api/graphs/{hash}", tag = "runs", operation_id = "get_graph",
+    params(("hash" = String, Path, description = "The hash, as 16 hexadecimal digits")),
+    responses((status = 200, body = Graphs), (status = "default", body = Problem, content_type = "application/problem+json"))
+)]
+pub(super) async fn stored_graph(
+    State(inspected): State<Inspected>,
+    At(hash): At<String>,
+) -> Result<Response, Problem> {
+    let unknown = || {
+        let detail = format!("the store has no graph `{}`; a hash has 16 hexadecimal digits", shown(&hash));
+        Problem::new(StatusCode::NOT_FOUND, "unknown_graph", detail).at("hash")
+    };
+    let number = u64::from_str_radix(&hash, 16).map_err(|_| unknown())?;
+    let graphs = inspected.engine.stored_graph(number).await?.ok_or_else(unknown)?;
+    Ok(Json(graphs).into_response())
+}
+
+/// The signals that nodes of a run wait for, by their names.
+#[utoipa::path(
+    get, path = "/api/runs/{id}/signals", tag = "runs", operation_id = "list_signals",
+    params(("id" = String, Path, description = "The id of the run")),
+    responses(
+        (status = 200, body = Vec<AwaitedSignal>),
+        (status = "default", body = Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(super) async fn signals(
+    State(inspected): State<Inspected>,
+    At(id): At<String>,
+) -> Result<Json<Vec<AwaitedSignal>>, Problem> {
+    let awaited = found(&inspected, &id).await?.awaited_signals().await?;
+    Ok(Json(awaited.into_iter().map(AwaitedSignal::from).collect()))
 }

@@ -117,7 +117,7 @@ pub(super) async fn live(
         ("Last-Event-ID" = Option<String>, Header, description = "The position of the last event that was read"),
     ),
     responses(
-        (status = 200, body = super::openapi::RunEvent, content_type = "text/event-stream"),
+        (status = 200, body = crate::model::RunEvent, content_type = "text/event-stream"),
         (status = "default", body = Problem, content_type = "application/problem+json"),
     )
 )]

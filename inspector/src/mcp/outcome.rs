@@ -26,7 +26,9 @@ pub(super) fn schema(output: &Value) -> JsonObject {
         "signals": {
             "description": "The signals without which the run does not continue, if it is waiting.",
             "type": "array",
-            "items": {"type": "object", "properties": {"name": text, "path": text}},
+            "items": {"type": "object", "properties": {
+                "name": text, "path": text, "schema": {"description": "That of the payload."},
+            }},
         },
         "error": {
             "description": "Why the run has failed.",
@@ -51,7 +53,7 @@ pub(super) fn result(run: &str, outcome: &Outcome<Value>) -> CallToolResult {
             success(json!({"run": run, "status": "waiting", "questions": questions}))
         }
         Outcome::AwaitingSignals(signals) => {
-            let signal = |AwaitedSignal { name, path, .. }: &AwaitedSignal| json!({"name": name, "path": path});
+            let signal = |AwaitedSignal { name, path, schema, .. }: &AwaitedSignal| json!({"name": name, "path": path, "schema": schema});
             let signals: Vec<Value> = signals.iter().map(signal).collect();
             success(json!({"run": run, "status": "waiting", "signals": signals}))
         }

@@ -1,17 +1,21 @@
 //! The forms of what is sent and received.
 
 mod actions;
+mod events;
 mod graph;
 mod questions;
 mod runs;
+mod signals;
 mod values;
 
 pub use actions::{Answer, Answered, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, Graphs, NodeKind, Way, Workflow, Workflows};
 pub use questions::{AskedQuestion, Question, Questions};
 pub use runs::{Counts, FeedChange, ForkedFrom, Items, Position, Run, Runs, Server, Status};
+pub use signals::AwaitedSignal;
 pub use values::{Attempt, Given, Message, NodeValues, Note, Returned};
 
+pub(crate) use events::RunEvent;
 pub(crate) use runs::STATUSES;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -2,7 +2,9 @@
 
 use axum::http::StatusCode;
 use graphweft::store::StoreError;
-use graphweft::{AnswerError, DeleteError, ForkError, RetryError, RunError, SignalError, StartError, WatchError};
+use graphweft::{
+    AnswerError, CancelError, DeleteError, ForkError, RetryError, RunError, SignalError, StartError, WatchError,
+};
 
 use super::Problem;
 
@@ -142,6 +144,17 @@ impl From<SignalError> for Problem {
             SignalError::NotRecordable { .. } => Problem::new(BAD, "not_recordable", detail).at("."),
             SignalError::Store(error) => error.clone().into(),
             _ => Problem::new(INTERNAL, "signal_failed", detail),
+        }
+    }
+}
+
+impl From<CancelError> for Problem {
+    fn from(error: CancelError) -> Self {
+        let detail = error.to_string();
+        match &error {
+            CancelError::UnknownRun { .. } => Problem::new(NOT_FOUND, "unknown_run", detail),
+            CancelError::Store(error) => error.clone().into(),
+            _ => Problem::new(INTERNAL, "cancel_failed", detail),
         }
     }
 }

@@ -65,6 +65,9 @@ pub enum What {
         /// Until when it may take.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<u64>,
+        /// For a child: the hash of its graph, for `GET /graphs/{hash}`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        graph: Option<String>,
     },
     /// The arm that a node has taken whose graph is not known.
     Label {

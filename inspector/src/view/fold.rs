@@ -50,7 +50,7 @@ impl RunView {
             EventKind::RunCancelling => self.note(seq, RUN, What::Cancelling),
             EventKind::RunTimedOut => self.note(seq, RUN, What::TimedOut),
             EventKind::RunCompleted { .. } => {
-                self.end_of_start(seq);
+                self.end_of_start(RUN, seq);
                 self.things.complete_inside(RUN, seq);
                 self.things.set(RUN, seq, State::Completed, 0);
             }
@@ -96,9 +96,14 @@ impl RunView {
                     let (items, bounded) = (entered.items, entered.bounded);
                     let kind = self.things.get(thing).kind;
                     if kind != Kind::Workflow || until.is_some() {
-                        self.note(seq, thing, What::Entered { items, bounded, until });
+                        let graph = entered.graph.map(|hash| format!("{hash:016x}"));
+                        self.note(seq, thing, What::Entered { items, bounded, until, graph });
                     }
-                    self.things.get_mut(thing).is_entered = true;
+                    let child = entered.graph.and_then(|hash| self.child_graphs.get(&hash).copied());
+                    let around = self.things.get_mut(thing);
+                    around.is_entered = true;
+                    // What is inside of it is numbered by the first one.
+                    around.inside = around.inside.or(child);
                     self.things.reset_inside(thing, seq);
                     self.enter(thing, seq, entered.items, &entered.labels);
                 }
@@ -124,6 +129,7 @@ impl RunView {
             }
             EventKind::NodeCompleted { label, .. } => {
                 let thing = self.resolve(path, Kind::Step);
+                self.end_of_start(thing, seq);
                 self.things.complete_inside(thing, seq);
                 self.things.set_state(thing, seq, State::Completed);
                 self.leave(thing, seq, label.as_deref());
@@ -347,7 +353,7 @@ impl RunView {
     /// A node with a graph inside has started, and so has START there.
     fn enter(&mut self, thing: u32, seq: u64, items: u64, labels: &[String]) {
         match self.things.get(thing).kind {
-            Kind::Workflow => self.start_taken(thing, labels.first().map(String::as_str), seq),
+            Kind::Workflow | Kind::Child => self.start_taken(thing, labels.first().map(String::as_str), seq),
             Kind::Each if !self.has_single_body(thing) => {
                 for item in 0..items.min(MAX_ITEMS) {
                     let (at, _) = self.inside_of(thing, item);
@@ -360,47 +366,46 @@ impl RunView {
         }
     }
 
-    /// START of a scope was left. For the run it is not recorded by which arm.
+    /// START of a scope was left. For the run and for children it is not recorded by which arm.
     fn start_taken(&mut self, scope: u32, label: Option<&str>, seq: u64) {
         let Some(shape) = self.things.get(scope).inside.and_then(|shape| self.shapes.get(shape)) else { return };
         let Some(start) = shape.nodes.get(START) else { return };
-        if scope == RUN && !start.labels.is_empty() {
-            self.start_arms = Some((0..start.labels.len()).collect());
+        if matches!(self.things.get(scope).kind, Kind::Run | Kind::Child) && !start.labels.is_empty() {
+            self.start_arms.insert(scope, (0..start.labels.len()).collect());
             return;
         }
         let taken = shape.taken(START, label);
         self.take(scope, seq, &taken);
     }
 
-    /// The arm of START by which a node of the run has started, if that is not known yet.
+    /// The arm of START by which a node has started, if that is not known yet.
     fn came_from_start(&mut self, thing: u32, seq: u64) {
         let at = self.things.get(thing);
-        if let (Some(RUN), Some(node), true) = (at.within, at.node, self.start_arms.is_some()) {
-            self.start_leads_to(node, seq);
+        if let (Some(scope), Some(node), false) = (at.within, at.node, self.start_arms.is_empty()) {
+            self.start_leads_to(scope, node, seq);
         }
     }
 
-    /// The output of the run is what came by START.
-    fn end_of_start(&mut self, seq: u64) {
-        if self.start_arms.is_some() {
-            self.start_leads_to(END, seq);
-        }
+    /// The output of the run, or of a child, is what came by START.
+    fn end_of_start(&mut self, scope: u32, seq: u64) {
+        self.start_leads_to(scope, END, seq);
     }
 
-    fn start_leads_to(&mut self, node: usize, seq: u64) {
-        let Some(shape) = self.things.get(RUN).inside.and_then(|shape| self.shapes.get(shape)) else { return };
+    fn start_leads_to(&mut self, scope: u32, node: usize, seq: u64) {
+        let Some(possible) = self.start_arms.get(&scope) else { return };
+        let Some(shape) = self.things.get(scope).inside.and_then(|shape| self.shapes.get(shape)) else { return };
         let leads = |arm: &usize| {
             let mut edges = shape.nodes[START].out.iter().map(|edge| &shape.edges[*edge]);
             edges.any(|(to, arms)| *to == node && arms.contains(arm))
         };
-        let arms: Vec<usize> = self.start_arms.iter().flatten().copied().filter(leads).collect();
+        let arms: Vec<usize> = possible.iter().copied().filter(leads).collect();
         if let [arm] = arms[..] {
             let label = shape.nodes[START].labels.get(arm).cloned();
             let taken = shape.taken(START, label.as_deref());
-            self.start_arms = None;
-            self.take(RUN, seq, &taken);
+            self.start_arms.remove(&scope);
+            self.take(scope, seq, &taken);
         } else if !arms.is_empty() {
-            self.start_arms = Some(arms);
+            self.start_arms.insert(scope, arms);
         }
     }
 }

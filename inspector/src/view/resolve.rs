@@ -17,10 +17,8 @@ impl RunView {
         let segment = Segment::of(last);
         let scope = self.things.get(around);
         let found = match scope.kind {
-            Kind::Run | Kind::Workflow => {
-                scope.inside.and_then(|shape| self.shapes.find(shape, segment.name, segment.items.len()))
-            }
-            _ => None,
+            Kind::Each | Kind::Item => None,
+            _ => scope.inside.and_then(|shape| self.shapes.find(shape, segment.name, segment.items.len())),
         };
         match found {
             Some(found) => self.add_node(path, before, around, &segment, &found),

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use graphweft::{Event, Graphs, RunStatus};
+use graphweft::{Event, EventKind, Graphs, RunStatus};
 
 use super::detail::{Detail, What};
 use super::part::{Progress, RunMove};
-use super::shapes::Shapes;
+use super::shapes::{ShapeIx, Shapes};
 use super::thing::AllThings;
 use super::{Kind, State};
 use crate::model::millis;
@@ -55,8 +55,10 @@ pub struct RunView {
     pub(super) progressed: u64,
     /// The numbers of events that retries have voided.
     pub(super) voids: Vec<Range<u64>>,
-    /// For a run whose START has arms: those that may have been taken, until that is known.
-    pub(super) start_arms: Option<Vec<usize>>,
+    /// For the run and for children whose START has arms: those that may have been taken, until that is known.
+    pub(super) start_arms: HashMap<u32, Vec<usize>>,
+    /// The graphs of child workflows, by their hashes.
+    pub(super) child_graphs: HashMap<u64, ShapeIx>,
     /// Tells this fold from another one of the same run: only what is recorded is the same in both.
     pub(super) fold: String,
 }
@@ -73,9 +75,10 @@ impl RunView {
     pub fn new(workflow: &str, graphs: Option<&Graphs>) -> Self {
         let mut things = AllThings::default();
         things.add(workflow, Kind::Run, None);
-        things.get_mut(RUN).inside = graphs.map(|_| 0);
+        let mut shapes = Shapes::default();
+        things.get_mut(RUN).inside = graphs.map(|graphs| shapes.add(graphs));
         RunView {
-            shapes: graphs.map(Shapes::of).unwrap_or_default(),
+            shapes,
             things,
             times: Vec::new(),
             moves: Vec::new(),
@@ -87,8 +90,25 @@ impl RunView {
             progress_of: HashMap::new(),
             progressed: 0,
             voids: Vec::new(),
-            start_arms: None,
+            start_arms: HashMap::new(),
+            child_graphs: HashMap::new(),
             fold: uuid::Uuid::new_v4().simple().to_string(),
+        }
+    }
+
+    /// The hash of a graph that the view does not have, and that should be [added](Self::add_graph) before the event: that of a child
+    /// workflow which begins with it. [`Engine::stored_graph`](graphweft::Engine::stored_graph) has it.
+    pub fn missing_graph(&self, event: &Event) -> Option<u64> {
+        let EventKind::NodeStarted { inside: Some(entered), .. } = &event.kind else { return None };
+        entered.graph.filter(|hash| !self.child_graphs.contains_key(hash))
+    }
+
+    /// Adds the graph of child workflows that begin later, by its hash. Without it, no edges are taken in them, and what is inside of
+    /// `[..]` and nested workflows in them is only known by the paths.
+    pub fn add_graph(&mut self, hash: u64, graphs: &Graphs) {
+        if !self.child_graphs.contains_key(&hash) {
+            let shape = self.shapes.add(graphs);
+            self.child_graphs.insert(hash, shape);
         }
     }
 

@@ -52,20 +52,20 @@ pub(super) struct Found {
 }
 
 impl Shapes {
-    /// The graph of the run is number 0.
-    pub(super) fn of(graphs: &Graphs) -> Self {
-        let mut shapes = Shapes::default();
+    /// Adds the graph of a workflow, and those of the workflows in it. Returns its number.
+    pub(super) fn add(&mut self, graphs: &Graphs) -> ShapeIx {
+        let first = self.all.len();
         let written: Vec<&Graph> = std::iter::once(&graphs.graph).chain(&graphs.nested).collect();
         // Their own numbers first, since they name each other.
         let names: HashMap<&str, ShapeIx> =
-            written.iter().enumerate().skip(1).map(|(at, graph)| (graph.name.as_str(), at)).collect();
+            written.iter().enumerate().skip(1).map(|(at, graph)| (graph.name.as_str(), first + at)).collect();
         for _ in &written {
-            shapes.all.push(Shape::empty());
+            self.all.push(Shape::empty());
         }
         for (at, graph) in written.iter().enumerate() {
-            shapes.all[at] = shapes.shape(graph, &names);
+            self.all[first + at] = self.shape(graph, &names);
         }
-        shapes
+        first
     }
 
     fn shape(&mut self, graph: &Graph, names: &HashMap<&str, ShapeIx>) -> Shape {

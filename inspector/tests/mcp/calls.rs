@@ -55,8 +55,11 @@ async fn a_run_that_waits_for_a_signal_says_so() {
     let (engine, _gate) = engine();
     let mut client = Client::of(&engine, json!({})).await;
     let result = client.call("invoice", json!({"input": 2, "run_id": "i"})).await;
-    let signals = json!([{"name": "paid", "path": "invoice/wait_for_it"}]);
-    assert_eq!(result["structuredContent"], json!({"run": "i", "status": "waiting", "signals": signals}));
+    let waiting = &result["structuredContent"];
+    assert_eq!((&waiting["run"], &waiting["status"]), (&json!("i"), &json!("waiting")));
+    let signal = &waiting["signals"][0];
+    assert_eq!((&signal["name"], &signal["path"]), (&json!("paid"), &json!("invoice/wait_for_it")));
+    assert_eq!(signal["schema"]["format"], "uint32");
     engine.signal("i", crate::flows::PAID, 5).await.unwrap();
     let result = client.call("invoice", json!({"input": 2, "run_id": "i"})).await;
     assert_eq!(result["structuredContent"]["output"], 7);

@@ -11,6 +11,13 @@ pub(crate) struct Refund {
 
 pub(crate) const NOTE: StateKey<String> = StateKey::new("note");
 pub(crate) const PAID: Signal<u32> = Signal::new("paid");
+pub(crate) const ADDRESS: Signal<Address> = Signal::new("address");
+
+#[value]
+pub(crate) struct Address {
+    pub(crate) street: String,
+    pub(crate) number: u32,
+}
 
 /// Decides whether it is paid back.
 #[node]
@@ -53,6 +60,26 @@ async fn wait_for_it(due: u32, ctx: &Context) -> u32 {
 
 workflow! {
     pub(crate) invoice(u32) -> u32 { START => wait_for_it; }
+}
+
+#[node]
+async fn send_to(parcel: String, ctx: &Context) -> String {
+    let Address { street, number } = ctx.wait(ADDRESS).await;
+    let number = ctx.call::<doubled>(number).await.unwrap_or_default();
+    format!("{parcel} to {street} {number}")
+}
+
+#[node]
+async fn double(n: u32) -> u32 {
+    2 * n
+}
+
+workflow! {
+    pub(crate) doubled(u32) -> u32 { START => double; }
+}
+
+workflow! {
+    pub(crate) parcel(String) -> String { START => send_to; }
 }
 
 #[node]
@@ -104,7 +131,7 @@ workflow! {
 
 pub(crate) fn register(builder: EngineBuilder) -> Engine {
     let builder = builder.register::<refund>().register::<invoice>().register::<wide>().register::<echoes>();
-    let builder = builder.register::<talks>();
+    let builder = builder.register::<talks>().register::<parcel>();
     builder.build().unwrap()
 }
 

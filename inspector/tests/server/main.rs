@@ -9,6 +9,7 @@ mod mcp;
 mod odd;
 mod page;
 mod routes;
+mod slow;
 mod store_only;
 mod streams;
 

@@ -16,8 +16,8 @@ async fn workflows_are_listed_with_their_graphs_and_pictures() {
     let list = server.get("/api/workflows").await.ok();
     let names: Vec<&str> =
         list["workflows"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["echoes", "invoice", "refund", "talks", "wide"]);
-    assert_eq!(list["workflows"][2], json!({"name": "refund", "doc": "Pays back.", "nodes": 3}));
+    assert_eq!(names, ["echoes", "invoice", "parcel", "refund", "talks", "wide"]);
+    assert_eq!(list["workflows"][3], json!({"name": "refund", "doc": "Pays back.", "nodes": 3}));
 
     let graphs = server.get("/api/workflows/refund").await.ok();
     assert_eq!(graphs["graph"]["nodes"][2]["name"], "decide");
@@ -257,6 +257,8 @@ async fn a_server_says_what_it_is_and_a_route_that_is_not_there_is_a_problem() {
     assert_eq!(server.post("/api/runs", json!({})).await.problem(405).0, "no_such_method");
     assert_eq!(server.get("/api/runs/none/view").await.problem(404).0, "unknown_run");
     assert_eq!(server.get("/api/runs/none/graph").await.problem(404).0, "unknown_run");
+    assert_eq!(server.get("/api/runs/none/signals").await.problem(404).0, "unknown_run");
+    assert_eq!(server.post("/api/runs/none/cancel", json!({})).await.problem(404).0, "unknown_run");
     assert_eq!(server.get("/api/runs/none/live").await.problem(404).0, "unknown_run");
     assert_eq!(server.get("/api/runs/none/events").await.problem(404).0, "unknown_run");
 }

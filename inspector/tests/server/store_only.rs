@@ -2,7 +2,7 @@
 
 use graphweft::prelude::*;
 use graphweft_inspector::Inspector;
-use graphweft_inspector::view::ViewPart;
+use graphweft_inspector::view::{ViewPart, What};
 use serde_json::json;
 use std::path::Path;
 
@@ -94,4 +94,48 @@ async fn a_run_of_another_process_is_answered_and_followed() {
         last = sent.data["status"].clone();
     }
     assert_eq!(last, "completed");
+}
+
+/// What a run waits for and what it has called is in the store.
+#[tokio::test]
+async fn a_signal_is_checked_and_a_child_workflow_is_drawn_without_the_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let owner = register(Engine::builder().store(store(&path).await));
+    let run = owner.start_json("parcel", json!("a book")).id("p").await.unwrap();
+    run.outcome().await.unwrap();
+    let server = Server::with(Inspector::of_store(store(&path).await).unwrap()).await;
+    let awaited = server.get("/api/runs/p/signals").await.ok();
+    assert_eq!((&awaited[0]["name"], &awaited[0]["path"]), (&json!("address"), &json!("parcel/send_to")));
+    assert_eq!(awaited[0]["schema"]["properties"]["number"]["format"], "uint32");
+
+    for (payload, field) in [
+        (json!({"street": "High Street", "number": -3}), "number"),
+        (json!({"street": 1, "number": 3}), "street"),
+        (json!("High Street 3"), "."),
+    ] {
+        let wrong = server.post("/api/runs/p/signals/address", json!({"payload": payload})).await;
+        assert_eq!(wrong.problem(422), ("invalid_payload".to_owned(), field.to_owned()));
+    }
+    let fits = json!({"payload": {"street": "High Street", "number": 3}});
+    server.post("/api/runs/p/signals/address", fits).await.ok();
+    assert_eq!(run.result().await.unwrap(), json!("a book to High Street 6"));
+    assert_eq!(server.get("/api/runs/p/signals").await.ok(), json!([]));
+
+    let view: ViewPart = serde_json::from_value(server.get("/api/runs/p/view").await.ok()).unwrap();
+    let thing = |path: &str| view.things.path.iter().position(|at| at == path).unwrap();
+    let (child, double) = (thing("parcel/send_to/doubled"), thing("parcel/send_to/doubled/double"));
+    assert_eq!((view.things.within[double], view.things.node[double]), (child as i64, 2));
+    let edges = view.taken.chunks(3).filter(|taken| taken[0] == child as i64).count();
+    assert_eq!(edges, 2, "START => double => END: {:?}", view.taken);
+    let hash = view.details.iter().find_map(|detail| match &detail.what {
+        What::Entered { graph, .. } => graph.clone(),
+        _ => None,
+    });
+    let graph = server.get(&format!("/api/graphs/{}", hash.unwrap())).await.ok();
+    assert_eq!(graph["graph"]["nodes"][2]["name"], "double");
+    for unknown in ["0000000000000007", "x", "-1", "11111111111111111"] {
+        let problem = server.get(&format!("/api/graphs/{unknown}")).await.problem(404);
+        assert_eq!(problem, ("unknown_graph".to_owned(), "hash".to_owned()));
+    }
 }

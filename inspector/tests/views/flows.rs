@@ -134,6 +134,21 @@ async fn plan(n: u32, ctx: &Context) -> Result<u32, String> {
     ctx.call::<inner>(prepared).await.map_err(|error| error.to_string())
 }
 
+// Its START has arms.
+workflow! {
+    pub(crate) judged(Review) -> u32 { START => <redo: draft, good: double>; }
+}
+
+#[node]
+async fn judge(n: u32, ctx: &Context) -> Result<u32, String> {
+    let nested = ctx.call::<outer>(n).await.map_err(|error| error.to_string())?;
+    ctx.call::<judged>(Review::Good(nested)).await.map_err(|error| error.to_string())
+}
+
+workflow! {
+    pub(crate) judging(u32) -> u32 { START => judge; }
+}
+
 workflow! {
     pub(crate) children(u32) -> u32 { START => plan => double; }
 }

@@ -1,33 +1,36 @@
 //! A view that has it all shows any moment, and parts make the whole.
 
-use graphweft::prelude::Engine;
-use graphweft::{Event, EventKind, Workflow};
+use graphweft::prelude::*;
+use graphweft::{Event, Workflow};
 
 use crate::flows::*;
 use crate::read::Read;
-use crate::{History, engine};
+use crate::{History, builder, engine};
 
 /// Histories of all workflows of these tests, with retries, answers, signals and cancellations.
 async fn histories() -> Vec<History> {
-    let engine = engine();
+    histories_in(&engine()).await
+}
+
+async fn histories_in(engine: &Engine) -> Vec<History> {
     let mut all = Vec::new();
-    all.extend(both::<routed>(&engine, &[2, 20]).await);
-    all.extend(both::<looped>(&engine, &[0, 2]).await);
-    all.extend(both::<items>(&engine, &[0, 5]).await);
-    all.extend(both::<long_items>(&engine, &[0, 13]).await);
-    all.extend(both::<outer>(&engine, &[0, 2]).await);
-    all.extend(both::<items_of_items>(&engine, &[1, 4]).await);
-    all.extend(both::<retrying>(&engine, &[3]).await);
-    all.extend(both::<children>(&engine, &[3]).await);
-    all.extend(both::<raced>(&engine, &[3]).await);
-    for id in both::<fails>(&engine, &[1]).await.iter().map(|history| &history.events[0].run_id) {
+    all.extend(both::<routed>(engine, &[2, 20]).await);
+    all.extend(both::<looped>(engine, &[0, 2]).await);
+    all.extend(both::<items>(engine, &[0, 5]).await);
+    all.extend(both::<long_items>(engine, &[0, 13]).await);
+    all.extend(both::<outer>(engine, &[0, 2]).await);
+    all.extend(both::<items_of_items>(engine, &[1, 4]).await);
+    all.extend(both::<retrying>(engine, &[3]).await);
+    all.extend(both::<children>(engine, &[3]).await);
+    all.extend(both::<raced>(engine, &[3]).await);
+    for id in both::<fails>(engine, &[1]).await.iter().map(|history| &history.events[0].run_id) {
         engine.retry(id).await.unwrap().outcome().await.unwrap();
         engine.retry(id).from_node("fails/add_one").await.unwrap().outcome().await.unwrap();
         engine.fork(id).before(4).id("fork").await.unwrap().outcome().await.unwrap();
-        all.push(History::of::<fails>(&engine, id).await);
-        all.push(History::of::<fails>(&engine, "fork").await);
+        all.push(History::of::<fails>(engine, id).await);
+        all.push(History::of::<fails>(engine, "fork").await);
     }
-    let asking = both::<asking>(&engine, &[1, 2]).await;
+    let asking = both::<asking>(engine, &[1, 2]).await;
     let [answered, cancelled] = [0, 1].map(|at| asking[at].events[0].run_id.as_str());
     engine.answer(answered, "approve", true).await.unwrap();
     engine.get_run(answered).await.unwrap().unwrap().outcome().await.unwrap();
@@ -36,13 +39,13 @@ async fn histories() -> Vec<History> {
     run.outcome().await.unwrap();
     engine.retry(cancelled).await.unwrap().outcome().await.unwrap();
     for id in [answered, cancelled] {
-        all.push(History::of::<asking>(&engine, id).await);
+        all.push(History::of::<asking>(engine, id).await);
     }
-    let waiting = both::<signalled>(&engine, &[1]).await;
+    let waiting = both::<signalled>(engine, &[1]).await;
     let id = &waiting[0].events[0].run_id;
     engine.signal(id, PAID, 5).await.unwrap();
     engine.get_run(id).await.unwrap().unwrap().outcome().await.unwrap();
-    all.push(History::of::<signalled>(&engine, id).await);
+    all.push(History::of::<signalled>(engine, id).await);
     all.extend(asking);
     all.extend(waiting);
     all
@@ -81,7 +84,7 @@ async fn a_retry_takes_everything_back_that_its_events_have_led_to() {
             let EventKind::RunRetried { voids: more, .. } = &event.kind else { continue };
             voids.extend(more.iter().cloned());
             let counts = |other: &Event| other.seq < event.seq && !voids.iter().any(|void| void.contains(&other.seq));
-            let mut view = graphweft_inspector::view::RunView::new(history.workflow, history.graphs.as_ref());
+            let mut view = history.empty_view();
             for other in history.events.iter().filter(|other| counts(other)) {
                 view.apply(other);
             }
@@ -98,7 +101,7 @@ async fn a_retry_takes_everything_back_that_its_events_have_led_to() {
 async fn parts_make_the_whole() {
     for history in histories().await {
         let whole = Read::of(&history.view());
-        let mut view = graphweft_inspector::view::RunView::new(history.workflow, history.graphs.as_ref());
+        let mut view = history.empty_view();
         let mut readers = vec![(Read::default(), None::<String>)];
         for (at, event) in history.events.iter().enumerate() {
             view.apply(event);
@@ -201,4 +204,36 @@ async fn no_order_of_events_leads_to_a_panic() {
         let read = Read::of(&view);
         assert!(read.moves.iter().all(|[thing, ..]| (*thing as usize) < read.paths.len()));
     }
+}
+
+/// What is skipped or cancelled without a record of its own follows from the graph in the store as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_events_of_a_run_are_the_same_without_its_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.db");
+    let engine = builder().store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+    histories_in(&engine).await;
+    // Which arm of START it takes is in no record.
+    for review in [Review::Redo(1), Review::Good(2)] {
+        engine.start::<judged>(review).await.unwrap().outcome().await.unwrap();
+    }
+    let other = Engine::builder().store(SqliteStore::open(&path).await.unwrap()).build().unwrap();
+    let (mut skipped, mut runs) = (0, 0);
+    for run in engine.list_runs(RunFilter::default()).await.unwrap() {
+        let with_code = engine.history(&run.id).await.unwrap().unwrap();
+        let without = other.history(&run.id).await.unwrap().unwrap();
+        let of_start = |event: &Event| run.workflow == "judged" && event.derived;
+        if with_code.iter().any(of_start) {
+            // It is known with the next record.
+            let derived = |events: &[Event]| {
+                events.iter().filter(|event| event.derived).map(|event| event.path.clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(derived(&without), derived(&with_code));
+        } else {
+            assert_eq!(without, with_code, "{}", run.workflow);
+        }
+        skipped += without.iter().filter(|event| event.derived && event.kind == EventKind::NodeSkipped).count();
+        runs += 1;
+    }
+    assert!(skipped > 10 && runs > 20, "{skipped} in {runs} runs");
 }

@@ -119,6 +119,11 @@ async fn what_a_node_asks_for_is_in_the_node() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_child_that_is_a_workflow_has_the_edges_of_its_graph() {
+    compare("judging", &finished::<judging>(&engine_of_one(), 1).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_collecting_node_waits_for_its_next_arrival() {
     compare("raced", &finished::<raced>(&engine(), 1).await);
 }

@@ -82,7 +82,8 @@ impl Context {
     /// node spawns.
     ///
     /// # Payloads of another type
-    /// A payload that no `T` can be read from is refused where it is sent if this process knows the waiting node.
+    /// A payload that no `T` can be read from is refused where it is sent if the node waits by then: by its type in the process
+    /// that executes the node, and by the recorded JSON Schema of it in a program that does not have the workflow.
     /// Otherwise, such as for one of [`Engine::signal_json`](crate::Engine::signal_json) that came before, it is dropped,
     /// [`EventKind::SignalRejected`] says why, and the node waits for the next one.
     ///
@@ -136,11 +137,18 @@ impl<T: Payload> Request<'_, T> {
         };
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
-        if !item.awaits {
-            let until = within.map(|within| after(journal.clock.now(), within));
-            let inside = attempt.items_around();
-            attempt.requests().push(&path, EventKind::SignalAwaited { name: name.to_owned(), until, inside });
-        } else if item.signal.is_none() {
+        let schema = T::__schema().to_value();
+        let schema = (!journal.desk.has_signal_schema(name, &schema)).then_some(schema);
+        let is_open = item.awaits && item.signal.is_none();
+        if !item.awaits || (is_open && schema.is_some()) {
+            let until = match within {
+                Some(within) if !item.awaits => Some(after(journal.clock.now(), within)),
+                _ => journal.desk.waits_until(&path),
+            };
+            let (name, inside) = (name.to_owned(), attempt.items_around());
+            attempt.requests().push(&path, EventKind::SignalAwaited { name, until, inside, schema });
+        }
+        if is_open {
             // It is open since an earlier process, and what has come since then was not delivered.
             journal.deliver_signals();
         }

@@ -33,8 +33,8 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
     type Error = N::Error;
     type Form = F;
 
-    fn is_graph(&self) -> bool {
-        true
+    fn graph(&self) -> Option<&'static Arc<Definition>> {
+        Some(self.inside)
     }
 
     fn begin<'w>(&'w mut self, start: Start<'w>) -> Begun<'w, N::Output, GivenError<Self>> {

@@ -126,10 +126,6 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
     type Error = N::Error;
     type Form = F;
 
-    fn is_graph(&self) -> bool {
-        false
-    }
-
     fn is_last(&self) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.is_last())
     }

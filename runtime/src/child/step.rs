@@ -358,10 +358,6 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
     type Error = E;
     type Form = F;
 
-    fn is_graph(&self) -> bool {
-        false
-    }
-
     fn is_last(&self) -> bool {
         self.is_last.load(Ordering::Relaxed)
     }

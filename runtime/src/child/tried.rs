@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use super::error::ChildError;
 use super::form::{ErrorForm, FormOf, Unread, Written};
 use crate::attempt::{Attempt, Beat};
+use crate::compile;
 use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
 use crate::driver::Running;
 use crate::event::{AfterFailure, Entered, EventKind};
@@ -23,7 +24,7 @@ use crate::requests::Held;
 use crate::shared::{Ended, Item, Moving, Within};
 use crate::state_write::StateWrite;
 use crate::store::Stored;
-use crate::table::{AttemptBody, Misread, Reread};
+use crate::table::{AttemptBody, Definition, Misread, Reread};
 use crate::value::{Against, MaxSize, drop_refused, shortened};
 
 /// After this time the start of an attempt is recorded, if nothing else has been recorded behind it.
@@ -37,8 +38,10 @@ pub(super) trait Work: Send {
     /// How its error is recorded and returned.
     type Form: FormOf<Self::Error>;
 
-    /// Whether it is a graph of its own, which is resumed from its records.
-    fn is_graph(&self) -> bool;
+    /// Its graph, if it has one of its own, which is resumed from its records.
+    fn graph(&self) -> Option<&'static Arc<Definition>> {
+        None
+    }
 
     /// Whether the last attempt that began has said that no other may follow.
     fn is_last(&self) -> bool {
@@ -328,7 +331,7 @@ impl Asked {
         let mut moving = Moving::of(&self.parent.run);
         let Item { mut attempts, inside, process, .. } = *item;
         // If it was a node when it was recorded, and is a workflow now, there are no records of a graph.
-        let how = if work.is_graph() && inside { Resumable::FromRecords } else { Resumable::FromItsTop };
+        let how = if work.graph().is_some() && inside { Resumable::FromRecords } else { Resumable::FromItsTop };
         let (mut number, mut delay, mut history) = match attempts.resumption(&self.options, how, process) {
             Some(Resumption::Next { number, after }) => (number, after, None),
             Some(Resumption::Again { number }) => (number, None, None),
@@ -352,7 +355,7 @@ impl Asked {
                 if let Err(impossible) = attempts.apply(AttemptEvent::Begun { number, work: () }) {
                     return (Err(self.broken(&impossible.to_string()).into()), false);
                 }
-                self.record_start(number, work.is_graph()).await;
+                self.record_start(number, work.graph()).await;
             }
             let was_stopped = self.parent.is_stopped();
             let attempted = {
@@ -415,8 +418,15 @@ impl Asked {
     }
 
     /// Records that an attempt begins: with the next commit, or before it begins if it may not be made twice.
-    async fn record_start(&self, attempt: u32, is_graph: bool) {
-        let inside = is_graph.then(|| Entered { items: 1, labels: Vec::new(), bounded: false, limit: None });
+    async fn record_start(&self, attempt: u32, graph: Option<&Arc<Definition>>) {
+        let inside = graph.map(|definition| {
+            let graph = self.parent.run.journal.as_ref().map(|journal| {
+                let graph = &compile::fingerprint(definition).stored;
+                journal.keep_graph(graph);
+                graph.0
+            });
+            Entered { items: 1, labels: Vec::new(), bounded: false, limit: None, graph }
+        });
         let input = self.input.as_ref().map(|input| input.json.clone());
         let began = self.parent.run.journal.as_ref().map(|journal| journal.clock.now());
         self.push(EventKind::NodeStarted { attempt, inside, input, began });

@@ -14,12 +14,17 @@ pub(crate) struct Program {
 }
 
 impl Program {
+    /// The place of the graph inside a node of a graph.
+    pub(crate) fn inside(&self, layout: &Layout, node: NodeIx) -> Option<usize> {
+        match layout.nodes.get(node)?.kind {
+            NodeKind::Scope(_, inside) => Some(inside),
+            NodeKind::Leaf => None,
+        }
+    }
+
     /// How many edges of START of the graph inside a node go live under a choice.
     pub(crate) fn edges_inside(&self, layout: &Layout, node: NodeIx, choice: usize) -> usize {
-        match layout.nodes.get(node).map(|node| node.kind) {
-            Some(NodeKind::Scope(_, inside)) => self.layouts[inside].edges_of(START, choice),
-            _ => 0,
-        }
+        self.inside(layout, node).map_or(0, |inside| self.layouts[inside].edges_of(START, choice))
     }
 }
 

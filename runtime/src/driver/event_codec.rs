@@ -5,9 +5,10 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use serde_json::Value;
 
+use super::labels::{Labels, LabelsInCode};
 use crate::core::{
-    Derived, Emitted, Entered, Event, Impossible, ItemPace, NextRun, Place, Run, TaskId, Then, TimeLimit, WriteSet,
-    Writes,
+    Derived, Emitted, Entered, Event, Impossible, ItemPace, NextRun, Place, Program, Run, TaskId, Then, TimeLimit,
+    WriteSet, Writes,
 };
 use crate::event::{self, AfterFailure, EventKind, Limit};
 use crate::fault::Cause;
@@ -109,6 +110,7 @@ fn entered_of<V>(entered: &Entered<V>, labels: &[&'static str]) -> event::Entere
         labels: entered.inputs.iter().filter_map(label).collect(),
         bounded: entered.pace == ItemPace::Bounded,
         limit: entered.limit.map(Limit::from),
+        graph: None,
     }
 }
 
@@ -160,7 +162,7 @@ const UNCOUNTED: usize = 1000;
 pub(super) const MOST_ITEMS: usize = 1 << 24;
 
 /// Makes no values: every value is `()`.
-pub(crate) struct NoValues(pub(crate) Arc<Executable>);
+pub(crate) struct NoValues(pub(crate) Arc<Program>);
 
 impl Values<()> for NoValues {
     fn emitted(&mut self, place: &Place, _: Value, _: bool, choice: usize) -> Emitted<()> {
@@ -178,7 +180,7 @@ impl Values<()> for NoValues {
         place: &Place,
         choices: Vec<usize>,
     ) -> Result<Vec<Emitted<()>>, Halt> {
-        Ok(choices.into_iter().map(|choice| empty(choice, place.edges_inside(&self.0.program, choice))).collect())
+        Ok(choices.into_iter().map(|choice| empty(choice, place.edges_inside(&self.0, choice))).collect())
     }
 }
 
@@ -195,8 +197,7 @@ pub(crate) fn empty(choice: usize, edges: usize) -> Emitted<()> {
 /// A run that is folded from its records.
 pub(crate) struct Replay<V> {
     pub(crate) run: Run<V>,
-    executable: Arc<Executable>,
-    definition: Arc<Definition>,
+    labels: Arc<dyn Labels>,
     /// The last task at each path.
     tasks: HashMap<String, TaskId>,
 }
@@ -223,16 +224,28 @@ impl<V> Replay<V> {
     /// # Errors
     /// If the run has already begun.
     pub(crate) fn new(
-        mut run: Run<V>,
+        run: Run<V>,
         executable: &Arc<Executable>,
         definition: &Arc<Definition>,
         started: Emitted<V>,
         limit: Option<TimeLimit>,
     ) -> Result<Self, Halt> {
+        Replay::by_labels(run, LabelsInCode::shared(executable, definition), started, limit)
+    }
+
+    /// The same by labels alone.
+    ///
+    /// # Errors
+    /// If the run has already begun.
+    pub(crate) fn by_labels(
+        mut run: Run<V>,
+        labels: Arc<dyn Labels>,
+        started: Emitted<V>,
+        limit: Option<TimeLimit>,
+    ) -> Result<Self, Halt> {
         run.index_fired();
-        let (executable, owned) = (Arc::clone(executable), Arc::clone(definition));
-        let mut replay = Replay { run, executable, definition: owned, tasks: HashMap::default() };
-        replay.apply(&definition.name, Event::Begun { emitted: started, limit })?;
+        let mut replay = Replay { run, labels: Arc::clone(&labels), tasks: HashMap::default() };
+        replay.apply(labels.workflow(), Event::Begun { emitted: started, limit })?;
         Ok(replay)
     }
 
@@ -241,7 +254,7 @@ impl<V> Replay<V> {
         run.index_fired();
         let at = |task: TaskId| Some((run.place_of(task)?.path(), task));
         let tasks = run.tasks().into_iter().filter_map(at).collect();
-        Replay { run, executable: Arc::clone(executable), definition: Arc::clone(definition), tasks }
+        Replay { run, labels: LabelsInCode::shared(executable, definition), tasks }
     }
 
     /// The last task at a path, which may be gone.
@@ -378,10 +391,9 @@ impl<V> Replay<V> {
         if items > UNCOUNTED && !values.are_items(&mut self.run, task, place, items)? {
             return Err(is_too_much());
         }
-        let labels = self.executable.labels_inside(&self.definition, place);
         let choice_of = |item: usize| match inside.labels.get(item) {
             None => Some(0),
-            Some(label) => labels.iter().position(|known| known == label),
+            Some(label) => self.labels.choice_inside(place, label),
         };
         let Some(choices) = (0..items).map(choice_of).collect::<Option<Vec<usize>>>() else {
             let found = "START inside has no such arm now".to_owned();
@@ -394,7 +406,7 @@ impl<V> Replay<V> {
     }
 
     fn choice(&self, place: &Place, label: Option<&str>) -> Result<usize, Halt> {
-        self.executable.choice(&self.definition, place, label).ok_or_else(|| {
+        self.labels.choice(place, label).ok_or_else(|| {
             let found = format!("it has no arm `{}` now", label.unwrap_or("without a label"));
             self.does_not_fit(&place.path(), &Impossible { event: "Completed", found })
         })
@@ -404,7 +416,7 @@ impl<V> Replay<V> {
         let Impossible { event, found } = impossible;
         let event = if event.is_empty() { String::new() } else { format!(" (`{event}`)") };
         Halt::GraphChanged {
-            workflow: self.definition.name.clone(),
+            workflow: self.labels.workflow().to_owned(),
             changes: vec![format!("the record of `{path}`{event} does not fit the graph as it is now: {found}")],
         }
     }

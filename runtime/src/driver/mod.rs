@@ -11,6 +11,7 @@ mod fold;
 mod in_place;
 mod inputs;
 mod job;
+mod labels;
 mod lanes;
 mod lazy_value;
 mod lent_nodes;
@@ -24,6 +25,7 @@ mod run;
 mod run_snapshot;
 mod shadow;
 mod spawned;
+mod stored_program;
 mod timers;
 
 pub(crate) use attempt::Running;
@@ -35,6 +37,7 @@ pub(crate) use job::{Job, Part, Prepared};
 pub(crate) use observed::{Observed, Observer};
 pub(crate) use run_snapshot::{RunSnapshot, print_of};
 pub(crate) use shadow::Shadow;
+pub(crate) use stored_program::StoredProgram;
 
 /// How many runs were resumed from a snapshot.
 #[cfg(test)]

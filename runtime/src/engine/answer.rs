@@ -1,4 +1,4 @@
-//! Answers and cancellation, for runs of any process.
+//! Answers, for runs of any process.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::question::{AnswerError, Given, Questions, State, check_schema, verdic
 use crate::run_error::RunError;
 use crate::shared::{Checked, Progress};
 use crate::store::{
-    Append, Appended, HeaderChange, QuestionChange, Record, Records, RunHeader, RunKey, RunStatus, StoreError, Stored,
+    Append, Appended, HeaderChange, QuestionChange, Record, Records, RunHeader, RunKey, StoreError, Stored,
 };
 use crate::value;
 
@@ -290,83 +290,6 @@ impl Engine {
         Ok(news)
     }
 
-    /// Cancels a run of any process; see [`Run::cancel`](crate::Run::cancel). Does nothing if the run does not exist or
-    /// has ended. If it has [started over](crate::Context::start_over), cancels the last run that follows it; nothing if one of
-    /// those in between was deleted, since nothing leads on from there.
-    ///
-    /// # Errors
-    /// If the request cannot be recorded.
-    pub async fn cancel(&self, run: &str) -> Result<(), StoreError> {
-        let mut run = run.to_owned();
-        loop {
-            if let Some(live) = self.0.runs.get(&run) {
-                live.journal.push_cancel();
-                let Err(halt) = live.journal.flush().await else {
-                    // The request came behind the last record of a run that has started over.
-                    match live.journal.next() {
-                        Some(next) => run = next,
-                        None => return Ok(()),
-                    }
-                    continue;
-                };
-                // The run is leaving this process.
-                Engine::until_gone(&live).await;
-                match halt {
-                    Halt::Store(error) => return Err(error),
-                    _ => continue,
-                }
-            }
-            let Some(header) = self.0.store.header(&run).await? else { return Ok(()) };
-            if header.status.is_over() {
-                match header.next {
-                    Some(next) => run = next,
-                    None => return Ok(()),
-                }
-                continue;
-            }
-            if self.obstacle(&header).await?.is_some() {
-                if self.end_cancelled(&header).await? {
-                    return Ok(());
-                }
-                continue;
-            }
-            let record = Record { path: header.workflow.clone(), kind: EventKind::CancelRequested };
-            if self.add(&header, header.records, vec![record]).await? {
-                self.adopt(&header).await;
-                return Ok(());
-            }
-        }
-    }
-
-    /// Ends a run that no living engine has and that this program cannot resume, for which no graph is needed. `false`
-    /// if another engine was faster: the caller has to look again.
-    async fn end_cancelled(&self, header: &RunHeader) -> Result<bool, StoreError> {
-        // It does not wait for any: nothing would look for their ends.
-        self.cancel_started(&header.id, header.key).await?;
-        let record = |kind| Record { path: header.workflow.clone(), kind };
-        let mut records = vec![record(EventKind::CancelRequested), record(EventKind::RunCancelled)];
-        if header.owner.is_some() {
-            // Its owner is dead, or only believed to be: then its later appends are refused.
-            records.insert(0, record(EventKind::RunResumed { owner: self.owner().await?.0 }));
-        }
-        let append = Append {
-            run: header.key,
-            at: header.records,
-            time: self.0.env.clock.now(),
-            records: Records::from(records),
-            header: HeaderChange {
-                status: Some((RunStatus::Cancelled, None)),
-                owner: Some(None),
-                ..HeaderChange::default()
-            },
-        };
-        let is_done = self.0.append(append).await? == Appended::Done;
-        if is_done {
-            self.halted().remove(&header.key);
-        }
-        Ok(is_done)
-    }
-
     /// Resumes a run here, if this engine knows its workflow and no living engine drives it. An obstacle is no error of
     /// this call, since the answer is recorded: callers that wait for the run get the error.
     pub(super) async fn adopt(&self, header: &RunHeader) {
@@ -407,7 +330,7 @@ impl Engine {
 
     /// Adds records to a run that is not driven here, from this number on, and has its driver continue with them.
     /// `false` if another engine was faster: the caller has to look again.
-    async fn add(&self, header: &RunHeader, at: u64, records: Vec<Record>) -> Result<bool, StoreError> {
+    pub(super) async fn add(&self, header: &RunHeader, at: u64, records: Vec<Record>) -> Result<bool, StoreError> {
         let is_answer = |record: &&Record| matches!(record.kind, EventKind::Answered { .. });
         let closed = records.iter().filter(is_answer).map(|record| record.path.clone()).collect();
         let questions = QuestionChange { closed, ..QuestionChange::default() };

@@ -77,10 +77,44 @@ impl Engine {
         if let Some(live) = self.0.runs.get(run) {
             live.journal.catch_up_now();
         }
-        let Some(header) = self.0.store.header(run).await? else { return Ok(None) };
-        let Some(stored) = self.0.store.graph(header.graph).await? else { return Ok(None) };
+        match self.0.store.header(run).await? {
+            Some(header) => self.stored_graph(header.graph).await,
+            None => Ok(None),
+        }
+    }
+
+    /// The graph with a hash that is in the events of a run: that of a child workflow ([`Entered::graph`](crate::Entered::graph)), which
+    /// is in no graph of the run, or one of [`EventKind::GraphChanged`](crate::EventKind::GraphChanged). As
+    /// [`run_graph`](Self::run_graph), it comes from the store. `None` if the store does not have it.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { doubled(u32) -> u32 { START => double; } }
+    /// #[node]
+    /// async fn twice(n: u32, ctx: &Context) -> u32 {
+    ///     ctx.call::<doubled>(n).await.unwrap_or(0)
+    /// }
+    /// # workflow! { outer(u32) -> u32 { START => twice; } }
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().register::<outer>().build()?;
+    /// engine.start::<outer>(4).id("order-7").await?.result().await?;
+    /// let events = engine.history("order-7").await?.expect("it was started");
+    /// let entered = events.iter().find_map(|event| match &event.kind {
+    ///     EventKind::NodeStarted { inside, .. } => inside.as_ref()?.graph,
+    ///     _ => None,
+    /// });
+    /// let graphs = engine.stored_graph(entered.expect("it has called a workflow")).await?.expect("it is stored");
+    /// assert_eq!(graphs.graph.name, "doubled");
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn stored_graph(&self, hash: u64) -> Result<Option<Graphs>, StoreError> {
+        let Some(stored) = self.0.store.graph(hash).await? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| StoreError::Other {
-            message: format!("the graph of run `{run}` cannot be read: {error}"),
+            message: format!("the graph {hash:016x} cannot be read: {error}"),
         };
         stored.get(SHOWN).map(Graphs::deserialize).transpose().map_err(unreadable)
     }

@@ -132,7 +132,7 @@ impl Events {
             let mut deriver = match known {
                 Some(deriver) if deriver.seen() == next => deriver,
                 _ => {
-                    let mut deriver = Deriver::of(&engine, &header);
+                    let mut deriver = Deriver::of(&engine, &header).await;
                     let mut seen = 0;
                     while seen < next {
                         let page = store.read(key, seen, PAGE.min((next - seen) as usize)).await?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use super::cancel::CancelError;
 use super::inner::{Engine, Inner};
 use super::runtime;
 use crate::event::OnClose;
@@ -56,7 +57,11 @@ impl Engine {
             let mut waits = false;
             for header in self.0.store.list(started).await? {
                 match header.started_by.map(|by| by.on_close) {
-                    Some(OnClose::Cancel) => self.cancel(&header.id).await?,
+                    Some(OnClose::Cancel) => match self.cancel(&header.id).await {
+                        // It was deleted meanwhile, so it was over.
+                        Ok(()) | Err(CancelError::UnknownRun { .. }) => {}
+                        Err(CancelError::Store(error)) => return Err(error),
+                    },
                     Some(OnClose::Wait) => waits = true,
                     Some(OnClose::Leave) | None => {}
                 }

@@ -4,6 +4,7 @@ mod answer;
 mod answer_queue;
 mod answering;
 mod build;
+mod cancel;
 mod changed;
 mod check;
 mod delete;
@@ -52,6 +53,7 @@ mod tests;
 
 pub use answering::Answering;
 pub use build::EngineBuilder;
+pub use cancel::CancelError;
 pub use check::Check;
 pub use delete::DeleteError;
 pub use error::{BuildError, StartError};

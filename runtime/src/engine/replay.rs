@@ -3,11 +3,52 @@
 use std::sync::Arc;
 
 use crate::core::{Run, TimeLimit};
-use crate::driver::{NoValues, Replay, caught, empty};
+use crate::driver::{NoValues, Replay, StoredProgram, caught, empty};
 use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::store::Stored;
 use crate::table::{Definition, Executable};
+
+/// The graph by which the records of a run are folded.
+pub(super) enum ReplayedGraph {
+    /// That of a registered workflow.
+    Code(Arc<Executable>, Arc<Definition>),
+    /// The one in the store.
+    Stored(Arc<StoredProgram>),
+}
+
+/// From so many arms of START on, nothing is derived without the code.
+const MOST_STARTS: usize = 16;
+
+impl ReplayedGraph {
+    /// What is needed to fold records without their values.
+    pub(super) fn values(&self) -> NoValues {
+        NoValues(Arc::clone(match self {
+            ReplayedGraph::Code(executable, _) => &executable.program,
+            ReplayedGraph::Stored(stored) => &stored.program,
+        }))
+    }
+
+    /// The state of a run by its first record. Which arm of START it has taken is not recorded, and a function of its input that
+    /// only the code knows: without it, there is a state for each of them.
+    pub(super) fn begin(&self, first: &Stored) -> Result<Vec<Replay<()>>, Halt> {
+        let stored = match self {
+            ReplayedGraph::Code(executable, definition) => return Ok(vec![begin(executable, definition, first)?]),
+            ReplayedGraph::Stored(stored) => stored,
+        };
+        let EventKind::RunStarted { state, limit, .. } = &first.record.kind else { return Ok(Vec::new()) };
+        if stored.starts() > MOST_STARTS {
+            return Ok(Vec::new());
+        }
+        let begin = |choice| {
+            let run = Run::new(Arc::clone(&stored.program), 0, true, state.clone(), None);
+            let edges = stored.program.layouts[0].edges_of(graphweft_graph::START, choice);
+            let labels: Arc<StoredProgram> = Arc::clone(stored);
+            Replay::by_labels(run, labels, empty(choice, edges), limit.as_ref().map(TimeLimit::from))
+        };
+        (0..stored.starts()).map(begin).collect()
+    }
+}
 
 /// The state of a run by its first record, without any values.
 pub(super) fn begin(
@@ -41,7 +82,7 @@ pub(super) fn fold_all(
     let Some(first) = history.next() else { return Ok(()) };
     let replay = into.insert(begin(executable, definition, &first)?);
     for stored in history {
-        replay.take(stored, &mut NoValues(Arc::clone(executable)))?;
+        replay.take(stored, &mut NoValues(Arc::clone(&executable.program)))?;
     }
     drop(replay.run.take_derived());
     Ok(())

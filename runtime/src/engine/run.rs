@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::answering::Answering;
+use super::cancel::CancelError;
 use super::events::Events;
 use super::events::LOOK;
 use super::inner::Engine;
@@ -166,11 +167,11 @@ impl<T> Run<T> {
     /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which
     /// [`outcome`](Self::outcome) waits for. A run that has ended or is failing does not change. A run of another
     /// process is cancelled through the store. If the run has [started over](crate::Context::start_over), the last run that
-    /// follows it is cancelled, and none if one of those in between was deleted.
+    /// follows it is cancelled.
     ///
     /// # Errors
-    /// If the request cannot be recorded.
-    pub async fn cancel(&self) -> Result<(), StoreError> {
+    /// If the run was deleted, or one of those between it and the last one, and if the request cannot be recorded.
+    pub async fn cancel(&self) -> Result<(), CancelError> {
         self.engine.cancel(&self.id).await
     }
 

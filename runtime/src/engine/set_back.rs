@@ -115,7 +115,7 @@ mod tests {
         };
         let enters = |until| {
             let limit = Some(Limit { after: Duration::from_secs(2), until: at(until) });
-            let inside = Some(Entered { items: 1, labels: Vec::new(), bounded: false, limit });
+            let inside = Some(Entered { items: 1, labels: Vec::new(), bounded: false, limit, graph: None });
             EventKind::NodeStarted { attempt: 1, inside, input: None, began: None }
         };
         let begins = |until| EventKind::RunStarted {

@@ -6,6 +6,7 @@ use super::inner::Engine;
 use super::run::Run;
 use crate::event::EventKind;
 use crate::halt::Halt;
+use crate::question::fits_schema;
 use crate::shared::Signals;
 use crate::signal::{AwaitedSignal, Sent, SignalError, Signalled, check_length};
 use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, StoreError};
@@ -29,11 +30,7 @@ impl Engine {
         loop {
             if let Some(live) = self.0.runs.get(&run) {
                 let checked = live.journal.desk.check_signal(&sent.name, &sent.payload, sent.plain);
-                checked.map_err(|(field, message)| SignalError::Invalid {
-                    signal: sent.name.clone(),
-                    field,
-                    message,
-                })?;
+                checked.map_err(|misfit| sent.invalid(misfit))?;
                 match live.journal.signal(sent.clone()).await {
                     Ok(Some(signalled)) => return Ok(signalled),
                     // It has ended: the store knows how.
@@ -64,9 +61,14 @@ impl Engine {
         }
         let look = |signals: &Signals| {
             let is_known = sent.id.as_deref().is_some_and(|id| signals.knows(&sent.name, id));
-            (is_known, signals.waits_for(&sent.name).next().is_some())
+            let is_awaited = signals.waits_for(&sent.name).next().is_some();
+            // The recorded form of a value is not the one that its schema describes. Where the code is, the type may be
+            // another one by now, and the node says so when it gets the signal.
+            let is_checked = is_awaited && sent.plain && !self.0.workflows.contains_key(&header.workflow);
+            let schema = signals.schema(&sent.name).filter(|_| is_checked);
+            (is_known, is_awaited, schema.cloned())
         };
-        let (next, (is_known, is_awaited)) = self.look_at_signals(&header, look).await?;
+        let (next, (is_known, is_awaited, schema)) = self.look_at_signals(&header, look).await?;
         if is_known {
             return Ok(By::Recorded(Signalled::Duplicate));
         }
@@ -84,6 +86,9 @@ impl Engine {
         if header.status.is_over() {
             let (run, signal) = (run.to_owned(), sent.name.clone());
             return Err(SignalError::RunOver { run, status: header.status, signal });
+        }
+        if let Some(schema) = schema {
+            fits_schema(&schema, &sent.payload).map_err(|misfit| sent.invalid(misfit))?;
         }
         let Sent { name, payload, plain, id, by } = sent.clone();
         let kind = EventKind::SignalReceived { name, payload, id, by, plain };

@@ -160,7 +160,7 @@ impl Past {
                     Halt::broken(&definition.name, &Fault::Context { message })
                 })?;
             }
-            let taken = replay.take(stored.clone(), &mut NoValues(Arc::clone(executable)))?;
+            let taken = replay.take(stored.clone(), &mut NoValues(Arc::clone(&executable.program)))?;
             replay.run.take_end();
             let (task, is_request) = match taken {
                 Taken::Request { task, .. } => (Some(task), true),
@@ -395,7 +395,7 @@ impl Past {
             if voids.contains(&fact.stored.seq) {
                 continue;
             }
-            let taken = replay.take(fact.stored.clone(), &mut NoValues(Arc::clone(executable)));
+            let taken = replay.take(fact.stored.clone(), &mut NoValues(Arc::clone(&executable.program)));
             replay.run.take_end();
             if taken.is_err() {
                 voids.insert(fact.stored.seq);

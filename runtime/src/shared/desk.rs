@@ -261,6 +261,16 @@ impl Desk {
         misfit
     }
 
+    /// Whether this is the JSON Schema that is recorded for the payload of a signal.
+    pub(crate) fn has_signal_schema(&self, name: &str, schema: &Value) -> bool {
+        self.inner().requests.signals.schema(name) == Some(schema)
+    }
+
+    /// Until when a wait is open.
+    pub(crate) fn waits_until(&self, path: &str) -> Option<SystemTime> {
+        self.inner().requests.signals.until(path)
+    }
+
     /// The signals that nodes wait for, by their names.
     pub(crate) fn awaited_signals(&self) -> Vec<AwaitedSignal> {
         if self.is_empty() { Vec::new() } else { self.inner().requests.awaited_signals().collect() }

@@ -1,5 +1,6 @@
 //! What a run shares with its nodes: the environment of its engine, its journal, its desk and its pulse.
 
+mod appending;
 mod closing;
 mod desk;
 mod feed_signal;
@@ -19,6 +20,7 @@ mod starting_over;
 mod steps;
 mod succession;
 mod tree;
+mod watching;
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};

@@ -57,6 +57,8 @@ pub(super) struct Inner {
     pub(super) over: Option<Over>,
     /// How many records there are when the next snapshot is due.
     pub(super) next_snapshot: u64,
+    /// The hashes of the graphs of children that were stored with its records.
+    pub(super) child_graphs: HashSet<u64>,
 }
 
 /// The number of records from which on a batch reserves room for [`MANY`] more: for the attempts that may begin before

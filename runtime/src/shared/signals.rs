@@ -70,6 +70,8 @@ struct Received {
 struct Queue {
     free: BTreeSet<u64>,
     open: BTreeMap<u64, String>,
+    /// That of the payload, by the last wait that had another one than the wait before.
+    schema: Option<Value>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -131,12 +133,17 @@ impl Signals {
                     self.learn(signal.clone());
                 }
             }
-            EventKind::SignalAwaited { name, until, inside } => {
+            EventKind::SignalAwaited { name, until, inside, schema } => {
+                let is_open = |wait: &&Wait| wait.has == Has::Nothing && wait.name == *name;
+                let since = self.waits.get(path).filter(is_open).map_or(number, |wait| wait.since);
                 self.end(path, path);
+                if schema.is_some() {
+                    self.queues.entry(name.clone()).or_default().schema.clone_from(schema);
+                }
                 let (name, inside) = (name.clone(), inside.clone());
-                let wait = Wait { name, until: *until, inside, since: number, has: Has::Withdrawn };
+                let wait = Wait { name, until: *until, inside, since, has: Has::Withdrawn };
                 self.waits.insert(path.to_owned(), wait);
-                self.open(path, number);
+                self.open(path, since);
             }
             _ if self.is_unused() => {}
             EventKind::SignalDelivered { signal } => return self.deliver(path, *signal),
@@ -371,11 +378,25 @@ impl Signals {
 
     /// The open waits for which no signal has come, each with its path, by the names of the signals.
     pub(crate) fn open_waits(&self) -> impl Iterator<Item = (&str, AwaitedSignal)> {
-        let open = self.queues.values().flat_map(|queue| queue.open.values().skip(queue.free.len()));
-        open.filter_map(|path| self.waits.get_key_value(path)).map(|(path, wait)| {
+        let open = self
+            .queues
+            .values()
+            .flat_map(|queue| queue.open.values().skip(queue.free.len()).map(|path| (path, &queue.schema)));
+        open.filter_map(|(path, schema)| Some((path, self.waits.get(path)?, schema))).map(|(path, wait, schema)| {
             let node = path.rsplit_once('/').map_or("", |(node, _)| node).to_owned();
-            (path.as_str(), AwaitedSignal { name: wait.name.clone(), path: node, until: wait.until })
+            let (name, until, schema) = (wait.name.clone(), wait.until, schema.clone());
+            (path.as_str(), AwaitedSignal { name, path: node, until, schema })
         })
+    }
+
+    /// The JSON Schema of the payload of a signal, if a wait has recorded one.
+    pub(crate) fn schema(&self, name: &str) -> Option<&Value> {
+        self.queues.get(name)?.schema.as_ref()
+    }
+
+    /// Until when a wait is open.
+    pub(super) fn until(&self, path: &str) -> Option<SystemTime> {
+        self.waits.get(path)?.until
     }
 
     /// The name of the signal that a wait is for.
@@ -394,7 +415,7 @@ impl Signals {
         is_held_up: impl Fn(&str) -> bool,
     ) -> Vec<(String, u64)> {
         let mut deliveries = Vec::new();
-        for (name, Queue { free, open }) in &self.queues {
+        for (name, Queue { free, open, .. }) in &self.queues {
             if free.is_empty() || open.is_empty() || is_held_up(name) {
                 continue;
             }

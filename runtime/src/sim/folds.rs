@@ -146,7 +146,7 @@ impl Folds {
         let Some((replay, desk)) = &mut self.whole else { return Ok(()) };
         desk.follow_signals(stored);
         let executable = compile::executable(&self.workflows.run);
-        let taken = replay.take(stored.clone(), &mut NoValues(executable));
+        let taken = replay.take(stored.clone(), &mut NoValues(Arc::clone(&executable.program)));
         match taken.map_err(|halt| format!("is impossible: {halt:?}"))? {
             Taken::Request { stored, .. } => {
                 desk.restore(*stored).map_err(|impossible| format!("is impossible: {impossible}"))?;
@@ -186,7 +186,9 @@ impl Folds {
         };
         let executable = compile::executable(definition);
         let Some(replay) = self.folds.get_mut(&job) else { return Ok(Vec::new()) };
-        replay.take(stored.clone(), &mut NoValues(executable)).map_err(|halt| format!("is impossible: {halt:?}"))?;
+        replay
+            .take(stored.clone(), &mut NoValues(Arc::clone(&executable.program)))
+            .map_err(|halt| format!("is impossible: {halt:?}"))?;
         Ok(take_derived(replay))
     }
 }

@@ -24,7 +24,7 @@ use super::scenario::{Answers, Kept, Scenario};
 use super::sites::Sites;
 use crate::asked::Question;
 use crate::clock::Clock;
-use crate::engine::{Engine, Outcome, RetryError, Run, StartError};
+use crate::engine::{CancelError, Engine, Outcome, RetryError, Run, StartError};
 use crate::event::EventKind;
 use crate::question::AnswerError;
 use crate::run_error::RunError;
@@ -290,7 +290,11 @@ impl Life<'_> {
         if !drawn("cancelled before the retry").in_percent(8) {
             return Ok(Ok(()));
         }
-        Ok(requester.engine.cancel(&self.id()).await)
+        match requester.engine.cancel(&self.id()).await {
+            Ok(()) => Ok(Ok(())),
+            Err(CancelError::Store(error)) => Ok(Err(error)),
+            Err(unknown) => Err(unknown.to_string()),
+        }
     }
 
     pub(super) async fn recovers(&self, engine: &Engine, id: &str) -> Result<Result<Run<Value>, StoreError>, String> {
@@ -334,7 +338,10 @@ impl Life<'_> {
                 if self.is_in_charge(driving)
                     && let Err(error) = run.cancel().await
                 {
-                    return error;
+                    return match error {
+                        CancelError::Store(error) => error,
+                        CancelError::UnknownRun { .. } => StoreError::Other { message: error.to_string() },
+                    };
                 }
             }
             std::future::pending().await

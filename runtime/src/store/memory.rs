@@ -244,7 +244,7 @@ impl Runs {
         let Some(run) = self.runs.get_mut(&key) else { return Appended::Conflict };
         let added = records.len() as u64;
         run.add(&mut self.commits, at, time, records);
-        if let Some(graph) = &change.graph {
+        for graph in change.graphs() {
             self.keep_graph(graph);
         }
         if change.nudge {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use super::Record;
+use super::record::Record;
 
 /// The records of one append, in order: a slice that is cheap to clone.
 ///

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, BoxFuture, Created, MemoryStore, NewRun, StartedOver, Store, StoreError};
-use graphweft::{Engine, OnClose, RunError, StartError, StartRunError};
+use graphweft::{CancelError, Engine, OnClose, RunError, StartError, StartRunError};
 use graphweft_tests::{Death, Journal, OnDisk, failure, life, started};
 
 const GO: Signal<u32> = Signal::new("go");
@@ -527,8 +527,12 @@ fn a_run_that_is_cancelled_after_the_death_of_its_process_leaves_no_other_one_al
             life(async {
                 let engine = Engine::builder().store(store.clone()).register::<parent>().register::<linked>();
                 let engine = engine.build().unwrap();
+                let Some(run) = engine.get_run("p").await.unwrap() else {
+                    let unknown = engine.cancel("p").await;
+                    assert_eq!(unknown, Err(CancelError::UnknownRun { run: "p".to_owned() }));
+                    return;
+                };
                 engine.cancel("p").await.unwrap();
-                let Some(run) = engine.get_run("p").await.unwrap() else { return };
                 engine.recover().await.unwrap();
                 let what = format!("died at commit {commit}, {carried_out}");
                 assert_eq!(ended(&run).await, Outcome::Cancelled, "{what}");

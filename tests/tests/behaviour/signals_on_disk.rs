@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use graphweft::prelude::*;
 use graphweft::store::{Append, Appended, BoxFuture, Record, RunHeader, Store, StoreError};
-use graphweft::{EngineBuilder, SignalError, Signalled, json};
+use graphweft::{EngineBuilder, Json, Signal, SignalError, Signalled, json};
 use graphweft_tests::{OnDisk, life};
 
 use super::signals::{MESSAGE, taking};
@@ -172,6 +172,53 @@ fn a_later_version_of_the_program_that_does_not_wait_any_more_leaves_the_signal_
         }
         run.answer("text", "really ").await.unwrap();
         assert_eq!(completed(&run).await, r#"String("really kept")"#);
+    });
+}
+
+#[test]
+fn a_program_without_the_workflow_goes_by_the_recorded_type_of_a_signal() {
+    mod before {
+        use super::*;
+
+        #[node]
+        pub(crate) async fn wait(ctx: &Context) -> String {
+            ctx.wait(Signal::<u32>::new("message")).await.to_string()
+        }
+
+        workflow! { pub(crate) retyped(()) -> String { START => wait; } }
+    }
+    mod after {
+        use super::*;
+
+        #[node]
+        pub(crate) async fn wait(ctx: &Context) -> String {
+            ctx.wait(MESSAGE).await
+        }
+
+        workflow! { pub(crate) retyped(()) -> String { START => wait; } }
+    }
+    async fn awaited(engine: &Engine, of: &str) {
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        let is_of = |schema: Option<&Json>| schema.is_some_and(|schema| schema["type"] == of);
+        while !run.awaited_signals().await.unwrap().iter().any(|wait| is_of(wait.schema.as_ref())) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+    let disk = OnDisk::default();
+    disk.process::<before::retyped, _, _>(|engine| async move {
+        engine.start::<before::retyped>(()).id("run").await.unwrap();
+        awaited(&engine, "integer").await;
+    });
+    // Without the code, the type is the recorded one.
+    disk.process::<taking, _, _>(|engine| async move {
+        let refused = engine.signal_json("run", "message", json!("text")).await.unwrap_err();
+        assert!(matches!(&refused, SignalError::Invalid { field, .. } if field == "."), "{refused}");
+    });
+    disk.process::<after::retyped, _, _>(|engine| async move {
+        engine.recover().await.unwrap();
+        assert_eq!(engine.signal_json("run", "message", json!("text")).await, Ok(Signalled::New));
+        let run = engine.get_run("run").await.unwrap().unwrap();
+        assert_eq!(completed(&run).await, r#"String("text")"#);
     });
 }
 

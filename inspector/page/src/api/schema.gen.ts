@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/graphs/{hash}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The graph with this hash, as it is in the events and the view of a run: that of a child workflow. */
+        get: operations["get_graph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/questions": {
         parameters: {
             query?: never;
@@ -227,6 +244,23 @@ export interface paths {
         put?: never;
         /** Retries a run that has failed or was cancelled. Recorded results are reused. */
         post: operations["retry_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{id}/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The signals that nodes of a run wait for, by their names. */
+        get: operations["list_signals"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -438,6 +472,20 @@ export interface components {
              * @description When the next attempt may start.
              */
             retry_at?: number | null;
+        };
+        /** @description A signal that a node waits for. */
+        AwaitedSignal: {
+            /** @description Its name. */
+            name: string;
+            /** @description The node that waits. */
+            path: string;
+            /** @description The JSON Schema of its payload; null if that is not known. */
+            schema?: unknown;
+            /**
+             * Format: int64
+             * @description Until when it waits, in milliseconds since 1970.
+             */
+            until?: number | null;
         };
         /** @description How many runs there are, by status. */
         Counts: {
@@ -1085,6 +1133,8 @@ export interface components {
         } | {
             /** @description Whether `max_parallel` limits how many run at once. */
             bounded?: boolean;
+            /** @description For a child: the hash of its graph, for `GET /graphs/{hash}`. */
+            graph?: string | null;
             /**
              * Format: int64
              * @description How many items it has; 1 for a workflow.
@@ -1326,6 +1376,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Counts"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_graph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The hash, as 16 hexadecimal digits */
+                hash: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Graphs"];
                 };
             };
             default: {
@@ -1752,6 +1832,36 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Started"];
+                };
+            };
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_signals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the run */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AwaitedSignal"][];
                 };
             };
             default: {

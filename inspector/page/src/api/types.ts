@@ -4,6 +4,7 @@ type Schemas = components['schemas'];
 
 export type Answered = Schemas['Answered'];
 export type AskedQuestion = Schemas['AskedQuestion'];
+export type AwaitedSignal = Schemas['AwaitedSignal'];
 export type Counts = Schemas['Counts'];
 export type Detail = Schemas['Detail'];
 export type FeedChange = Schemas['FeedChange'];

@@ -7,7 +7,8 @@ export function partsOf(field: string): string[] {
 
 /** The field that a problem is about. One that is missing is named by the message only: the field is what should have it. */
 export function fieldOf(field: string, message: string): string {
-  const missing = /missing field `([^`]+)`/.exec(message)?.[1];
+  const [, ofServer, ofSchema] = /missing field `([^`]+)`|"([^"]+)" is a required property/.exec(message) ?? [];
+  const missing = ofServer ?? ofSchema;
   if (missing === undefined) return field;
   return field === '.' ? missing : `${field}.${missing}`;
 }

@@ -52,7 +52,7 @@ function NamedField(props: FieldTemplateProps) {
       </div>
     );
   }
-  const name = isRoot ? 'Answer' : label;
+  const name = isRoot ? 'Value' : label;
   const optional = !required && !isRoot && <span className="opt">optional</span>;
   if (isContainer(schema) && schema.type !== 'array' && !isAdditional) {
     return (

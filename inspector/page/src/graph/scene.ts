@@ -6,7 +6,7 @@ import { textWidth } from '../ui/measure';
 import { mostUrgent, type Look } from '../ui/look';
 import type { Thing } from '../view/model';
 import { lastMove, leafOf, lookAt, takenUpTo, timeOf, type Moment } from '../view/moment';
-import { itemGraphKey, itemKey } from '../view/keys';
+import { calledKey, itemGraphKey, itemKey, keyOf } from '../view/keys';
 import { dynamicInside, nodeAt, visitsIn, type NodeAt } from '../view/node';
 import { drawnEdges, innerGraph, isPort, itemGraph, labelOf, workflowName } from './model';
 
@@ -59,6 +59,8 @@ export interface Scene {
 
 export interface SceneInput {
   graphs: Graphs;
+  /** The graphs of workflows that nodes have called, by their hashes. */
+  called?: ReadonlyMap<string, Graphs>;
   /** Null for a workflow that is not looked at in a run. */
   moment: Moment | null;
   /** The same run with all of its events: sizes come from it, so that nothing moves in a replay. */
@@ -117,7 +119,8 @@ function leadsTo(target: NodeAt | null, seq: number): boolean {
 function sceneNode(input: SceneInput, node: GraphNode, key: string, now: NodeAt | null, then: NodeAt | null, width: number): SceneNode {
   const { moment, open, graphs } = input;
   const inner = innerGraph(graphs, node);
-  const openKey = inner && (itemGraph(node) ? itemGraphKey(key) : key);
+  const call = inner ? null : shownCall(input, then?.last ?? null);
+  const openKey = call ? calledKey(key) : inner && (itemGraph(node) ? itemGraphKey(key) : key);
   const isOpen = openKey !== null && open.has(openKey);
   const scope = isOpen ? innerScope(node, now, input.selected) : null;
   const pills = moment && now && !isOpen ? pillsOf(input, key, now, then) : { pills: [], more: 0 };
@@ -127,10 +130,10 @@ function sceneNode(input: SceneInput, node: GraphNode, key: string, now: NodeAt 
     path: now?.last?.path ?? key,
     at: now,
     look: moment && !isPort(node) ? (now?.look ?? 'not_reached') : null,
-    sub: moment && now ? subOf(node, now, moment) : planSub(node),
+    sub: call && isOpen ? leafOf(call.thing.path) : moment && now ? subOf(node, now, moment) : planSub(node),
     ...pills,
     openKey,
-    inner: inner && isOpen ? sceneOf(input, inner, scope?.id ?? null, scope && scope.item >= 0 ? itemKey(key, scope.item) : key, width - 2 * FRAME.side) : null,
+    inner: call && isOpen ? sceneOfCall(input, call, width) : inner && isOpen ? sceneOf(input, inner, scope?.id ?? null, scope && scope.item >= 0 ? itemKey(key, scope.item) : key, width - 2 * FRAME.side) : null,
   };
 }
 
@@ -140,6 +143,28 @@ function innerScope(node: GraphNode, now: NodeAt | null, selected: string | null
   const chosen = now.items.find((item) => item.thing && selected !== null && (selected === item.thing.path || selected.startsWith(`${item.thing.path}/`)));
   const look = mostUrgent(now.items.filter((item) => item.thing).map((item) => item.look));
   return (chosen ?? now.items.find((item) => item.thing && item.look === look))?.thing ?? null;
+}
+
+/** A workflow that a node has called, and its graph. */
+interface Call {
+  thing: Thing;
+  graphs: Graphs;
+}
+
+/** The call whose graph a node shows when it is open: the selected one, else the most urgent one. */
+function shownCall({ moment, whole, called, selected }: SceneInput, last: Thing | null): Call | null {
+  if (!moment || !whole || !called || !last) return null;
+  const calls = dynamicInside(whole.view, last).flatMap(({ thing }): Call[] => {
+    const graphs = thing.graph === null ? undefined : called.get(thing.graph);
+    return graphs ? [{ thing, graphs }] : [];
+  });
+  const look = mostUrgent(calls.map(({ thing }) => lookAt(thing, moment.seq)));
+  const chosen = calls.find(({ thing: { path } }) => selected !== null && (selected === path || selected.startsWith(`${path}/`)));
+  return chosen ?? calls.find(({ thing }) => lookAt(thing, moment.seq) === look) ?? null;
+}
+
+function sceneOfCall(input: SceneInput, { thing, graphs }: Call, width: number): Scene {
+  return sceneOf({ ...input, graphs }, graphs.graph, thing.id, keyOf(input.whole!.view, thing), width - 2 * FRAME.side);
 }
 
 function pillsOf({ moment, whole, open, compact }: SceneInput, key: string, now: NodeAt, then: NodeAt | null): { pills: Pill[]; more: number } {

@@ -7,7 +7,7 @@ import { toQuestion } from '../shell/router';
 import { awaitedSignals } from '../view/awaited';
 import type { RunView, Thing } from '../view/model';
 import { leafOf, lookAt, spanOf, lastMove, timeOf, type Moment } from '../view/moment';
-import { nodeOfThing, turnsOf } from '../view/place';
+import { nodeOfThing, turnsOf, type CalledGraphs } from '../view/place';
 import { Attempts } from './Attempts';
 import { InsideList, ItemChips } from './Inside';
 import { Messages, Notes } from './Messages';
@@ -17,6 +17,7 @@ import { useValues } from './useValues';
 interface Props {
   run: Run;
   graphs: Graphs | null;
+  called: CalledGraphs;
   moment: Moment;
   thing: Thing;
   /** Whether signals may be sent. */
@@ -26,11 +27,11 @@ interface Props {
 }
 
 /** The pane of the selected thing. What it does not have is left out. */
-export function Detail({ run, graphs, moment, thing, canSignal, onSelect, onSignal }: Props) {
+export function Detail({ run, graphs, called, moment, thing, canSignal, onSelect, onSignal }: Props) {
   const { data: values, error, loading } = useValues(run.id, thing, moment);
   const { view, seq } = moment;
   const look = lookAt(thing, seq);
-  const node = graphs && nodeOfThing(graphs, view, thing);
+  const node = graphs && nodeOfThing(graphs, called, view, thing);
   return (
     <>
       <Head thing={thing} node={node} moment={moment} onSelect={onSelect} />

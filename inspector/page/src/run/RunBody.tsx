@@ -12,6 +12,7 @@ import { keyOf, keysAround } from '../view/keys';
 import type { RunView } from '../view/model';
 import { lookAt, timeOf } from '../view/moment';
 import { rowsOf, type Row } from '../view/rows';
+import { useCalledGraphs } from '../view/useCalledGraphs';
 import { Player } from '../waterfall/Player';
 import { Waterfall, type WaterfallHandle } from '../waterfall/Waterfall';
 import { Detail } from './Detail';
@@ -61,13 +62,14 @@ export function RunBody({ run, graphs, view, server, clockOffset, start, onChang
   useLinkToHere(run.id, moment.live ? null : moment.seq, selected);
   useRunKeys({ playhead, onDeselect: () => select(null), onRows: () => waterfall.current?.focus(), enabled: dialog === null });
   const hover = useHoverLink();
+  const called = useCalledGraphs(view);
 
   const scale = useMemo(() => timeScale(view.times, whole.now), [view, whole.now]);
   const rows = useMemo(() => rowsOf(view, opened), [view, opened]);
   const labels = useItemLabels(run.id, rows);
   const open = useMemo(() => new Set([...opened].flatMap(([key, isOpen]) => (isOpen ? [key] : []))), [opened]);
   const most = Math.max(LEAST_GRAPH + 60, Math.round(size.height * GRAPH_SHARE));
-  const fitted = graphs && size.width > 0 ? fit({ graphs, moment, whole, open, selected }, size.width, most) : null;
+  const fitted = graphs && size.width > 0 ? fit({ graphs, called, moment, whole, open, selected }, size.width, most) : null;
   const at = moment.live ? (isRunning ? 1 : scale.at(timeOf(view, view.seq))) : scale.at(timeOf(view, moment.seq));
 
   const isSized = size.height > 0;
@@ -117,7 +119,7 @@ export function RunBody({ run, graphs, view, server, clockOffset, start, onChang
         </div>
         <aside className="detail" aria-label="Selected node" tabIndex={0}>
           {thing && thing.within >= 0 ? (
-            <Detail run={run} graphs={graphs} moment={moment} thing={thing} canSignal={server?.read_only === false} onSelect={select} onSignal={() => setDialog('signal')} />
+            <Detail run={run} graphs={graphs} called={called} moment={moment} thing={thing} canSignal={server?.read_only === false} onSelect={select} onSignal={() => setDialog('signal')} />
           ) : selected === null || thing ? (
             <RunDetail run={run} moment={moment} onSelect={select} />
           ) : (

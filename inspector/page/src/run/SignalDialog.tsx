@@ -1,18 +1,25 @@
 import { useId, useState } from 'react';
 import { ApiError, post } from '../api/client';
-import type { Signal, Signalled } from '../api/types';
-import { JsonEditor } from '../forms/JsonEditor';
-import type { ValueState } from '../forms/useValue';
+import type { AwaitedSignal, Signal, Signalled } from '../api/types';
+import { useResource } from '../api/useResource';
+import { LazyForm } from '../forms/LazyForm';
+import { hasForm } from '../forms/schema';
+import { firstValue, type ValueState } from '../forms/useValue';
 import { awaitedSignals } from '../view/awaited';
 import { Dialog, type DialogOfRun } from './Dialog';
 
-/** Sends a signal. What type its payload has is known to the node only: the server checks it if the node waits there. */
+/** Sends a signal: by a form if a node waits for it, as JSON else. */
 export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogOfRun) {
   const { view } = moment;
   const names = [...new Set([...awaitedSignals(view, selected).map((awaited) => awaited.signal), ...run.awaited_signals])];
   const fields = useId();
   const [name, setName] = useState(names[0] ?? '');
-  const [payload, setPayload] = useState<ValueState>({ value: undefined, invalid: null });
+  const awaited = useResource<AwaitedSignal[]>(['runs', run.id, 'signals']);
+  const schema = awaited.data?.find((one) => one.name === name.trim())?.schema ?? null;
+  // What was written for another type is dropped.
+  const type = JSON.stringify(schema);
+  const [written, setWritten] = useState<{ type: string; state: ValueState } | null>(null);
+  const payload = written?.type === type ? written.state : firstValue(schema ?? true);
   const [id, setId] = useState('');
   const [by, setBy] = useState('');
   const [refused, setRefused] = useState<ApiError | null>(null);
@@ -48,10 +55,11 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
           <option key={known} value={known} />
         ))}
       </datalist>
-      <div className="stacked">
-        Payload, as JSON <span className="dim">null if it is empty</span>
-      </div>
-      <JsonEditor value={undefined} refused={refused} onChange={setPayload} />
+      {awaited.loading && !awaited.data ? (
+        <span className="bone" style={{ width: '60%' }} />
+      ) : (
+        <PayloadField key={type} schema={schema} value={payload.value} refused={refused} onChange={(state) => setWritten({ type, state })} />
+      )}
       <label className="stacked" htmlFor={`${fields}-id`}>
         Id <span className="dim">optional; the same name and id again do not count</span>
       </label>
@@ -61,6 +69,34 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
       </label>
       <input id={`${fields}-by`} name="by" type="text" autoComplete="name" value={by} onChange={(event) => setBy(event.target.value)} />
     </Dialog>
+  );
+}
+
+interface PayloadProps {
+  /** Null if no node waits for the signal. */
+  schema: unknown;
+  value: unknown;
+  refused: ApiError | null;
+  onChange: (state: ValueState) => void;
+}
+
+function PayloadField({ schema, value, refused, onChange }: PayloadProps) {
+  const isForm = schema !== null && hasForm(schema);
+  const [asJson, setAsJson] = useState(!isForm);
+  return (
+    <>
+      <div className="stacked">
+        {asJson ? 'Payload, as JSON' : 'Payload'} {asJson && <span className="dim">null if it is empty</span>}
+        {isForm && (
+          <button type="button" className="ghost" onClick={() => setAsJson(!asJson)}>
+            {asJson ? 'As a form' : 'As JSON'}
+          </button>
+        )}
+      </div>
+      <div className="fields">
+        <LazyForm schema={schema ?? true} value={value} refused={refused} asJson={asJson} onChange={onChange} />
+      </div>
+    </>
   );
 }
 

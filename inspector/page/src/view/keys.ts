@@ -12,6 +12,16 @@ export const itemKey = (each: string, item: number): string => `${each}[${item}]
 /** What opens the graph inside of `[..]` in place; its own key opens the rows of its items. */
 export const itemGraphKey = (each: string): string => `graph ${each}`;
 
+/** What opens the graph of a workflow that a node has called in the place of the node. */
+export const calledKey = (node: string): string => `called ${node}`;
+
+/** The node of a graph whose picture has a thing: the thing itself, or what has called it. */
+export function hostOf(view: RunView, thing: Thing): Thing {
+  let host = thing;
+  while (host.node < 0 && view.things[host.within]) host = view.things[host.within]!;
+  return host;
+}
+
 /** The key of the row and of the node of a thing: its path without the numbers of turns. */
 export function keyOf(view: RunView, thing: Thing): string {
   const parent = view.things[thing.within];
@@ -27,6 +37,7 @@ export function keysAround(view: RunView, thing: Thing): string[] {
     if (parent.within < 0) break;
     const key = keyOf(view, parent);
     keys.push(key);
+    if (parent.graph !== null) keys.push(calledKey(keyOf(view, hostOf(view, parent))));
     if (parent.kind === 'each' && view.things[thing.within] !== parent) keys.push(itemGraphKey(key));
   }
   return keys;

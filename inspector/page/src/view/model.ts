@@ -22,6 +22,8 @@ export interface Thing {
   item: number;
   /** The turn of the innermost loop, from 1; else 0. */
   turn: number;
+  /** For a child that is a workflow: the hash of its graph. */
+  graph: string | null;
   inside: number[];
   moves: Move[];
   details: Detail[];
@@ -50,6 +52,8 @@ export interface RunView {
   taken: Map<number, Taken[]>;
   statuses: { seq: number; status: Status }[];
   details: Detail[];
+  /** The hashes of the graphs of workflows that nodes have called. */
+  calledGraphs: Set<string>;
   /** By event, the first thing that moved and the first detail; they tell what the event was. */
   movedAt: Map<number, { thing: number; look: Look; attempt: number }>;
   detailAt: Map<number, Detail>;
@@ -67,6 +71,7 @@ export const emptyView = (): RunView => ({
   taken: new Map(),
   statuses: [],
   details: [],
+  calledGraphs: new Set(),
   movedAt: new Map(),
   detailAt: new Map(),
   version: 0,
@@ -92,7 +97,13 @@ export function addPart(old: RunView, part: ViewPart): RunView {
   for (const detail of part.details) {
     view.details.push(detail);
     if (!view.detailAt.has(detail.seq)) view.detailAt.set(detail.seq, detail);
-    view.things[detail.thing]?.details.push(detail);
+    const thing = view.things[detail.thing];
+    thing?.details.push(detail);
+    // What is inside of it is numbered by the first one.
+    if (thing && detail.type === 'entered' && detail.graph) {
+      thing.graph ??= detail.graph;
+      view.calledGraphs.add(thing.graph);
+    }
   }
   for (const progress of part.progress) {
     const thing = view.things[progress.thing];
@@ -111,6 +122,7 @@ function addThings(view: RunView, { things }: ViewPart) {
       node: things.node[at]!,
       item: things.item[at]!,
       turn: things.turn[at]!,
+      graph: null,
       inside: [],
       moves: [],
       details: [],

@@ -91,9 +91,9 @@ export function itemsOf(view: RunView, each: Thing, seq: number): Item[] {
   return items;
 }
 
-/** The children, steps, questions and waits of a thing, with those inside of children, in the order of their begin. */
+/** The children, steps, questions and waits of a thing, with those inside of children, in the order of their begin. Nodes of a graph are none. */
 export function dynamicInside(view: RunView, thing: Thing, depth = 0): { thing: Thing; depth: number }[] {
-  if (thing.kind === 'each' || thing.kind === 'workflow' || thing.kind === 'item') return [];
+  if (thing.kind === 'each' || thing.kind === 'workflow' || thing.kind === 'item' || thing.graph !== null) return [];
   return thing.inside.flatMap((id) => {
     const inner = view.things[id]!;
     return [{ thing: inner, depth }, ...dynamicInside(view, inner, depth + 1)];

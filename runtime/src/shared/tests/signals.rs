@@ -15,11 +15,11 @@ fn received(id: Option<&str>) -> EventKind {
 }
 
 fn awaited() -> EventKind {
-    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: Vec::new() }
+    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: Vec::new(), schema: None }
 }
 
 fn in_items_of(each: &str) -> EventKind {
-    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: vec![each.to_owned()] }
+    EventKind::SignalAwaited { name: "m".to_owned(), until: None, inside: vec![each.to_owned()], schema: None }
 }
 
 fn delivered(signal: u64) -> EventKind {
@@ -31,7 +31,7 @@ fn completed() -> EventKind {
 }
 
 fn enters() -> EventKind {
-    let inside = Entered { items: 1, labels: Vec::new(), bounded: false, limit: None };
+    let inside = Entered { items: 1, labels: Vec::new(), bounded: false, limit: None, graph: None };
     EventKind::NodeStarted { attempt: 2, inside: Some(inside), input: None, began: None }
 }
 
@@ -69,6 +69,21 @@ fn the_oldest_signal_goes_to_the_wait_that_has_been_open_for_the_longest_time() 
     assert_eq!(signals.deliveries(&under_way, |_| true, |_| false), [(WAIT.to_owned(), 3)]);
     assert_eq!(signals.deliveries(&[].into(), |path| path == WAIT, |_| false), [(WAIT.to_owned(), 0)]);
     assert!(signals.deliveries(&[].into(), |_| true, |name| name == "m").is_empty());
+}
+
+#[test]
+fn a_wait_that_is_recorded_again_for_another_type_keeps_its_place() {
+    let of = |schema: Option<&str>| EventKind::SignalAwaited {
+        name: "m".to_owned(),
+        until: None,
+        inside: Vec::new(),
+        schema: schema.map(|schema| serde_json::json!({"type": schema})),
+    };
+    let signals =
+        folded(&[(WAIT, of(Some("integer"))), (OTHER, of(None)), (WAIT, of(Some("string"))), ("w", received(None))]);
+    assert_eq!(next(&signals), [(WAIT.to_owned(), 3)]);
+    let open: Vec<_> = signals.open_waits().map(|(path, wait)| (path, wait.schema)).collect();
+    assert_eq!(open, [(OTHER, Some(serde_json::json!({"type": "string"})))]);
 }
 
 #[test]

@@ -29,6 +29,7 @@ async fn assert_refused(store: &impl Store, run: RunKey, number: u64) {
     let change = HeaderChange {
         status: Some((RunStatus::Completed, None)),
         graph: Some(Arc::new((99, json!(null)))),
+        child_graphs: vec![Arc::new((98, json!(null)))],
         owner: Some(Some(Owner(5))),
         nudge: true,
         questions: QuestionChange { open: vec![asked("q", 1)], ..QuestionChange::default() },
@@ -39,6 +40,7 @@ async fn assert_refused(store: &impl Store, run: RunKey, number: u64) {
 
     assert_eq!(refused, Appended::Conflict);
     assert_eq!((header(store, "a").await, read_all(store, run).await), before);
+    assert_eq!(store.graph(98).await.unwrap(), None);
 }
 
 pub async fn a_batch_at_a_number_that_is_too_low_changes_nothing(store: impl Store) {

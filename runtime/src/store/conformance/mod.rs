@@ -71,6 +71,7 @@ macro_rules! store_conformance {
                 a_run_that_is_over_belongs_to_nobody
                 the_header_changes_without_records
                 a_graph_is_kept_once_and_read_by_its_hash
+                graphs_of_children_are_kept_and_leave_the_header_as_it_is
                 the_list_is_newest_first_and_goes_on_where_a_page_ended
                 the_list_is_filtered
                 the_list_has_a_prefix_a_time_an_order_and_a_number

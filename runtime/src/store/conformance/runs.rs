@@ -103,6 +103,20 @@ pub async fn the_header_changes_without_records(store: impl Store) {
     assert_eq!(header(&store, "a").await.owner, Some(owner));
 }
 
+pub async fn graphs_of_children_are_kept_and_leave_the_header_as_it_is(store: impl Store) {
+    let run = create(&store, new_run("a")).await.key;
+    let child_graphs = vec![Arc::new((8, json!("child"))), Arc::new((7, json!("again")))];
+    let change = HeaderChange { child_graphs, ..HeaderChange::default() };
+
+    let done = store.append(Append { header: change, ..batch(run, 1, &[said("one")]) }).await.unwrap();
+
+    assert_eq!(done, Appended::Done);
+    let header = header(&store, "a").await;
+    assert_eq!((header.graph, header.records, header.status), (7, 2, RunStatus::Running));
+    assert_eq!(store.graph(8).await.unwrap(), Some(json!("child")));
+    assert_eq!(store.graph(7).await.unwrap(), Some(json!({"nodes": ["charge"]})));
+}
+
 pub async fn a_graph_is_kept_once_and_read_by_its_hash(store: impl Store) {
     let run = create(&store, new_run("a")).await;
     create(&store, new_run("b")).await;

@@ -313,6 +313,8 @@ enum Short {
         until: Option<SystemTime>,
         #[serde(rename = "i", default, skip_serializing_if = "Vec::is_empty")]
         inside: Vec<String>,
+        #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+        schema: Option<Value>,
     },
     #[serde(rename = "D")]
     SignalDelivered {

@@ -324,20 +324,20 @@ impl Handle {
             at,
             time,
             rows: codec::encode(&records).map_err(unwritable)?,
-            graph: change.graph.as_ref().map(|graph| self.encode_graph(graph)).transpose()?,
+            graphs: change.graphs().map(|graph| self.encode_graph(graph)).collect::<Result<_, _>>()?,
             questions: EncodedQuestions::of(&change.questions).map_err(unwritable)?,
             change,
         })
     }
 
     async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
-        let hash = batch.header.graph.as_ref().map(|graph| graph.0);
+        let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
         let batch = self.encode_append(batch)?;
         let result = self.shared.queue.push_append(batch);
         self.shared.help();
         let appended = result.await.map_err(|_| StoreError::Closed)??;
-        if let (Appended::Done, Some(hash)) = (appended, hash) {
-            self.known_graphs(|graphs| graphs.insert(hash));
+        if appended == Appended::Done && !hashes.is_empty() {
+            self.known_graphs(|graphs| graphs.extend(hashes));
         }
         Ok(appended)
     }

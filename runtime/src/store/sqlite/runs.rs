@@ -37,7 +37,8 @@ pub(super) struct EncodedAppend {
     pub(super) time: SystemTime,
     pub(super) rows: Vec<EncodedRow>,
     pub(super) change: HeaderChange,
-    pub(super) graph: Option<EncodedGraph>,
+    /// The new graph of the run, and those of children.
+    pub(super) graphs: Vec<EncodedGraph>,
     pub(super) questions: Option<EncodedQuestions>,
 }
 
@@ -48,13 +49,13 @@ impl EncodedAppend {
     }
 
     fn changes_header(&self) -> bool {
-        let HeaderChange { status, graph, owner, nudge, questions: _, next } = &self.change;
+        let HeaderChange { status, graph, child_graphs: _, owner, nudge, questions: _, next } = &self.change;
         status.is_some() || graph.is_some() || owner.is_some() || *nudge || next.is_some()
     }
 
     /// Whether it is records and nothing else.
     fn is_plain(&self) -> bool {
-        !self.changes_header() && self.questions.is_none()
+        !self.changes_header() && self.questions.is_none() && self.graphs.is_empty()
     }
 }
 
@@ -161,6 +162,9 @@ pub(super) fn append_in_one_statement(
 }
 
 fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), Trouble> {
+    for graph in &batch.graphs {
+        insert_graph(transaction, graph)?;
+    }
     if !batch.changes_header() {
         return Ok(());
     }
@@ -169,9 +173,6 @@ fn change_header(transaction: &Connection, batch: &EncodedAppend) -> Result<(), 
     let mut header = row.header()?;
     header.records = batch.at;
     header.apply(&batch.change, batch.records(), batch.time);
-    if let Some(graph) = &batch.graph {
-        insert_graph(transaction, graph)?;
-    }
     if header.status.is_over() {
         EncodedQuestions::none().write(transaction, batch.run)?;
     }

@@ -48,7 +48,16 @@ enum Topic {
 }
 
 const COST: StateKey<String> = StateKey::new("cost");
-const PAID: Signal<u32> = Signal::new("paid");
+const PAID: Signal<Payment> = Signal::new("paid");
+
+/// What a bank tells.
+#[value]
+struct Payment {
+    cents: u32,
+    /// As the payer wrote it.
+    #[serde(default)]
+    reference: Option<String>,
+}
 
 /// Decides whether papers or the web are searched.
 #[node]
@@ -310,10 +319,31 @@ workflow! {
 
 #[node]
 async fn wait_for_it(due: u32, ctx: &Context) -> u32 {
-    ctx.wait(PAID).await + due
+    ctx.wait(PAID).await.cents + due
 }
 workflow! { /// Waits for a payment.
 invoice(u32) -> u32 { START => wait_for_it; } }
+
+/// Sends an invoice, which is a workflow of its own.
+#[node]
+async fn settle(due: u32, ctx: &Context) -> u32 {
+    ctx.call::<invoice>(due).await.unwrap_or_default()
+}
+workflow! { settlement(u32) -> u32 { START => settle; } }
+
+/// Records 1,000 messages a second.
+#[node]
+async fn talk(seconds: u32, ctx: &Context) -> u32 {
+    let mut ticks = tokio::time::interval(Duration::from_millis(20));
+    for tick in 0..50 * seconds {
+        ticks.tick().await;
+        for message in 0..20 {
+            ctx.message(format!("{tick}.{message}"));
+        }
+    }
+    seconds
+}
+workflow! { busy(u32) -> u32 { START => talk; } }
 
 #[node]
 async fn yes_no(name: String, ctx: &Context) -> bool {
@@ -352,6 +382,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let store = SqliteStore::open(&path).await?;
     let builder = Engine::builder().store(store).register::<briefing>().register::<verify>();
+    let builder = builder.register::<settlement>().register::<busy>();
     let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().build()?;
     engine.recover().await?;
     let serving = Inspector::new(engine).bind(port.parse()?).await?;

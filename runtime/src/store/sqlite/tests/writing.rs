@@ -75,7 +75,7 @@ async fn where_a_journal_ends_is_not_believed_of_a_transaction_that_was_undone()
         time: std::time::SystemTime::UNIX_EPOCH,
         rows: encode(&[said("two")]).unwrap(),
         change: HeaderChange::default(),
-        graph: None,
+        graphs: Vec::new(),
         questions: None,
     };
     let queue = &store.0.shared.queue;

@@ -1,0 +1,84 @@
+//! Runs that are taken over.
+
+use std::time::SystemTime;
+
+use super::append::HeaderChange;
+use super::error::StoreError;
+use super::header::RunHeader;
+use super::ids::{Owner, RunKey};
+use super::record::Record;
+use super::status::RunStatus;
+use crate::event::EventKind;
+
+/// Which runs to take over.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Claim {
+    /// The new owner.
+    pub owner: Owner,
+    /// Runs of these workflows.
+    pub workflows: Vec<String>,
+    /// Only this run.
+    pub only: Option<RunKey>,
+    /// Not these runs, which it already executes, or cannot execute.
+    pub except: Vec<RunKey>,
+    /// Also its own runs that are running. Its own suspended runs are taken in any case: an engine keeps a run that it
+    /// has unloaded.
+    pub own: bool,
+    /// Also runs whose owner is no longer alive.
+    pub orphans: bool,
+    /// The current time.
+    pub now: SystemTime,
+    /// At most this many runs.
+    pub limit: usize,
+}
+
+impl Claim {
+    /// The record that is added to a run which is taken over.
+    pub fn record(&self, workflow: &str) -> Record {
+        Record { path: workflow.to_owned(), kind: EventKind::RunResumed { owner: self.owner.0 } }
+    }
+
+    /// What changes in the header of a run which is taken over. All stores do this, with [`RunHeader::apply`].
+    pub fn change(&self) -> HeaderChange {
+        HeaderChange {
+            status: Some((RunStatus::Running, None)),
+            owner: Some(Some(self.owner)),
+            ..HeaderChange::default()
+        }
+    }
+}
+
+/// The result of [`Store::claim`](super::Store::claim).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Claimed {
+    /// The runs that the caller now owns, including the new record.
+    pub runs: Vec<RunHeader>,
+    /// Runs that are ready, but whose headers cannot be read. They were not taken over and not changed.
+    pub damaged: Vec<Damaged>,
+    /// Runs of the caller to which other engines have added records since its last claim, and runs of
+    /// [`Claim::except`] that other engines have taken over since, which believed the caller to be dead.
+    pub nudged: Vec<RunKey>,
+    /// When the next waiting run of these workflows will be ready.
+    pub next_wake: Option<SystemTime>,
+}
+
+/// A damaged run, which cannot be taken over.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Damaged {
+    /// Its number, for [`Claim::except`].
+    pub key: RunKey,
+    /// Its id if that can be read, or else its number.
+    pub id: String,
+    /// What is wrong with it.
+    pub error: StoreError,
+}
+
+impl Damaged {
+    /// A run that is damaged in this way.
+    pub fn new(key: RunKey, id: impl Into<String>, error: StoreError) -> Self {
+        Damaged { key, id: id.into(), error }
+    }
+}

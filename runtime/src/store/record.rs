@@ -1,0 +1,53 @@
+//! Records.
+
+use std::time::SystemTime;
+
+use crate::event::{Event, EventKind};
+
+/// A record to be added.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Record {
+    /// The node, or the workflow for events of the whole run.
+    pub path: String,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+impl Record {
+    /// What happened at a path.
+    pub fn new(path: impl Into<String>, kind: EventKind) -> Self {
+        Record { path: path.into(), kind }
+    }
+}
+
+/// A record as it is in the journal.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Stored {
+    /// Its number, from 0, without gaps.
+    pub seq: u64,
+    /// When it was added; exact to the millisecond.
+    pub time: SystemTime,
+    /// The record.
+    pub record: Record,
+}
+
+impl Stored {
+    /// The record with this number.
+    pub fn new(seq: u64, time: SystemTime, record: Record) -> Self {
+        Stored { seq, time, record }
+    }
+
+    /// The event of a run that it is.
+    pub(crate) fn into_event(self, run_id: String) -> Event {
+        let Stored { seq, time, record: Record { path, kind } } = self;
+        Event { version: Event::VERSION, run_id, seq, time, path, derived: false, kind }
+    }
+}
+
+/// A time as stores keep it.
+pub(crate) fn to_the_millisecond(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,34 @@
+//! The status of a run.
+
+/// The status of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunStatus {
+    /// Nodes are running, or were when their process died.
+    Running,
+    /// It cannot make progress until a question is answered or a signal comes (or a timer fires).
+    Waiting,
+    /// It cannot make progress until a timer fires; no question is open, and no signal is awaited.
+    Sleeping,
+    /// It has completed, with its output.
+    Completed,
+    /// A node failed, and its error was not routed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// It has started over: another run follows.
+    StartedOver,
+}
+
+impl RunStatus {
+    /// Whether the run has ended.
+    pub fn is_over(self) -> bool {
+        matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::StartedOver)
+    }
+
+    /// Whether the run is suspended: it waits for an answer or a timer.
+    pub fn is_suspended(self) -> bool {
+        matches!(self, RunStatus::Waiting | RunStatus::Sleeping)
+    }
+}
