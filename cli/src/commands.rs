@@ -54,7 +54,9 @@ async fn cancel(engine: &Engine, asked: OneRun, output: Output) -> Result<Ended,
             let text = format!("`{}` has already ended: it was cancelled", run.id());
             done(output, &text, &json!({ "run": run.id(), "requested": false }))
         }
-        status if status.is_over() => Err(CliError::RunOver { run: run.id().to_owned(), status }),
+        status @ (RunStatus::Completed | RunStatus::Failed) => {
+            Err(CliError::RunOver { run: run.id().to_owned(), status })
+        }
         _ => {
             run.cancel().await?;
             let text = format!("cancellation of `{}` is requested", run.id());

@@ -53,6 +53,18 @@ workflow! {
     wide(u32) -> u32 { START => many => [one] => sum; }
 }
 
+#[node]
+async fn count(from: u32, ctx: &Context) -> bool {
+    if from < 30 {
+        ctx.start_over::<counting>(from + 10).await
+    }
+    ctx.ask::<bool>("enough", "Is it enough?").await
+}
+
+workflow! {
+    counting(u32) -> bool { START => count; }
+}
+
 struct Runs {
     _folder: tempfile::TempDir,
     file: PathBuf,
@@ -61,7 +73,7 @@ struct Runs {
 
 async fn engine(file: &Path) -> Engine {
     let store = SqliteStore::open(file).await.unwrap();
-    Engine::builder().store(store).register::<refund>().register::<wide>().build().unwrap()
+    Engine::builder().store(store).register::<refund>().register::<wide>().register::<counting>().build().unwrap()
 }
 
 /// One run of each kind. The engine lives, and so answers are read.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Ran, Runs, refund, runs};
+use super::{Ran, Runs, counting, refund, runs};
 
 /// The id of a run of another person's file.
 const HOSTILE: &str = "e\u{1b}[2J\u{1b}]0;pwn\u{7}\u{202e}\u{200b}";
@@ -147,6 +147,20 @@ async fn a_run_that_has_ended_is_not_cancelled() {
     assert_eq!((again.code, again.out.as_str()), (0, "`waits` has already ended: it was cancelled\n"), "{}", again.err);
     let again = Runs::json(&runs.ran(&["cancel", "waits", "--json"]).await);
     assert_eq!(again, json!({ "run": "waits", "requested": false }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_has_started_over_has_one_word_and_its_last_run_is_cancelled() {
+    let runs = runs().await;
+    runs.engine.start::<counting>(20).id("count").await.unwrap().outcome().await.unwrap();
+    let listed = runs.ran(&["list", "--status", "started_over"]).await;
+    assert!(listed.out.contains("count") && listed.out.contains(" started_over "), "{}{}", listed.out, listed.err);
+    assert_eq!(runs.ran(&["list", "--status", "started-over"]).await.code, 0);
+    assert!(runs.ran(&["show", "count"]).await.out.starts_with("count of counting: started_over after"));
+    let cancelled = Runs::json(&runs.ran(&["cancel", "count", "--json"]).await);
+    assert_eq!(cancelled, json!({ "run": "count~1", "requested": true }));
+    runs.engine.get_run("count~1").await.unwrap().unwrap().outcome().await.unwrap();
+    assert_eq!(runs.ran(&["cancel", "count"]).await.out, "`count~1` has already ended: it was cancelled\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
