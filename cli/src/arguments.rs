@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use graphweft::RunStatus;
+
+use crate::status::Status;
 
 /// See and steer the runs in a file.
 #[derive(Debug, Parser)]
@@ -80,31 +81,6 @@ pub(crate) enum Command {
     /// the workflows.
     #[cfg(feature = "mcp")]
     Mcp,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Status {
-    Running,
-    Waiting,
-    Sleeping,
-    Completed,
-    Failed,
-    Cancelled,
-    StartedOver,
-}
-
-impl From<Status> for RunStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Running => RunStatus::Running,
-            Status::Waiting => RunStatus::Waiting,
-            Status::Sleeping => RunStatus::Sleeping,
-            Status::Completed => RunStatus::Completed,
-            Status::Failed => RunStatus::Failed,
-            Status::Cancelled => RunStatus::Cancelled,
-            Status::StartedOver => RunStatus::StartedOver,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

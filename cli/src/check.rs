@@ -6,32 +6,31 @@ use serde_json::{Value, json};
 use crate::arguments::Output;
 use crate::error::{CliError, Ended};
 use crate::print;
-use crate::times::safe;
 
 pub(crate) async fn check(engine: &Engine, output: Output) -> Result<Ended, CliError> {
     if engine.workflows().next().is_none() {
-        return Err(CliError::NeedsCode);
+        return Err(CliError::NeedsCode { command: "check" });
     }
     let check = engine.check().await?;
+    let is_fine = check.refused.is_empty() && check.unregistered.is_empty();
+    let ended = if is_fine { Ended::Done } else { Ended::CannotResume };
     if output.json {
         let refused = check.refused.iter().map(|(run, error)| json!({ "run": run, "error": error.to_string() }));
         let unregistered = check.unregistered.iter().map(|(run, workflow)| json!({ "run": run, "workflow": workflow }));
         let (refused, unregistered): (Vec<Value>, Vec<Value>) = (refused.collect(), unregistered.collect());
-        print::json(&json!({ "checked": check.checked, "refused": refused, "unregistered": unregistered }))?;
-    } else {
-        for (run, error) in &check.refused {
-            print::line(&safe(run))?;
-            for line in error.to_string().lines() {
-                print::line(&format!("    {}", safe(line)))?;
-            }
-        }
-        for (run, workflow) in &check.unregistered {
-            print::line(&format!("{}\n    workflow `{}` is not registered", safe(run), safe(workflow)))?;
-        }
-        let cannot = check.refused.len() + check.unregistered.len();
-        let all = check.checked + check.unregistered.len() as u64;
-        print::line(&format!("{cannot} of {all} unfinished runs cannot be resumed"))?;
+        let value = json!({ "checked": check.checked, "refused": refused, "unregistered": unregistered });
+        return ended.having_printed(print::json(&value));
     }
-    let is_fine = check.refused.is_empty() && check.unregistered.is_empty();
-    Ok(if is_fine { Ended::Done } else { Ended::CannotResume })
+    let mut lines = Vec::new();
+    for (run, error) in &check.refused {
+        lines.push(run.clone());
+        lines.extend(error.to_string().lines().map(|line| format!("    {line}")));
+    }
+    for (run, workflow) in &check.unregistered {
+        lines.extend([run.clone(), format!("    workflow `{workflow}` is not registered")]);
+    }
+    let cannot = check.refused.len() + check.unregistered.len();
+    let all = check.checked + check.unregistered.len() as u64;
+    lines.push(format!("{cannot} of {all} unfinished runs cannot be resumed"));
+    ended.having_printed(lines.iter().try_for_each(|line| print::line(line)))
 }

@@ -1,12 +1,11 @@
 //! The commands that are short.
 
-use graphweft::{Engine, Graph as RunGraph, RunFilter};
+use graphweft::{AnswerError, Engine, ForkError, Graph as RunGraph, RunError, RunFilter, RunStatus};
 use graphweft_inspector::Inspector;
 use serde_json::{Value, json};
 
-use crate::arguments::{Answer, Command, Format, Graph, Output, Signal, Ui};
+use crate::arguments::{Answer, Command, Fork, Format, Graph, OneRun, Output, Retry, Signal, Ui};
 use crate::error::{CliError, Ended};
-use crate::times::safe;
 use crate::{check, list, print, prune, show, tail};
 
 pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output) -> Result<Ended, CliError> {
@@ -18,41 +17,12 @@ pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output)
         Command::Questions(asked) => list::questions(engine, asked, output).await,
         Command::Answer(asked) => answer(engine, asked, output).await,
         Command::Signal(asked) => signal(engine, asked, output).await,
-        Command::Cancel(asked) => {
-            let run = engine.get_run(&asked.run).await?.ok_or(CliError::UnknownRun { run: asked.run })?;
-            run.cancel().await?;
-            done(output, &format!("cancellation of `{}` is requested", run.id()), json!({ "run": run.id() }))
-        }
-        Command::Retry(asked) => {
-            let mut retry = engine.retry(&asked.run);
-            for path in asked.from {
-                retry = retry.from_node(path);
-            }
-            let run = retry.await?;
-            if !engine.workflows().any(|name| name == run.workflow()) {
-                let text = format!("a retry of `{}` is requested", run.id());
-                return done(output, &text, json!({ "run": run.id(), "requested": true }));
-            }
-            let _outcome = run.outcome().await?;
-            done(output, &format!("`{}` was retried", run.id()), json!({ "run": run.id() }))?;
-            Ok(Ended::of(run.status().await?))
-        }
-        Command::Fork(asked) => {
-            let mut fork = engine.fork(&asked.run);
-            if let Some(before) = asked.before {
-                fork = fork.before(before);
-            }
-            if let Some(id) = asked.id {
-                fork = fork.id(id);
-            }
-            let run = fork.await?;
-            let _outcome = run.outcome().await?;
-            done(output, run.id(), json!({ "run": run.id() }))?;
-            Ok(Ended::of(run.status().await?))
-        }
+        Command::Cancel(asked) => cancel(engine, asked, output).await,
+        Command::Retry(asked) => retry(engine, asked, output).await,
+        Command::Fork(asked) => fork(engine, asked, output).await,
         Command::Delete(asked) => {
             engine.delete_run(&asked.run).await?;
-            done(output, &format!("`{}` is deleted", asked.run), json!({ "run": asked.run }))
+            done(output, &format!("`{}` is deleted", asked.run), &json!({ "run": asked.run }))
         }
         Command::Prune(asked) => prune::prune(engine, asked, output).await,
         Command::Check => check::check(engine, output).await,
@@ -62,13 +32,73 @@ pub(crate) async fn carry_out(engine: &Engine, command: Command, output: Output)
     }
 }
 
-fn done(output: Output, text: &str, value: Value) -> Result<Ended, CliError> {
-    if output.json {
-        print::json(&value)?
-    } else {
-        print::line(&safe(text))?
+/// What was done is done, whatever becomes of the output.
+fn done(output: Output, text: &str, value: &Value) -> Result<Ended, CliError> {
+    Ended::Done.having_done(text, print::done(output, text, value))
+}
+
+/// Whether the engine is that of a file, whose workflows are not known.
+fn has_no_code(engine: &Engine) -> bool {
+    engine.workflows().next().is_none()
+}
+
+/// A run that was cancelled before is as it was to become. One that has ended otherwise is refused, since that cannot be undone.
+async fn cancel(engine: &Engine, asked: OneRun, output: Output) -> Result<Ended, CliError> {
+    let mut run = engine.get_run(&asked.run).await?.ok_or(CliError::UnknownRun { run: asked.run })?;
+    // The last one is cancelled.
+    while let Some(next) = run.next().await? {
+        run = next;
     }
-    Ok(Ended::Done)
+    match run.status().await? {
+        RunStatus::Cancelled => {
+            let text = format!("`{}` has already ended: it was cancelled", run.id());
+            done(output, &text, &json!({ "run": run.id(), "requested": false }))
+        }
+        status @ (RunStatus::Completed | RunStatus::Failed) => {
+            Err(CliError::RunOver { run: run.id().to_owned(), status })
+        }
+        _ => {
+            run.cancel().await?;
+            let text = format!("cancellation of `{}` is requested", run.id());
+            done(output, &text, &json!({ "run": run.id(), "requested": true }))
+        }
+    }
+}
+
+async fn retry(engine: &Engine, asked: Retry, output: Output) -> Result<Ended, CliError> {
+    let mut retry = engine.retry(&asked.run);
+    for path in asked.from {
+        retry = retry.from_node(path);
+    }
+    let run = retry.await?;
+    if !engine.workflows().any(|name| name == run.workflow()) {
+        let text = format!("a retry of `{}` is requested", run.id());
+        return done(output, &text, &json!({ "run": run.id(), "requested": true }));
+    }
+    let _outcome = run.outcome().await?;
+    let ended = Ended::of(run.status().await?);
+    let text = format!("`{}` was retried", run.id());
+    ended.having_done(&text, print::done(output, &text, &json!({ "run": run.id() })))
+}
+
+async fn fork(engine: &Engine, asked: Fork, output: Output) -> Result<Ended, CliError> {
+    let mut fork = engine.fork(&asked.run);
+    if let Some(before) = asked.before {
+        fork = fork.before(before);
+    }
+    if let Some(id) = asked.id {
+        fork = fork.id(id);
+    }
+    let run = fork.await.map_err(|error| match error {
+        ForkError::Run(RunError::NotRegistered { .. }) if has_no_code(engine) => {
+            CliError::NeedsCode { command: "fork" }
+        }
+        error => error.into(),
+    })?;
+    // Before it is waited for: Ctrl-C ends that, and the run is there.
+    let printed = print::done(output, run.id(), &json!({ "run": run.id() }));
+    let _outcome = run.outcome().await?;
+    Ended::of(run.status().await?).having_done(&format!("`{}` was forked as `{}`", asked.run, run.id()), printed)
 }
 
 /// The graph of a registered workflow, or of a run. A workflow that is not registered has the graph of its last run.
@@ -83,12 +113,10 @@ async fn graph(engine: &Engine, asked: Graph, output: Output) -> Result<Ended, C
         let run = last.into_iter().next().ok_or(CliError::UnknownWorkflow { workflow: of })?.id;
         engine.run_graph(&run).await?.ok_or(CliError::NoGraph { run })?
     };
-    if output.json {
-        print::json(&json!(graphs))?;
-    } else {
-        print::line(picture(&graphs.graph, asked.format).trim_end_matches('\n'))?;
-    }
-    Ok(Ended::Done)
+    Ended::Done.having_printed(match output.json {
+        true => print::json(&json!(graphs)),
+        false => print::text(picture(&graphs.graph, asked.format).trim_end_matches('\n')),
+    })
 }
 
 fn picture(graph: &RunGraph, format: Format) -> String {
@@ -112,9 +140,14 @@ async fn answer(engine: &Engine, asked: Answer, output: Output) -> Result<Ended,
     if let Some(comment) = asked.comment {
         answering = answering.comment(comment);
     }
-    answering.await?;
+    answering.await.map_err(|error| match error {
+        AnswerError::Run(RunError::NotRegistered { workflow }) if has_no_code(engine) => {
+            CliError::NoProcess { workflow }
+        }
+        error => error.into(),
+    })?;
     let value = json!({ "run": asked.run, "question": asked.question });
-    done(output, &format!("`{}` of `{}` is answered", asked.question, asked.run), value)
+    done(output, &format!("`{}` of `{}` is answered", asked.question, asked.run), &value)
 }
 
 async fn signal(engine: &Engine, asked: Signal, output: Output) -> Result<Ended, CliError> {
@@ -123,25 +156,25 @@ async fn signal(engine: &Engine, asked: Signal, output: Output) -> Result<Ended,
         signalling = signalling.id(id);
     }
     let signalled = signalling.await?;
-    done(output, &format!("{signalled:?}").to_lowercase(), json!({ "signal": signalled }))
+    done(output, &format!("{signalled:?}").to_lowercase(), &json!({ "signal": signalled }))
 }
 
 async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliError> {
     let inspector = Inspector::new(engine.clone());
     let inspector = if asked.read_only { inspector.read_only() } else { inspector };
-    let serving = inspector.bind(asked.port).await?;
-    done(output, &serving.url(), json!({ "url": serving.url() }))?;
-    serving.until(async { _ = tokio::signal::ctrl_c().await }).await?;
-    Ok(Ended::Done)
+    let serving = inspector.bind(asked.port).await.map_err(CliError::Serve)?;
+    let printed = print::done(output, &serving.url(), &json!({ "url": serving.url() }));
+    serving.until(async { _ = tokio::signal::ctrl_c().await }).await.map_err(CliError::Serve)?;
+    Ended::Done.having_printed(printed)
 }
 
 /// Prints nothing: the output is that of the server.
 #[cfg(feature = "mcp")]
 async fn mcp(engine: &Engine) -> Result<Ended, CliError> {
-    if engine.workflows().next().is_none() {
+    if has_no_code(engine) {
         return Err(CliError::NoWorkflows);
     }
     engine.recover().await?;
-    graphweft_inspector::McpServer::new(engine.clone()).serve_stdio().await?;
+    graphweft_inspector::McpServer::new(engine.clone()).serve_stdio().await.map_err(CliError::Serve)?;
     Ok(Ended::Done)
 }

@@ -12,10 +12,8 @@ pub(crate) fn print(program: &mut Command, name: &str, asked: Completions, outpu
     let mut script = Vec::new();
     clap_complete::generate(asked.shell, program, name, &mut script);
     let script = String::from_utf8_lossy(&script);
-    if output.json {
-        print::json(&json!({ "shell": asked.shell.to_string(), "script": script }))?;
-    } else {
-        print::line(script.trim_end())?;
-    }
-    Ok(Ended::Done)
+    Ended::Done.having_printed(match output.json {
+        true => print::json(&json!({ "shell": asked.shell.to_string(), "script": script })),
+        false => print::text(script.trim_end()),
+    })
 }

@@ -8,6 +8,10 @@ use graphweft::store::StoreError;
 use graphweft::{
     AnswerError, BuildError, CancelError, DeleteError, ForkError, RetryError, RunError, RunStatus, SignalError,
 };
+use graphweft_inspector::Problem;
+use serde_json::{Value, json};
+
+use crate::status::word;
 
 /// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -26,10 +30,17 @@ pub(crate) enum CliError {
     #[error("`{text}` is not JSON: {source}; a text is written with quotes: '\"yes\"'")]
     NotJson { text: String, source: serde_json::Error },
     #[error(
-        "`check` needs the code of the workflows, and a file has none; call `graphweft_cli::main(engine)` in the program \
+        "`{command}` needs the code of the workflows, and a file has none; call `graphweft_cli::main(engine)` in the program \
          that has it"
     )]
-    NeedsCode,
+    NeedsCode { command: &'static str },
+    #[error(
+        "no living process has workflow `{workflow}`, which checks the answer; start its program, so that it resumes the run, \
+         and answer again"
+    )]
+    NoProcess { workflow: String },
+    #[error("run `{run}` has already ended: {}; nothing was cancelled", word(*.status))]
+    RunOver { run: String, status: RunStatus },
     #[error("`{text}` is not a tag: write `key=value`")]
     NotATag { text: String },
     #[error(transparent)]
@@ -50,8 +61,59 @@ pub(crate) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Build(#[from] BuildError),
-    #[error("nothing can be printed, or served: {0}")]
-    Output(#[from] io::Error),
+    #[error("the page cannot be served: {0}")]
+    Serve(io::Error),
+    #[error("the output cannot be written: {0}")]
+    Output(io::Error),
+    #[error("{done}; but this cannot be written to the output: {source}")]
+    DoneUnwritten { done: String, source: io::Error },
+}
+
+impl CliError {
+    /// For programs, with the codes of the HTTP API: `{"error":{"code":"unknown_run","message":".."}}`, and the field that is wrong.
+    pub(crate) fn json(&self) -> Value {
+        let (code, field) = self.code();
+        let mut error = json!({ "code": code, "message": self.to_string() });
+        if let Some(field) = field {
+            error["field"] = field.into();
+        }
+        json!({ "error": error })
+    }
+
+    fn code(&self) -> (&'static str, Option<String>) {
+        let problem: Problem = match self {
+            CliError::Answer(AnswerError::Unread { .. }) => return ("unread", None),
+            CliError::Answer(error) => error.clone().into(),
+            CliError::Signal(error) => error.clone().into(),
+            CliError::Retry(error) => error.clone().into(),
+            CliError::Fork(error) => error.clone().into(),
+            CliError::Cancel(error) => error.clone().into(),
+            CliError::Delete(error) => error.clone().into(),
+            CliError::Run(error) => error.clone().into(),
+            CliError::Store(error) => error.clone().into(),
+            CliError::NoStore { .. } => return ("no_store", None),
+            CliError::UnknownRun { .. } => return ("unknown_run", None),
+            CliError::UnknownWorkflow { .. } => return ("unknown_workflow", None),
+            CliError::NoGraph { .. } => return ("no_graph", None),
+            #[cfg(feature = "mcp")]
+            CliError::NoWorkflows => return ("not_registered", None),
+            CliError::NeedsCode { .. } | CliError::NoProcess { .. } => return ("not_registered", None),
+            CliError::NotJson { .. } => return ("invalid_json", None),
+            CliError::NotATag { .. } => return ("invalid_tag", None),
+            CliError::RunOver { .. } => return ("run_over", None),
+            CliError::Build(_) => return ("build_failed", None),
+            CliError::Serve(_) => return ("not_served", None),
+            CliError::Output(_) | CliError::DoneUnwritten { .. } => return ("output_failed", None),
+        };
+        (problem.code, problem.field)
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            CliError::Output(_) | CliError::DoneUnwritten { .. } => 7,
+            _ => 1,
+        })
+    }
 }
 
 /// What the exit code says.
@@ -72,6 +134,22 @@ impl Ended {
             RunStatus::Cancelled => Ended::Cancelled,
             _ => Ended::Done,
         }
+    }
+
+    /// How it ended is as it is: an output that is closed early, as `head` does it, is no error.
+    pub(crate) fn having_printed(self, printed: io::Result<()>) -> Result<Self, CliError> {
+        match printed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Output(error)),
+            _ => Ok(self),
+        }
+    }
+
+    /// The same if something has changed: `done`, which the error repeats.
+    pub(crate) fn having_done(self, done: &str, printed: io::Result<()>) -> Result<Self, CliError> {
+        self.having_printed(printed).map_err(|error| match error {
+            CliError::Output(source) => CliError::DoneUnwritten { done: done.to_owned(), source },
+            error => error,
+        })
     }
 
     pub(crate) fn code(self) -> ExitCode {

@@ -32,7 +32,22 @@
 //! | 4 | the run has failed |
 //! | 5 | the run was cancelled |
 //! | 6 | `check`: there are runs that this program could not resume |
+//! | 7 | the output cannot be written; what was to be done is done |
+//!
+//! An output that is closed early, as by `head`, changes nothing: what was to be done is done, and the code is the same. `cancel` of a run
+//! that was cancelled before is 0, and of one that has completed or failed 1.
+//!
+//! # Errors
+//! An error is a text on standard error, with `--json` an object in a line: `{"error":{"code":"unknown_run","message":".."}}`, and `field`
+//! if something at one place of a value is wrong. The codes are those of [`graphweft_inspector::Problem`], and `no_store`, `no_graph`,
+//! `invalid_json`, `invalid_tag`, `unread`, `build_failed`, `not_served`, `output_failed` and `usage`.
+//!
+//! # Texts of others
+//! Control characters, characters without a width and those that change the direction of writing are printed as `\u{fffd}`, and escaped
+//! in JSON: no text in a file of another person steers the terminal.
 #![forbid(unsafe_code)]
+// `print` is the one door.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
 mod check;
@@ -42,7 +57,9 @@ mod error;
 mod list;
 mod print;
 mod prune;
+mod safe;
 mod show;
+mod status;
 mod tail;
 mod times;
 
@@ -52,8 +69,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 use graphweft::Engine;
 use graphweft::store::SqliteStore;
+use serde_json::json;
 
-use crate::arguments::{Alone, Own, Request};
+use crate::arguments::{Alone, Output, Own, Request};
 use crate::error::{CliError, Ended};
 
 /// Carries out the arguments of the process in a program that has an engine. Engines that are to continue the runs of other processes
@@ -66,7 +84,7 @@ pub async fn main(engine: Engine) -> ExitCode {
                 Request::Completions(asked) => completions::print(&mut Own::command(), &own_name(), asked, own.output),
             };
             engine.shutdown().await;
-            code(carried_out)
+            code(carried_out, own.output)
         }
         Err(error) => usage(&error),
     }
@@ -75,7 +93,10 @@ pub async fn main(engine: Engine) -> ExitCode {
 /// The same for a file, whose workflows are not known: what the binary `graphweft` does.
 pub async fn main_of_files() -> ExitCode {
     match Alone::try_parse() {
-        Ok(alone) => code(in_file(alone).await),
+        Ok(alone) => {
+            let output = alone.output;
+            code(in_file(alone).await, output)
+        }
         Err(error) => usage(&error),
     }
 }
@@ -106,20 +127,30 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     carried_out
 }
 
-fn code(carried_out: Result<Ended, CliError>) -> ExitCode {
+fn code(carried_out: Result<Ended, CliError>, output: Output) -> ExitCode {
     match carried_out {
         Ok(ended) => ended.code(),
-        // Who reads the output has seen enough.
-        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
+            match output.json {
+                true => print::json_error(&error.json()),
+                // No further line looks like another error.
+                false => print::error(&format!("error: {error}").replace('\n', "\n    ")),
+            }
+            error.exit_code()
         }
     }
 }
 
+/// `--help` and `--version` come here as well.
 fn usage(error: &clap::Error) -> ExitCode {
-    // It cannot be said where nothing can be printed.
-    let _printed = error.print();
+    let text = error.render().to_string();
+    if !error.use_stderr() {
+        print::help(error);
+    } else if std::env::args_os().any(|argument| argument == "--json") {
+        let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+        print::json_error(&json!({ "error": { "code": "usage", "message": message } }));
+    } else {
+        print::error(&text);
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }

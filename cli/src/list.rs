@@ -8,7 +8,9 @@ use serde_json::json;
 use crate::arguments::{List, Output, Questions};
 use crate::error::{CliError, Ended};
 use crate::print;
-use crate::times::{age, duration, safe};
+use crate::safe::first_line;
+use crate::status::word;
+use crate::times::{age, duration};
 
 pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result<Ended, CliError> {
     let mut filter = RunFilter::default().id_prefix(asked.id_prefix).limit(asked.limit);
@@ -18,19 +20,25 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
         let Some((key, value)) = text.split_once('=') else { return Err(CliError::NotATag { text }) };
         filter = filter.tag(key, value);
     }
-    let runs = engine.list_runs(filter).await?;
+    let mut runs = engine.list_runs(filter).await?;
+    runs.iter_mut().for_each(shorten);
     if output.json {
-        print::json(&json!(runs))?;
-        return Ok(Ended::Done);
+        return Ended::Done.having_printed(print::json(&json!(runs)));
     }
     let rows = runs.iter().map(|run| {
         let until = run.ended.unwrap_or_else(SystemTime::now);
         let took = duration(until.duration_since(run.created).unwrap_or_default());
-        let status = format!("{:?}", run.status).to_lowercase();
-        [safe(&run.id), safe(&run.workflow), status, age(run.created), took, safe(&place(run))]
+        [run.id.clone(), run.workflow.clone(), word(run.status), age(run.created), took, place(run)]
     });
-    print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows.collect())?;
-    Ok(Ended::Done)
+    Ended::Done.having_printed(print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows.collect()))
+}
+
+/// `tail` has the whole of what was written by others, and a list its first line.
+fn shorten(run: &mut RunInfo) {
+    let prompt = run.question.as_mut().map(|question| &mut question.prompt);
+    for text in [prompt, run.failure.as_mut(), run.unreadable.as_mut()].into_iter().flatten() {
+        *text = first_line(text);
+    }
 }
 
 /// What a person wants to know of a run first: why it has failed, what it asks, where it is.
@@ -49,12 +57,10 @@ pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output)
     filter.workflow = asked.workflow;
     let questions = engine.questions(filter).await?;
     if output.json {
-        print::json(&json!(questions))?;
-        return Ok(Ended::Done);
+        return Ended::Done.having_printed(print::json(&json!(questions)));
     }
     let rows = questions
         .iter()
-        .map(|open| [safe(&open.run), safe(&open.question.name), age(open.asked), safe(&open.question.prompt)]);
-    print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows.collect())?;
-    Ok(Ended::Done)
+        .map(|open| [open.run.clone(), open.question.name.clone(), age(open.asked), first_line(&open.question.prompt)]);
+    Ended::Done.having_printed(print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows.collect()))
 }

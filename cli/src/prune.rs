@@ -13,21 +13,21 @@ pub(crate) async fn prune(engine: &Engine, asked: Prune, output: Output) -> Resu
         ("failed", asked.failed.map(|age| Retention::default().failed(age))),
         ("cancelled", asked.cancelled.map(|age| Retention::default().cancelled(age))),
     ];
-    let mut runs = Map::new();
+    let becomes = if asked.dry_run { "would be deleted" } else { "deleted" };
+    let (mut runs, mut lines) = (Map::new(), Vec::new());
     for (kind, retention) in kinds {
         let Some(retention) = retention else { continue };
         let count = match asked.dry_run {
             true => engine.count_expired_by(retention).await?,
             false => engine.delete_expired_by(retention).await?,
         };
+        lines.push(format!("{kind}: {count} {becomes}"));
         runs.insert(kind.to_owned(), json!(count));
-        if !output.json {
-            let becomes = if asked.dry_run { "would be deleted" } else { "deleted" };
-            print::line(&format!("{kind}: {count} {becomes}"))?;
-        }
     }
-    if output.json {
-        print::json(&json!({ "dry_run": asked.dry_run, "runs": runs }))?;
-    }
-    Ok(Ended::Done)
+    // Nothing is printed before: whatever becomes of the output, all are deleted.
+    let printed = match output.json {
+        true => print::json(&json!({ "dry_run": asked.dry_run, "runs": runs })),
+        false => print::text(&lines.join("\n")),
+    };
+    Ended::Done.having_done(&lines.join(", "), printed)
 }

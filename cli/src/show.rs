@@ -4,13 +4,14 @@ mod bars;
 mod tree;
 
 use graphweft::Engine;
-use graphweft_inspector::view::{RunView, What};
+use graphweft_inspector::view::{RunView, State, What};
 use serde_json::json;
 
 use crate::arguments::{Output, Show};
 use crate::error::{CliError, Ended};
 use crate::print;
-use crate::times::{duration, safe};
+use crate::status::word;
+use crate::times::duration;
 
 pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result<Ended, CliError> {
     let unknown = || CliError::UnknownRun { run: asked.run.clone() };
@@ -32,32 +33,33 @@ pub(crate) async fn show(engine: &Engine, asked: Show, output: Output) -> Result
     let part = view.part(None);
     if output.json {
         let info = run.info().await?;
-        print::json(&json!({ "run": info, "view": part }))?;
-        return Ok(ended);
+        return ended.having_printed(print::json(&json!({ "run": info, "view": part })));
     }
-    let status = part.status.map(|status| format!("{status:?}").to_lowercase()).unwrap_or_default();
+    let status = part.status.map(word).unwrap_or_default();
     let times = bars::whole(&part.times);
     let took = times.last().zip(times.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
     let took = duration(std::time::Duration::from_millis(took));
-    print::line(&safe(&format!("{} of {}: {status} after {took}, {} events", run.id(), run.workflow(), times.len())))?;
-    for row in tree::rows(&part) {
+    let head = format!("{} of {}: {status} after {took}, {} events", run.id(), run.workflow(), times.len());
+    let rows = tree::rows(&part).into_iter().map(|row| {
         let bar = bars::bar(&row, &times, usize::from(asked.bars));
-        let line = format!("{:<48} {:<19} {bar}", safe(&row.label), row.state);
-        print::line(line.trim_end())?;
-    }
-    for detail in &part.details {
+        format!("{:<48} {:<19} {bar}", row.label, row.state).trim_end().to_owned()
+    });
+    let details = part.details.iter().flat_map(|detail| {
         let said = match &detail.what {
-            What::RunFailed { path, message, .. } => Some(format!("failed at {path}: {message}")),
-            What::Asked { prompt, .. } => {
+            What::RunFailed { path, message, cut, .. } => Some(format!("failed at {path}: {}", marked(message, *cut))),
+            What::Asked { prompt, cut, .. } => {
                 let path = &part.things.path[detail.thing as usize];
-                let is_open = view.state_of(path) == graphweft_inspector::view::State::Waiting;
-                is_open.then(|| format!("waits for an answer: {prompt}\n  answer {} {path} ..", run.id()))
+                let asks = || format!("waits for an answer: {}\n  answer {} {path} ..", marked(prompt, *cut), run.id());
+                (view.state_of(path) == State::Waiting).then(asks)
             }
             _ => None,
         };
-        for line in said.iter().flat_map(|said| said.lines()) {
-            print::line(&safe(line))?;
-        }
-    }
-    Ok(ended)
+        said.iter().flat_map(|said| said.lines()).map(str::to_owned).collect::<Vec<_>>()
+    });
+    ended.having_printed([head].into_iter().chain(rows).chain(details).try_for_each(|line| print::line(&line)))
+}
+
+/// A text of the view, which has the beginning of long ones.
+fn marked(text: &str, is_cut: bool) -> String {
+    if is_cut { format!("{text}… (`tail` has the whole)") } else { text.to_owned() }
 }

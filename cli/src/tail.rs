@@ -1,5 +1,6 @@
 //! The events of a run.
 
+use std::io;
 use std::time::UNIX_EPOCH;
 
 use graphweft::{Engine, Event, EventKind, Run};
@@ -8,33 +9,28 @@ use serde_json::{Value, json};
 use crate::arguments::{Output, Tail};
 use crate::error::{CliError, Ended};
 use crate::print;
-use crate::times::{duration, safe};
+use crate::times::duration;
 
 pub(crate) async fn tail(engine: &Engine, asked: Tail, output: Output) -> Result<Ended, CliError> {
     let run = engine.get_run(&asked.run).await?.ok_or_else(|| CliError::UnknownRun { run: asked.run.clone() })?;
     let mut began = None;
-    let mut show = |event: &Event| -> Result<(), CliError> {
+    let mut show = |event: &Event| -> io::Result<()> {
         if output.json {
-            print::line(&json!(event).to_string())?;
-            return Ok(());
+            return print::json_line(&json!(event));
         }
         let since = event.time.duration_since(*began.get_or_insert(event.time)).unwrap_or_default();
         let what = format!("{:>5}  {:>12}  {:<18} {}", event.seq, duration(since), event.kind.name(), event.path);
-        print::line(safe(format!("{what}  {}", said(&event.kind)).trim_end()).as_str())?;
-        Ok(())
+        print::line(format!("{what}  {}", said(&event.kind)).trim_end())
     };
-    if asked.follow {
-        follow(&run, &mut show).await?;
-    } else {
-        for event in engine.history(run.id()).await?.unwrap_or_default() {
-            show(&event)?;
-        }
-    }
-    Ok(Ended::of(run.status().await?))
+    let printed = match asked.follow {
+        true => follow(&run, &mut show).await,
+        false => engine.history(run.id()).await?.iter().flatten().try_for_each(&mut show),
+    };
+    Ended::of(run.status().await?).having_printed(printed)
 }
 
-/// Until the run ends, or Ctrl-C.
-async fn follow(run: &Run<Value>, show: &mut impl FnMut(&Event) -> Result<(), CliError>) -> Result<(), CliError> {
+/// Until the run ends, Ctrl-C, or no one reads any more.
+async fn follow(run: &Run<Value>, show: &mut impl FnMut(&Event) -> io::Result<()>) -> io::Result<()> {
     let mut events = run.events();
     loop {
         tokio::select! {

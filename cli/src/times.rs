@@ -27,11 +27,6 @@ pub(crate) fn age(time: SystemTime) -> String {
     }
 }
 
-/// A text as a terminal may have it: no control character moves its cursor or sets its title.
-pub(crate) fn safe(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,10 +39,5 @@ mod tests {
         assert_eq!(text(125_000), "2 min 5 s");
         assert_eq!(text(12_000_000), "3 h 20 min");
         assert_eq!(text(187_200_000), "2 d 4 h");
-    }
-
-    #[test]
-    fn no_control_character_reaches_the_terminal() {
-        assert_eq!(safe("a\u{1b}[2Jb\nc\u{9b}"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}");
     }
 }

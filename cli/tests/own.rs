@@ -1,7 +1,10 @@
 //! The commands in a program that has the code of its workflows: this program, started by its tests.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use graphweft::prelude::*;
 
@@ -18,11 +21,19 @@ async fn pay(cents: u32, #[resource] bank: &Bank) -> Result<u32, std::io::Error>
     if bank.0 { Ok(cents) } else { Err(std::io::Error::other("no bank")) }
 }
 
+/// Does not end with a bank.
+#[node]
+async fn transfer(cents: u32, #[resource] bank: &Bank) -> Result<u32, std::io::Error> {
+    if bank.0 { std::future::pending().await } else { Err(std::io::Error::other(format!("no bank for {cents}"))) }
+}
+
 workflow! { refund(u32) -> u32 { START => approve => pay; } }
 
 workflow! { audit(u32) -> u32 { START => approve; } }
 
 workflow! { payout(u32) -> u32 { START => pay; } }
+
+workflow! { saving(u32) -> u32 { START => transfer; } }
 
 mod later {
     use graphweft::prelude::*;
@@ -41,7 +52,7 @@ async fn program(file: &Path) -> ExitCode {
     let builder = Engine::builder().store(SqliteStore::open(file).await.unwrap());
     let builder = match std::env::var("GRAPHWEFT_TEST_VERSION").as_deref() {
         Ok("later") => builder.register::<later::refund>(),
-        _ => builder.register::<refund>().register::<audit>().register::<payout>(),
+        _ => builder.register::<refund>().register::<audit>().register::<payout>().register::<saving>(),
     };
     graphweft_cli::main(builder.resource(Bank(true)).build().unwrap()).await
 }
@@ -60,16 +71,18 @@ fn ran(file: &Path, environment: &[(&str, &str)], arguments: &[&str]) -> Ran {
     Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }
 
-/// Three runs that wait, and one that has failed.
+/// Three runs that wait, and two that have failed.
 #[tokio::main]
 async fn left_behind(file: &Path) {
     let builder = Engine::builder().store(SqliteStore::open(file).await.unwrap()).resource(Bank(false));
-    let engine = builder.register::<refund>().register::<audit>().register::<payout>().build().unwrap();
+    let engine =
+        builder.register::<refund>().register::<audit>().register::<payout>().register::<saving>().build().unwrap();
     for id in ["refund-1", "refund-2"] {
         engine.start::<refund>(5).id(id).await.unwrap().outcome().await.unwrap();
     }
     engine.start::<audit>(6).id("audit-1").await.unwrap().outcome().await.unwrap();
     engine.start::<payout>(7).id("payout-1").await.unwrap().outcome().await.unwrap();
+    engine.start::<saving>(8).id("saving-1").await.unwrap().outcome().await.unwrap();
     engine.shutdown().await;
 }
 
@@ -94,6 +107,25 @@ fn a_retry_is_waited_for(file: &Path) {
     assert_eq!((again.code, again.out.as_str()), (Some(0), "`payout-1` was retried\n"), "{}", again.err);
 }
 
+fn a_fork_says_its_id_before_it_is_waited_for(file: &Path) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env("GRAPHWEFT_TEST_STORE", file).args(["fork", "saving-1", "--id", "saving-2"]).stdout(Stdio::piped());
+    let mut fork = command.spawn().unwrap();
+    let mut output = BufReader::new(fork.stdout.take().unwrap());
+    let (line, lines) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.read_line(&mut text).unwrap();
+        line.send(text).unwrap();
+    });
+    // Without a line it waits for ever, so it is killed before that is a failure.
+    let said = lines.recv_timeout(Duration::from_secs(60));
+    fork.kill().unwrap();
+    fork.wait().unwrap();
+    reader.join().unwrap();
+    assert_eq!(said.as_deref(), Ok("saving-2\n"));
+}
+
 fn completions_have_the_name_of_the_program(file: &Path) {
     let script = ran(file, &[], &["completions", "bash"]);
     let name = std::env::current_exe().unwrap().file_stem().unwrap().to_str().unwrap().to_owned();
@@ -111,6 +143,7 @@ fn main() -> ExitCode {
     every_run_can_be_resumed_by_the_program_that_has_started_it(&file);
     a_version_that_does_not_fit_says_which_runs_and_why(&file);
     a_retry_is_waited_for(&file);
+    a_fork_says_its_id_before_it_is_waited_for(&file);
     completions_have_the_name_of_the_program(&file);
     ExitCode::SUCCESS
 }

@@ -78,7 +78,7 @@ pub(super) fn tags(asked: &mut Asked) -> Result<Vec<(String, String)>, Problem> 
 
 fn status(text: &str) -> Result<RunStatus, Problem> {
     RunStatus::deserialize(Value::from(text)).map_err(|_| {
-        let known = "`running`, `waiting`, `sleeping`, `completed`, `failed` or `cancelled`";
+        let known = "`running`, `waiting`, `sleeping`, `completed`, `failed`, `cancelled` or `started_over`";
         Problem::parameter("status", format!("`{}` is not a status: {known}", shown(text)))
     })
 }

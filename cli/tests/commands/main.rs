@@ -1,5 +1,7 @@
 //! The binary, on a file that another program has written.
 
+mod outputs;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -16,7 +18,11 @@ async fn check(cents: u32, ctx: &Context) -> Result<u32, String> {
 
 #[node(retry(max_attempts = 2, initial_delay = "0s"))]
 async fn pay(cents: u32) -> Result<String, std::io::Error> {
-    if cents == 13 { Err(std::io::Error::other("the bank does not like 13")) } else { Ok(format!("paid {cents}")) }
+    match cents {
+        13 => Err(std::io::Error::other("the bank does not like 13")),
+        14 => Err(std::io::Error::other(format!("the bank says {}", "no, ".repeat(25_000)))),
+        _ => Ok(format!("paid {cents}")),
+    }
 }
 
 #[node]
@@ -47,6 +53,18 @@ workflow! {
     wide(u32) -> u32 { START => many => [one] => sum; }
 }
 
+#[node]
+async fn count(from: u32, ctx: &Context) -> bool {
+    if from < 30 {
+        ctx.start_over::<counting>(from + 10).await
+    }
+    ctx.ask::<bool>("enough", "Is it enough?").await
+}
+
+workflow! {
+    counting(u32) -> bool { START => count; }
+}
+
 struct Runs {
     _folder: tempfile::TempDir,
     file: PathBuf,
@@ -55,7 +73,7 @@ struct Runs {
 
 async fn engine(file: &Path) -> Engine {
     let store = SqliteStore::open(file).await.unwrap();
-    Engine::builder().store(store).register::<refund>().register::<wide>().build().unwrap()
+    Engine::builder().store(store).register::<refund>().register::<wide>().register::<counting>().build().unwrap()
 }
 
 /// One run of each kind. The engine lives, and so answers are read.
@@ -78,9 +96,17 @@ struct Ran {
 }
 
 impl Runs {
-    async fn ran(&self, arguments: &[&str]) -> Ran {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_graphweft"));
         command.arg("--store").arg(&self.file).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    async fn ran(&self, arguments: &[&str]) -> Ran {
+        Runs::output(self.command(arguments)).await
+    }
+
+    async fn output(mut command: Command) -> Ran {
         let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
@@ -119,7 +145,7 @@ async fn a_run_is_shown_as_a_tree_and_its_code_says_how_it_is() {
     let done = runs.ran(&["show", "done", "--bars", "0"]).await;
     let tree: Vec<String> =
         done.out.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
-    assert_eq!(tree, ["├─ check completed", "└─ pay completed"]);
+    assert_eq!(tree, ["├─ check completed", "├─ decline skipped", "└─ pay completed"]);
     assert!(done.out.starts_with("done of refund: completed after"), "{}", done.out);
     assert_eq!(done.code, 0);
     let failed = runs.ran(&["show", "failed"]).await;
@@ -184,11 +210,13 @@ async fn a_question_is_answered_by_the_type_that_it_asks_for() {
 async fn what_needs_the_code_says_so_and_the_rest_does_not() {
     let runs = runs().await;
     runs.engine.shutdown().await;
-    for command in [vec!["fork", "failed"], vec!["answer", "waits", "approve", "true"]] {
-        let refused = runs.ran(&command).await;
-        assert_eq!(refused.code, 1);
-        assert!(refused.err.contains("is not registered"), "{}", refused.err);
-    }
+    let forked = runs.ran(&["fork", "failed"]).await;
+    assert_eq!(forked.code, 1);
+    assert!(forked.err.contains("`fork` needs the code of the workflows"), "{}", forked.err);
+    let answered = runs.ran(&["answer", "waits", "approve", "true"]).await;
+    assert_eq!(answered.code, 1);
+    assert!(answered.err.contains("no living process has workflow `refund`"), "{}", answered.err);
+    assert!(answered.err.contains("start its program"), "{}", answered.err);
     let graph = runs.ran(&["graph", "refund"]).await;
     assert!(graph.out.starts_with("flowchart") && graph.out.contains("decline"), "{}", graph.out);
     assert_eq!(runs.ran(&["graph", "done", "--format", "mermaid"]).await.out, graph.out);
@@ -274,6 +302,7 @@ async fn shells_get_completions_without_a_store() {
         let script = command.args(["--store", "none.db", "completions", shell]).output().unwrap();
         let text = String::from_utf8(script.stdout).unwrap();
         assert!(script.status.success() && text.contains("graphweft") && text.contains("prune"), "{shell}: {text}");
+        assert!(!text.contains(char::REPLACEMENT_CHARACTER), "{shell}: {text}");
     }
     let runs = runs().await;
     let json = Runs::json(&runs.ran(&["completions", "fish", "--json"]).await);
