@@ -157,6 +157,13 @@ mod tests {
         assert!(!is_too_deep(&[words]));
     }
 
+    #[test]
+    fn a_list_has_the_first_line_of_a_text_and_of_a_long_one_its_beginning() {
+        assert_eq!(first_line("no money\r\nat line 3"), "no money");
+        assert_eq!(first_line("é".repeat(LISTED)), "é".repeat(LISTED));
+        assert_eq!(first_line(format_args!("a{}", "é".repeat(LISTED))), format!("a{}…", "é".repeat(LISTED - 1)));
+    }
+
     #[derive(Debug)]
     struct ItsOwnSource;
 
