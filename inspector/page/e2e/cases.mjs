@@ -259,6 +259,24 @@ export const cases = {
     await close();
   },
 
+  async 'hidden characters are shown, in ids and in texts, and links still lead to them'({ browser, server }) {
+    const hidden = 'bidi \u202egnp.exe\u200b';
+    await startRun(server.url, 'name_release', hidden, hidden);
+    const { page, problems, close } = await openPage(browser, server.url);
+    for (const hash of ['#/runs', `#/runs/${encodeURIComponent(hidden)}`, '#/inbox']) {
+      await page.goto('about:blank');
+      await page.goto(server.url + hash);
+      await page.waitForSelector('text=bidi ⟨U+202E⟩gnp.exe⟨U+200B⟩');
+      const text = await page.evaluate(() => document.documentElement.outerHTML + document.title);
+      assert.doesNotMatch(text.replace(/href="[^"]*"/g, ''), /[\u202e\u200b]/);
+    }
+    await page.goto(`${server.url}#/runs`);
+    await page.click('.runs-row a:has-text("bidi")');
+    await status(page, 'waiting');
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
   async 'a run of 20,000 events keeps the page small'({ browser, server }) {
     await startRun(server.url, 'wide', 'wide-1', 4000);
     const { page, problems, close } = await openPage(browser, server.url);
