@@ -6,7 +6,7 @@ const source = (path: string) => new URL(`src/${path}`, import.meta.url).pathnam
 export default defineConfig({
   // Relative, so that the page works under any path.
   base: './',
-  plugins: [react()],
+  plugins: [react({ jsxImportSource: '#jsx' })],
   resolve: {
     alias: {
       // The form library names both; neither is to be in the page. The one compiles schemas to code, the other makes HTML.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
@@ -72,17 +72,38 @@ pub(crate) async fn whole(body: Body, limit: usize) -> Result<Bytes, Problem> {
     }
 }
 
-/// The parameters in the path.
+/// The parameters in the path of a route here. An app may mount the routes under a path with parameters of its own, which come first
+/// and may have the same names.
 pub(crate) struct At<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + Send> FromRequestParts<Inspected> for At<T> {
+/// What [`At`] reads: the last parameters of a path.
+pub(crate) trait LastParameters: Sized {
+    /// `None` if there are fewer.
+    fn read<'p>(last: impl Iterator<Item = &'p str>) -> Option<Self>;
+}
+
+impl LastParameters for String {
+    fn read<'p>(mut last: impl Iterator<Item = &'p str>) -> Option<Self> {
+        last.next().map(str::to_owned)
+    }
+}
+
+impl LastParameters for (String, String) {
+    fn read<'p>(mut last: impl Iterator<Item = &'p str>) -> Option<Self> {
+        let second = last.next()?.to_owned();
+        Some((last.next()?.to_owned(), second))
+    }
+}
+
+impl<T: LastParameters> FromRequestParts<Inspected> for At<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &Inspected) -> Result<Self, Problem> {
-        match Path::<T>::from_request_parts(parts, state).await {
-            Ok(Path(read)) => Ok(At(read)),
-            Err(error) => Err(Problem::new(StatusCode::BAD_REQUEST, "invalid_path", error.body_text())),
-        }
+        let invalid = |why: String| Problem::new(StatusCode::BAD_REQUEST, "invalid_path", why);
+        let all = RawPathParams::from_request_parts(parts, state).await.map_err(|error| invalid(error.body_text()))?;
+        let all: Vec<&str> = all.iter().map(|(_, value)| value).collect();
+        let read = T::read(all.into_iter().rev()).ok_or_else(|| invalid("the path has too few parameters".into()))?;
+        Ok(At(read))
     }
 }
 

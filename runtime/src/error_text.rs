@@ -47,6 +47,44 @@ pub(crate) fn text(words: fmt::Arguments<'_>) -> String {
     text
 }
 
+/// How many characters of a text are in a list.
+const LISTED: usize = 200;
+
+/// The first line of a text, as lists have it: at most 200 characters, and `…` if it is longer. What comes later is not written
+/// at all.
+pub(crate) fn first_line(text: impl fmt::Display) -> String {
+    let mut line = FirstLine { text: String::new(), left: LISTED };
+    // An error ends it: that of a `Display` as well.
+    _ = write!(line, "{text}");
+    line.text.truncate(line.text.trim_end_matches('\r').len());
+    line.text
+}
+
+struct FirstLine {
+    text: String,
+    /// How many characters it may still have.
+    left: usize,
+}
+
+impl Write for FirstLine {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        part.chars().try_for_each(|char| self.write_char(char))
+    }
+
+    fn write_char(&mut self, char: char) -> fmt::Result {
+        if char == '\n' {
+            return Err(fmt::Error);
+        }
+        let Some(left) = self.left.checked_sub(1) else {
+            self.text.push('…');
+            return Err(fmt::Error);
+        };
+        self.left = left;
+        self.text.push(char);
+        Ok(())
+    }
+}
+
 /// Whether one of these texts was cut because it is nested too deep.
 pub(crate) fn is_too_deep(chain: &[String]) -> bool {
     chain.iter().any(|text| text.ends_with(TOO_DEEP))
@@ -117,6 +155,13 @@ mod tests {
         assert!(words.len() <= MAX_BYTES + TOO_LONG.len());
         assert!(words.ends_with("é.. (cut: it is too long)"));
         assert!(!is_too_deep(&[words]));
+    }
+
+    #[test]
+    fn a_list_has_the_first_line_of_a_text_and_of_a_long_one_its_beginning() {
+        assert_eq!(first_line("no money\r\nat line 3"), "no money");
+        assert_eq!(first_line("é".repeat(LISTED)), "é".repeat(LISTED));
+        assert_eq!(first_line(format_args!("a{}", "é".repeat(LISTED))), format!("a{}…", "é".repeat(LISTED - 1)));
     }
 
     #[derive(Debug)]

@@ -192,7 +192,11 @@ impl From<Fault> for Cause {
 
 impl std::fmt::Display for Cause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.chain.join(": "))
+        for (at, text) in self.chain.iter().enumerate() {
+            f.write_str(if at > 0 { ": " } else { "" })?;
+            f.write_str(text)?;
+        }
+        Ok(())
     }
 }
 

@@ -225,6 +225,26 @@ export const cases = {
     await close();
   },
 
+  async 'mounted in an app, links stay at the path that the page was opened with'({ browser, server }) {
+    await startRun(server.url, 'name_release', 'mounted/1', 'zero');
+    for (const opened of [server.mounted, `${server.mounted}/deeper?of=app`]) {
+      const { page, problems, close } = await openPage(browser, server.mounted);
+      await page.goto(opened);
+      await page.click('td a:has-text("mounted/1"), .mono:has-text("mounted/1")');
+      await status(page, 'waiting');
+      const at = page.url();
+      assert.equal(at.split('#')[0], opened);
+      assert.equal((await page.reload()).status(), 200);
+      await status(page, 'waiting');
+      await page.click('nav a:has-text("Workflows")');
+      await page.waitForSelector('h1, h2');
+      const links = await page.$$eval('a[href]', (all) => all.map((one) => one.href.split('#')[0]));
+      assert.deepEqual(new Set(links), new Set([opened]));
+      assert.deepEqual(problems, []);
+      await close();
+    }
+  },
+
   async 'what users wrote is text'({ browser, server }) {
     const hostile = '<img src=x onerror=document.title="owned"><script>document.title="owned"</script>';
     await startRun(server.url, 'name_release', hostile, hostile);
@@ -235,6 +255,24 @@ export const cases = {
       assert.equal(await page.locator('main img, main script').count(), 0);
       assert.notEqual(await page.title(), 'owned');
     }
+    assert.deepEqual(problems, []);
+    await close();
+  },
+
+  async 'hidden characters are shown, in ids and in texts, and links still lead to them'({ browser, server }) {
+    const hidden = 'bidi \u202egnp.exe\u200b';
+    await startRun(server.url, 'name_release', hidden, hidden);
+    const { page, problems, close } = await openPage(browser, server.url);
+    for (const hash of ['#/runs', `#/runs/${encodeURIComponent(hidden)}`, '#/inbox']) {
+      await page.goto('about:blank');
+      await page.goto(server.url + hash);
+      await page.waitForSelector('text=bidi ⟨U+202E⟩gnp.exe⟨U+200B⟩');
+      const text = await page.evaluate(() => document.documentElement.outerHTML + document.title);
+      assert.doesNotMatch(text.replace(/href="[^"]*"/g, ''), /[\u202e\u200b]/);
+    }
+    await page.goto(`${server.url}#/runs`);
+    await page.click('.runs-row a:has-text("bidi")');
+    await status(page, 'waiting');
     assert.deepEqual(problems, []);
     await close();
   },

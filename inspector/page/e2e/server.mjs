@@ -25,12 +25,13 @@ export async function start(program, store, port = 0) {
     });
     child.on('exit', (code) => reject(new Error(`the server ended with ${code}`)));
   });
-  const url = new URL(line.trim());
+  const [own, mounted] = line.trim().split(' ');
+  const url = new URL(own);
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, 'exit');
     child.kill('SIGKILL');
     await gone;
   };
-  return { url: url.href, port: Number(url.port), kill };
+  return { url: url.href, mounted, port: Number(url.port), kill };
 }

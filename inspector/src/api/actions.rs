@@ -10,7 +10,7 @@ use graphweft::{AnswerError, Signalled as HowSignalled};
 
 use super::runs;
 use crate::extract::{At, Sent};
-use crate::model::{Answer, Answered, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
+use crate::model::{Answer, Answered, Cancellation, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
 use crate::problem::Problem;
 use crate::state::Inspected;
 
@@ -100,12 +100,13 @@ pub(super) async fn signal(
     Ok(Json(Signalled { duplicate: signalling.await? == HowSignalled::Duplicate }))
 }
 
-/// Cancels a run. It ends when its nodes have stopped. A run that has ended does not change.
+/// Cancels a run. It ends when its nodes have stopped. A run that has ended does not change, and the response says how it has ended.
 #[utoipa::path(
     post, path = "/api/runs/{id}/cancel", tag = "actions", operation_id = "cancel_run", request_body = Empty,
     params(("id" = String, Path, description = "The id of the run")),
     responses(
-        (status = 202, description = "Cancellation is requested"),
+        (status = 200, description = "The run has ended: it is cancelled, or had ended before and has not changed", body = Cancellation),
+        (status = 202, description = "Cancellation is requested", body = Cancellation),
         (status = "default", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -113,9 +114,15 @@ pub(super) async fn cancel(
     State(inspected): State<Inspected>,
     At(id): At<String>,
     Sent(Empty {}): Sent<Empty>,
-) -> Result<StatusCode, Problem> {
-    runs::found(&inspected, &id).await?.cancel().await?;
-    Ok(StatusCode::ACCEPTED)
+) -> Result<Response, Problem> {
+    let mut run = runs::found(&inspected, &id).await?;
+    run.cancel().await?;
+    while let Some(next) = run.next().await? {
+        run = next;
+    }
+    let status = run.status().await?;
+    let code = if status.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((code, Json(Cancellation { run: run.id().to_owned(), status })).into_response())
 }
 
 /// Retries a run that has failed or was cancelled. Recorded results are reused.

@@ -17,8 +17,8 @@ use crate::view::{Kind, State};
             refused is a problem (RFC 9457) with a `code`, and the `field` that is wrong.\n\n\
             A request that changes something has the header `Content-Type: application/json`, also without a body, and, if \
             `GET /api/server` says so, `X-Graphweft-Token` with the token that the page was served with: \
-            `<meta name=\"graphweft-token\" content=\"..\">`. The page is served with `<base href=\"..\">`, so `api/runs` is \
-            right wherever it is mounted."
+            `<meta name=\"graphweft-token\" content=\"..\">`. Where the routes are mounted, with `/` at its end, is in its \
+            `<meta name=\"graphweft-mount\" content=\"..\">`: `api/runs` is below that."
     ),
     paths(
         workflows::server,

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use graphweft::RunStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use super::Status;
 
 /// A run to start.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -101,4 +104,14 @@ pub struct Answered {
 pub struct Signalled {
     /// Whether the run had got a signal with this name and id before, so that this one does not count.
     pub duplicate: bool,
+}
+
+/// What has become of a cancellation.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Cancellation {
+    /// The run that is cancelled: the last one that follows, if the run has started over.
+    pub run: String,
+    /// Its status. If it has ended, with status 200: `cancelled`, or how it had ended before.
+    #[schema(value_type = Status)]
+    pub status: RunStatus,
 }

@@ -8,7 +8,7 @@ mod runs;
 mod signals;
 mod values;
 
-pub use actions::{Answer, Answered, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
+pub use actions::{Answer, Answered, Cancellation, Empty, Fork, Retry, Signal, Signalled, StartRun, Started};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, Graphs, NodeKind, Way, Workflow, Workflows};
 pub use questions::{AskedQuestion, Question, Questions};
 pub use runs::{Counts, FeedChange, ForkedFrom, Items, Position, Run, Runs, Server, Status};

@@ -68,11 +68,12 @@ pub struct Run {
     pub position: Option<Position>,
     /// How many of its questions are open.
     pub open_questions: u64,
-    /// The question that has been open for the longest time.
+    /// The question that has been open for the longest time, in short: the first line of its text, at most 200 characters, and
+    /// neither its data nor its schema.
     pub question: Option<Question>,
     /// The names of the signals that it waits for, as far as its last events show them.
     pub awaited_signals: Vec<String>,
-    /// The first line of its failure, if it has failed.
+    /// The first line of its failure, at most 200 characters, if it has failed.
     pub failure: Option<String>,
     /// Why its last events cannot be read, if they are damaged.
     pub unreadable: Option<String>,

@@ -125,16 +125,19 @@ fn send(file: &File, headers: &HeaderMap) -> Response {
 
 /// What is sent where the program was built without the page.
 const WITHOUT: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>graphweft</title></head><body><p>The \
-                       page is not in this program. The API is at <a href=\"api/openapi.json\">api/openapi.json</a>.</p></body>\
+                       page is not in this program. The API is at <a href=\"./api/openapi.json\">api/openapi.json</a>.</p></body>\
                        </html>";
 
 /// The page, with where it is mounted and with the token of this start.
 fn index(inspected: &Inspected, whole: &str, below: &str) -> Response {
     let file = FILES.iter().find(|(path, _)| *path == "index.html").map(|(_, bytes)| *bytes);
     let html = file.map_or(WITHOUT.into(), String::from_utf8_lossy);
-    // Mounted at `/runs`, the page is at `/runs` as well.
+    // Mounted at `/runs`, the page is at `/runs` as well, and `/runs//x` is below the same mount.
     let mount = whole.strip_suffix(below).unwrap_or(if below == "/" { whole } else { "" });
-    let mut head = format!("<head><base href=\"{}/\">", escaped(mount));
+    let mount = escaped(mount.trim_end_matches('/'));
+    // No `<base>`: the links of the page, which are fragments, would leave the path that it was opened with.
+    let html = html.replace("=\"./", &format!("=\"{mount}/"));
+    let mut head = format!("<head><meta name=\"graphweft-mount\" content=\"{mount}/\">");
     if let Some(token) = &inspected.token {
         head.push_str(&format!("<meta name=\"graphweft-token\" content=\"{}\">", escaped(token)));
     }

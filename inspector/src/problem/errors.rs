@@ -57,7 +57,7 @@ impl From<StartError> for Problem {
             StartError::InvalidInput { field, .. } => bad("invalid_input", field),
             StartError::InvalidState { key, field, .. } => bad("invalid_state", &below("state", key, field)),
             StartError::MissingState { .. } => bad("missing_state", "state"),
-            StartError::InvalidId { .. } => bad("invalid_id", "id"),
+            StartError::InvalidId { .. } | StartError::ReservedId { .. } => bad("invalid_id", "id"),
             StartError::InvalidTag { key, .. } => bad("invalid_tag", &below("tags", key, ".")),
             StartError::NotRecordable { .. } => bad("not_recordable", "."),
             StartError::Deleted { .. } => Problem::new(CONFLICT, "deleted", detail).at("id"),
@@ -122,7 +122,9 @@ impl From<ForkError> for Problem {
         match &error {
             ForkError::UnknownRun { .. } => Problem::new(NOT_FOUND, "unknown_run", detail),
             ForkError::NoSuchEvent { .. } => Problem::new(BAD, "no_such_event", detail).at("before"),
-            ForkError::InvalidId { .. } => Problem::new(BAD, "invalid_id", detail).at("id"),
+            ForkError::InvalidId { .. } | ForkError::ReservedId { .. } => {
+                Problem::new(BAD, "invalid_id", detail).at("id")
+            }
             ForkError::IdTaken { .. } => Problem::new(CONFLICT, "id_taken", detail).at("id"),
             ForkError::Run(error) => error.clone().into(),
             ForkError::Store(error) => error.clone().into(),

@@ -129,9 +129,19 @@ workflow! {
     pub(crate) talks(u32) -> u32 { START => talk; }
 }
 
+/// Fails with an error of so many characters.
+#[node]
+async fn fail(characters: usize) -> Result<usize, std::io::Error> {
+    Err(std::io::Error::other(format!("it is long: {}", "x".repeat(characters))))
+}
+
+workflow! {
+    pub(crate) fails(usize) -> usize { START => fail; }
+}
+
 pub(crate) fn register(builder: EngineBuilder) -> Engine {
     let builder = builder.register::<refund>().register::<invoice>().register::<wide>().register::<echoes>();
-    let builder = builder.register::<talks>().register::<parcel>();
+    let builder = builder.register::<talks>().register::<parcel>().register::<fails>();
     builder.build().unwrap()
 }
 

@@ -33,6 +33,27 @@ async fn a_run_of_20_000_events_has_a_small_view() {
     assert_eq!(view.status, Some(RunStatus::Completed));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_of_runs_with_long_errors_is_short() {
+    const RUNS: usize = 20;
+    let engine = engine();
+    for at in 0..RUNS {
+        let run = engine.start_json("fails", json!(2_000_000)).id(format!("f{at}")).await.unwrap();
+        run.outcome().await.unwrap();
+    }
+    let server = Server::of(&engine).await;
+    let list = server.get("/api/runs").await;
+    assert!(list.body.len() < 20_000, "{}", list.body.len());
+    let list = list.ok();
+    assert_eq!(list["runs"].as_array().unwrap().len(), RUNS);
+    let failure = list["runs"][0]["failure"].as_str().unwrap();
+    assert!(failure.starts_with("node `fails/fail` failed after 1 attempt: it is long: xxx"), "{failure}");
+    assert_eq!((failure.chars().count(), failure.ends_with("x…")), (201, true));
+    // The whole of it is where one run is looked at.
+    let values = server.get("/api/runs/f0/values?path=fails%2Ffail").await.ok();
+    assert!(values["attempts"][0]["error"][0].as_str().unwrap().len() > 1_000_000);
+}
+
 /// It takes as long as a reader has for what waits for it: ten seconds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_does_not_keep_up_is_cut_off_and_continues_where_it_was() {

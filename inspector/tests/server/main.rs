@@ -6,6 +6,7 @@ mod flows;
 mod large;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod mounted;
 mod odd;
 mod page;
 mod routes;

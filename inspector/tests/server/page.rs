@@ -12,7 +12,10 @@ async fn every_path_of_the_page_is_the_page_with_the_token_of_this_start() {
     for path in ["/", "/runs", "/runs/acme%2F7", "/inbox", "/workflows/refund?at=5", "/index.html"] {
         let page = server.get(path).await;
         assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")), "{path}");
-        assert!(page.text().contains(&token) && page.text().contains("<base href=\"/\">"), "{path}");
+        assert!(
+            page.text().contains(&token) && page.text().contains("<meta name=\"graphweft-mount\" content=\"/\">"),
+            "{path}"
+        );
         assert_eq!(page.header("cache-control"), Some("no-store"));
     }
     assert_eq!(server.get("/assets/none.js").await.problem(404).0, "no_such_file");

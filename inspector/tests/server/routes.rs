@@ -16,8 +16,8 @@ async fn workflows_are_listed_with_their_graphs_and_pictures() {
     let list = server.get("/api/workflows").await.ok();
     let names: Vec<&str> =
         list["workflows"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["echoes", "invoice", "parcel", "refund", "talks", "wide"]);
-    assert_eq!(list["workflows"][3], json!({"name": "refund", "doc": "Pays back.", "nodes": 3}));
+    assert_eq!(names, ["echoes", "fails", "invoice", "parcel", "refund", "talks", "wide"]);
+    assert_eq!(list["workflows"][4], json!({"name": "refund", "doc": "Pays back.", "nodes": 3}));
 
     let graphs = server.get("/api/workflows/refund").await.ok();
     assert_eq!(graphs["graph"]["nodes"][2]["name"], "decide");
@@ -186,6 +186,31 @@ async fn a_parameter_that_is_wrong_is_named() {
     }
 }
 
+/// In a URL they are folders, also percent-encoded, and a browser removes them.
+#[tokio::test]
+async fn a_run_is_not_named_by_dots_only() {
+    let engine = engine();
+    let server = Server::of(&engine).await;
+    server.post("/api/workflows/wide/runs", json!({"input": 1, "id": "..."})).await.ok();
+    ended(&engine, "...").await;
+    for id in [".", ".."] {
+        let started = server.post("/api/workflows/wide/runs", json!({"input": 1, "id": id})).await;
+        assert_eq!(started.problem(422), ("invalid_id".to_owned(), "id".to_owned()));
+        let forked = server.post("/api/runs/.../fork", json!({"id": id})).await;
+        assert_eq!(forked.problem(422), ("invalid_id".to_owned(), "id".to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_has_ended_is_not_cancelled_and_the_response_says_how_it_ended() {
+    let engine = engine();
+    let server = Server::of(&engine).await;
+    server.post("/api/workflows/wide/runs", json!({"input": 1, "id": "w"})).await.ok();
+    ended(&engine, "w").await;
+    let cancelled = server.post("/api/runs/w/cancel", json!({})).await;
+    assert_eq!((cancelled.status, cancelled.json()), (200, json!({"run": "w", "status": "completed"})));
+}
+
 #[tokio::test]
 async fn a_run_is_cancelled_retried_forked_and_deleted() {
     let engine = engine();
@@ -195,8 +220,10 @@ async fn a_run_is_cancelled_retried_forked_and_deleted() {
     ended(&engine, "a").await;
     assert_eq!(server.delete("/api/runs/a").await.problem(409).0, "not_over");
     assert_eq!(server.post("/api/runs/a/retry", json!({})).await.problem(409).0, "not_failed");
-    assert_eq!(server.post("/api/runs/a/cancel", json!({})).await.status, 202);
+    assert!([200, 202].contains(&server.post("/api/runs/a/cancel", json!({})).await.status));
     ended(&engine, "a").await;
+    let again = server.post("/api/runs/a/cancel", json!({})).await;
+    assert_eq!((again.status, again.json()), (200, json!({"run": "a", "status": "cancelled"})));
     assert_eq!(server.get("/api/runs/a").await.ok()["status"], "cancelled");
 
     let unknown = server.post("/api/runs/a/retry", json!({"from_nodes": ["refund/nothing"]})).await;

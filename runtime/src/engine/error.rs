@@ -113,6 +113,12 @@ pub enum StartError {
         /// How many bytes it has.
         length: usize,
     },
+    /// The id is `.` or `..`. In a URL that is a folder, also percent-encoded, so no client could ask for the run.
+    #[error("the id of a run cannot be `{id}`, which is a folder in a URL; choose another id")]
+    ReservedId {
+        /// The id.
+        id: String,
+    },
     /// A tag is too long, or there are too many.
     #[error("invalid tag `{key}`: {message}")]
     InvalidTag {
@@ -172,6 +178,11 @@ pub enum StartError {
 /// The length of an id in bytes, if it is not valid for a run.
 pub(super) fn invalid_length(id: &str) -> Option<usize> {
     Some(id.len()).filter(|length| !(1..=MAX_ID).contains(length))
+}
+
+/// Whether every client would take an id for a folder and remove it from a URL: <https://url.spec.whatwg.org/#path-state>.
+pub(super) fn is_reserved(id: &str) -> bool {
+    matches!(id, "." | "..")
 }
 
 fn setting(keys: &[&'static str]) -> String {

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use crate::asked::Question;
+use crate::error_text::first_line;
 use crate::event::{EventKind, ItemsDone, millis, optional_millis};
 use crate::question::closes;
 use crate::shared::below;
@@ -50,12 +51,15 @@ pub struct RunInfo {
     pub position: Option<Position>,
     /// How many of its questions are open.
     pub open_questions: u64,
-    /// The question that has been open for the longest time.
+    /// The question that has been open for the longest time, in short: the first line of its text, at most 200 characters, and
+    /// neither its data nor the schema of the answer. [`Run::questions`](crate::Run::questions) and
+    /// [`Engine::questions`](crate::Engine::questions) have all of it.
     pub question: Option<Question>,
     /// The names of the signals that it waits for, as far as its last records show them.
     /// [`Run::awaited_signals`](crate::Run::awaited_signals) has all.
     pub awaited_signals: Vec<String>,
-    /// Why it failed, if it has: the first line of its failure.
+    /// Why it failed, if it has: the first line of its failure, at most 200 characters, and `…` if it is longer.
+    /// [`Run::outcome`](crate::Run::outcome) has all of it.
     pub failure: Option<String>,
     /// Why its last records cannot be read, if they are damaged: then its position and its failure are not known.
     pub unreadable: Option<String>,
@@ -148,7 +152,7 @@ impl From<RunOverview> for RunInfo {
         let awaited_signals = if is_over { Vec::new() } else { awaited(&last) };
         let position = if is_over { None } else { Position::of(&header.workflow, &last) };
         let failure = last.last().and_then(|stored| match &stored.record.kind {
-            EventKind::RunFailed { failure } => failure.to_string().lines().next().map(str::to_owned),
+            EventKind::RunFailed { failure } => Some(first_line(failure)),
             _ => None,
         });
         RunInfo {

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::changed::check_input;
 use super::derived::Deriver;
-use super::error::invalid_length;
+use super::error::{invalid_length, is_reserved};
 use super::inner::Engine;
 use super::live::{ReadyRun, Undriven};
 use super::retry_request::{RetriedNodes, recorded_child_around};
@@ -101,6 +101,12 @@ pub enum ForkError {
     InvalidId {
         /// How many bytes it has.
         length: usize,
+    },
+    /// The id for the new run is `.` or `..`. In a URL that is a folder, also percent-encoded, so no client could ask for the run.
+    #[error("the id of a run cannot be `{id}`, which is a folder in a URL; choose another id")]
+    ReservedId {
+        /// The id.
+        id: String,
     },
     /// The id for the new run is taken.
     #[error("there is a run `{id}` already; choose another id")]
@@ -392,7 +398,7 @@ impl Fork {
         self
     }
 
-    /// Sets the id of the new run, of at most 1,024 bytes. The default is a new UUID.
+    /// Sets the id of the new run, of at most 1,024 bytes, and not `.` or `..`. The default is a new UUID.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
@@ -402,6 +408,9 @@ impl Fork {
         let Fork { engine, run, before, id } = self;
         if let Some(length) = id.as_deref().and_then(invalid_length) {
             return Err(ForkError::InvalidId { length });
+        }
+        if let Some(id) = id.as_ref().filter(|id| is_reserved(id)) {
+            return Err(ForkError::ReservedId { id: id.clone() });
         }
         let old = engine.0.store.header(&run).await?;
         let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;

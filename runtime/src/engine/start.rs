@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::changed::is_same_input;
-use super::error::{StartError, invalid_length};
+use super::error::{StartError, invalid_length, is_reserved};
 use super::inner::Engine;
 use super::live::{Beginning, ReadyRun, Undriven};
 use super::run::Run;
@@ -217,7 +217,7 @@ impl<T> Start<T> {
         Start::of(engine, Err(error))
     }
 
-    /// Sets the id of the run, of at most 1,024 bytes. The default is a new UUID. If a run with this id, the same
+    /// Sets the id of the run, of at most 1,024 bytes, and not `.` or `..`. The default is a new UUID. If a run with this id, the same
     /// workflow and the same input exists, that run is returned, whether it runs, waits or has ended; if its process
     /// has died it is resumed here. With another workflow or input, starting fails.
     pub fn id(mut self, id: impl Into<String>) -> Self {
@@ -348,6 +348,9 @@ impl<T> Start<T> {
         let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         if let Some(length) = invalid_length(&id) {
             return Err(StartError::InvalidId { length });
+        }
+        if is_reserved(&id) {
+            return Err(StartError::ReservedId { id });
         }
         let reservation = loop {
             match engine.0.runs.reserve(&id) {

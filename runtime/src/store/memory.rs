@@ -158,7 +158,7 @@ impl Run {
     }
 
     fn last(&self) -> Vec<Stored> {
-        self.read(self.header.records.saturating_sub(RunOverview::RECORDS), usize::MAX)
+        self.read(RunOverview::first_record(&self.header), usize::MAX)
     }
 
     fn read(&self, from: u64, limit: usize) -> Vec<Stored> {
@@ -351,7 +351,7 @@ impl Runs {
             let first = run.open.iter().min_by_key(|(id, asked)| (**asked, *id));
             let first = first.map(|(id, asked)| QuestionPlace { asked: *asked, run: header.key, question: id.clone() });
             let question = first.and_then(|place| self.questions.get(&place)).cloned();
-            RunOverview { last: Ok(run.last()), open: run.open.len() as u64, question, header }
+            RunOverview::new(header, Ok(run.last()), run.open.len() as u64, question)
         };
         self.list(query).into_iter().map(of).collect()
     }

@@ -102,7 +102,8 @@ pub trait Store: Send + Sync + 'static {
     /// How many runs the query is about, whatever its limit.
     fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>>;
 
-    /// The same runs as [`list`](Self::list), in the same order, each with its last records and its open questions.
+    /// The same runs as [`list`](Self::list), in the same order, each with its last records and its open questions,
+    /// by [`RunOverview::new`].
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>>;
 
     /// Open questions of all runs, as the last appends have [reported](HeaderChange::questions) them: the one that has

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graphweft::prelude::*;
 use graphweft::state::MergeMap;
 use graphweft::store::SqliteStore;
-use graphweft::{AnswerError, ChildError, Json, StartError, json};
+use graphweft::{AnswerError, ChildError, ForkError, Json, StartError, json};
 use graphweft_tests::{Journal, failure, life};
 use tokio::sync::Notify;
 
@@ -414,6 +414,19 @@ async fn an_id_has_at_most_1024_bytes() {
         assert_eq!(error, StartError::InvalidId { length });
         let error = engine.fork("x".repeat(1024)).id("x".repeat(length)).await.unwrap_err();
         assert_eq!(error.to_string(), format!("the id of a run may have 1 to 1024 bytes, and this one has {length}"));
+    }
+}
+
+/// A client would remove them from the URL of the run.
+#[tokio::test]
+async fn an_id_is_not_a_folder() {
+    let engine = Engine::builder().register::<asking>().build().unwrap();
+    engine.start::<asking>(Json::Null).id("...").await.unwrap();
+    for id in [".", ".."] {
+        let error = engine.start::<asking>(Json::Null).id(id).await.unwrap_err();
+        assert_eq!(error, StartError::ReservedId { id: id.to_owned() });
+        let error = engine.fork("...").id(id).await.unwrap_err();
+        assert_eq!(error, ForkError::ReservedId { id: id.to_owned() });
     }
 }
 

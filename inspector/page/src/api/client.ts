@@ -22,9 +22,13 @@ export class ApiError extends Error {
 
 export type Query = Record<string, string | number | readonly string[] | null | undefined>;
 
-/** The address of a route, relative to the page, so that the page works under any path. */
+const meta = (page: Document, name: string) => page.querySelector<HTMLMetaElement>(`meta[name="graphweft-${name}"]`)?.content;
+/** Where the page is mounted, with `/` at its end: it may be opened at `/runs`, at `/runs/` and at any path below. */
+const mount = new URL(meta(document, 'mount') ?? './', location.href);
+
+/** The address of a route, relative to the mount, so that the page works under any path. */
 export function address(path: readonly string[], query: Query = {}): string {
-  const url = new URL(`api/${path.map(encodeURIComponent).join('/')}`, document.baseURI);
+  const url = new URL(`api/${path.map(encodeURIComponent).join('/')}`, mount);
   for (const [name, value] of Object.entries(query)) {
     if (value === null || value === undefined || value === '') continue;
     for (const one of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(one));
@@ -54,12 +58,12 @@ export async function post<T>(path: readonly string[], body: unknown): Promise<T
 }
 
 const STALE_TOKEN = ['wrong_token', 'missing_token'];
-const tokenIn = (page: Document) => page.querySelector<HTMLMetaElement>('meta[name="graphweft-token"]')?.content ?? null;
+const tokenIn = (page: Document) => meta(page, 'token') ?? null;
 /** What the page was served with, to be sent back with what changes something. */
 let token = tokenIn(document);
 
 async function readToken(): Promise<string | null> {
-  const html = await (await send(document.baseURI, {})).text();
+  const html = await (await send(location.href, {})).text();
   return tokenIn(new DOMParser().parseFromString(html, 'text/html'));
 }
 

@@ -133,7 +133,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Cancels a run. It ends when its nodes have stopped. A run that has ended does not change. */
+        /** Cancels a run. It ends when its nodes have stopped. A run that has ended does not change, and the response says how it has ended. */
         post: operations["cancel_run"];
         delete?: never;
         options?: never;
@@ -486,6 +486,13 @@ export interface components {
              * @description Until when it waits, in milliseconds since 1970.
              */
             until?: number | null;
+        };
+        /** @description What has become of a cancellation. */
+        Cancellation: {
+            /** @description The run that is cancelled: the last one that follows, if the run has started over. */
+            run: string;
+            /** @description Its status. If it has ended, with status 200: `cancelled`, or how it had ended before. */
+            status: components["schemas"]["Status"];
         };
         /** @description How many runs there are, by status. */
         Counts: {
@@ -848,7 +855,7 @@ export interface components {
              * @description When it ended, if it has.
              */
             ended?: number | null;
-            /** @description The first line of its failure, if it has failed. */
+            /** @description The first line of its failure, at most 200 characters, if it has failed. */
             failure?: string | null;
             forked_from?: components["schemas"]["ForkedFrom"] | null;
             /** @description Its id. */
@@ -1627,12 +1634,23 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The run has ended: it is cancelled, or had ended before and has not changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cancellation"];
+                };
+            };
             /** @description Cancellation is requested */
             202: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["Cancellation"];
+                };
             };
             default: {
                 headers: {

@@ -8,6 +8,7 @@ import { RunPage } from '../run/RunPage';
 import { RunsPage } from '../runs/RunsPage';
 import { Sign } from '../ui/Icon';
 import { useNow } from '../ui/useNow';
+import { visible } from '../ui/visible';
 import { WorkflowsPage } from '../workflows/WorkflowsPage';
 import { link, parsePlace, useHash } from './router';
 import { useTheme } from './theme';
@@ -24,7 +25,7 @@ export function App() {
   const title = TITLES[page] ?? 'Runs';
   const id = parts[0];
   useEffect(() => {
-    document.title = [id, title, 'graphweft'].filter(Boolean).join(' · ');
+    document.title = visible([id, title, 'graphweft'].filter(Boolean).join(' · '));
   }, [id, title]);
   const shared = { query, server, clockOffset };
   return (

@@ -88,11 +88,41 @@ pub async fn an_overview_has_the_last_records_and_the_open_questions(store: impl
 
     let [b, a] = &overview[..] else { panic!("{overview:?}") };
     assert_eq!((b.header.id.as_str(), b.open, &b.question), ("b", 0, &None));
-    assert_eq!(b.last, Ok(read_all(&store, b.header.key).await));
+    assert_eq!(b.last.as_ref().map(Vec::len), Ok(1));
     let all = read_all(&store, a.header.key).await;
     assert_eq!(a.last, Ok(all[all.len() - RunOverview::RECORDS as usize..].to_vec()));
-    assert_eq!((a.open, &a.question), (2, &Some(asked("early", 3))));
+    let first = RunOverview::new(a.header.clone(), Ok(Vec::new()), 2, Some(asked("early", 3))).question;
+    assert_eq!((a.open, &a.question), (2, &first));
     assert_eq!(a.header, header(&store, "a").await);
+}
+
+/// A list of runs is small, however large their values and errors are.
+pub async fn an_overview_has_no_values_and_of_texts_the_first_line(store: impl Store) {
+    let large = "x".repeat(100_000);
+    let a = create(&store, new_run("a")).await.key;
+    let mut question = asked("early", 3);
+    question.question.prompt.push_str(&large);
+    question.question.payload = large.clone().into();
+    change_questions(&store, a, QuestionChange { open: vec![question], ..QuestionChange::default() }).await;
+    let completed =
+        EventKind::NodeCompleted { label: None, output: Some(large.clone().into()), state: Vec::new(), items: None };
+    add(&store, a, 2, &[said(&large), Record::new("checkout/charge", completed)]).await;
+    let b = create(&store, new_run("b")).await.key;
+    let failure = Failure::new("checkout/charge", Cause::new(format!("no\u{1F4B0}{large}\nsecond line")));
+    let failed = Record::new("checkout", EventKind::RunFailed { failure });
+    let header = HeaderChange { status: Some((RunStatus::Failed, None)), ..HeaderChange::default() };
+    let change = Append { header, ..batch(b, 1, &[said(&large), failed]) };
+    assert_eq!(store.append(change).await.unwrap(), Appended::Done);
+
+    let overview = store.overview(RunQuery::default()).await.unwrap();
+
+    assert!(format!("{overview:?}").len() < 10_000, "{} bytes", format!("{overview:?}").len());
+    let [Ok(failed), Ok(open)] = [&overview[0].last, &overview[1].last] else { panic!("{overview:?}") };
+    assert_eq!(open.len(), 4);
+    let [Stored { record: Record { kind: EventKind::RunFailed { failure }, .. }, .. }] = &failed[..] else {
+        panic!("{failed:?}")
+    };
+    assert_eq!(failure.cause.to_string(), format!("no\u{1F4B0}{}…", "x".repeat(197)));
 }
 
 /// Changes the open questions of a run, with a record.

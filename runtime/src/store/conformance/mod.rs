@@ -22,6 +22,7 @@ use super::{
 };
 use crate::asked::Question;
 use crate::event::EventKind;
+use crate::fault::{Cause, Failure};
 
 /// Tests of a store: each makes a new, empty store by the expression, which is a future of the store and of a value that
 /// is kept until the test is over, such as its directory. The names of the tests say what is asserted.
@@ -43,6 +44,7 @@ macro_rules! store_conformance {
                 runs_are_found_by_when_their_status_changed_last
                 a_run_that_begins_later_sleeps_until_then
                 an_overview_has_the_last_records_and_the_open_questions
+                an_overview_has_no_values_and_of_texts_the_first_line
                 open_questions_are_listed_by_when_they_were_asked
                 a_question_that_is_closed_is_not_listed
                 a_question_that_is_asked_again_keeps_its_place

@@ -142,7 +142,7 @@ pub(super) fn overview(
     query: &RunQuery,
 ) -> Result<Vec<RunOverview>, Trouble> {
     let of = |header: RunHeader| {
-        let from = header.records.saturating_sub(RunOverview::RECORDS);
+        let from = RunOverview::first_record(&header);
         let last = match records::read(moment, log, header.key, from, usize::MAX) {
             // Damage of one run does not hide the others.
             Err(trouble @ (Trouble::Damaged(_) | Trouble::Store(StoreError::BadRecord { .. }))) => {
@@ -151,7 +151,7 @@ pub(super) fn overview(
             last => Ok(last?),
         };
         let (open, question) = questions::of_run(moment, header.key)?;
-        Ok(RunOverview { header, last, open, question })
+        Ok(RunOverview::new(header, last, open, question))
     };
     list(moment, log, query)?.into_iter().map(of).collect()
 }

@@ -373,7 +373,8 @@ async fn count(all: Vec<u32>) -> u32 {
 workflow! { /// Many items, each through two nodes.
 wide(u32) -> u32 { START => many => [prepare => work] => count; } }
 
-/// `page-server STORE PORT`: serves the page over a store, and resumes its runs. Prints its address.
+/// `page-server STORE PORT`: serves the page over a store, and resumes its runs. Prints its address, and that of the same page in an
+/// app, which serves `/runs` and not `/runs/`.
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -385,8 +386,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let builder = builder.register::<settlement>().register::<busy>();
     let engine = builder.register::<invoice>().register::<name_release>().register::<wide>().build()?;
     engine.recover().await?;
+    let app = axum::Router::new().nest("/runs", graphweft_inspector::router(engine.clone()));
+    let listener = tokio::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?;
+    let mounted = listener.local_addr()?;
     let serving = Inspector::new(engine).bind(port.parse()?).await?;
-    println!("{}", serving.url());
-    serving.run().await?;
+    println!("{} http://{mounted}/runs", serving.url());
+    tokio::try_join!(axum::serve(listener, app).into_future(), serving.run())?;
     Ok(())
 }
