@@ -42,10 +42,12 @@
 //!   inspector, the command line, or [`Run::cancel`](graphweft::Run::cancel).
 
 mod answers;
+mod brief;
 mod call;
 mod door;
 mod form;
 mod http;
+mod late;
 mod outcome;
 mod progress;
 mod schema;
