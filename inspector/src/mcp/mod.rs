@@ -48,9 +48,12 @@ mod door;
 mod form;
 mod http;
 mod late;
+mod lines;
+mod message;
 mod outcome;
 mod progress;
 mod schema;
+mod sessions;
 mod tools;
 mod until_end;
 
@@ -65,6 +68,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use door::Door;
+use lines::Lines;
 use until_end::UntilEnd;
 
 /// The workflows of an engine as the tools of an MCP server over a pair of streams. See the [module](self).
@@ -140,7 +144,7 @@ impl McpServer {
         let gone = CancellationToken::new();
         let _dropped = gone.clone().drop_guard();
         let door = Door::new(self.engine, gone.clone());
-        match door.serve((UntilEnd::new(read, gone), write)).await {
+        match door.serve(Lines::new(UntilEnd::new(read, gone), write)).await {
             Ok(service) => match service.waiting().await {
                 Ok(_why) => Ok(()),
                 Err(error) => Err(io::Error::other(error)),
