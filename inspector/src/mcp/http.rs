@@ -60,7 +60,7 @@ impl Served {
         let mut opens = false;
         if parts.method == Method::POST && is_json(&parts.headers) {
             match message::read(&body) {
-                Ok(message) => opens = initializes(&message),
+                Ok(message) => opens = initializes(&message) && session(&parts.headers).is_none(),
                 Err(Some(refusal)) => return Ok((StatusCode::BAD_REQUEST, Json(refusal)).into_response()),
                 // rmcp knows what to do with it.
                 Err(None) => {}
