@@ -49,7 +49,7 @@
 //!   at most 127 levels deep.
 //! - What is no message gets an error of JSON-RPC: -32700 if it is not JSON or not UTF-8, -32600 if it is no message, too long or
 //!   nested too deeply, with the id if it is a request whose id can be read. Of a message that is too long only the start is read, so
-//!   its id is in the error only if it stands there. Over HTTP the error has the status 400; of a body that is too long, 413.
+//!   its id is in the error only if it is there. Over HTTP the error has the status 400; of a body that is too long, 413.
 //!   A notification that cannot be read is ignored.
 //! - An error that quotes what was sent has at most some 1,000 characters.
 //! - Over HTTP there are at most [`max_sessions`](crate::Inspector::max_sessions) sessions. One in which nothing is sent for 1 h is closed.
