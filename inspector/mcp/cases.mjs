@@ -141,6 +141,49 @@ export const cases = {
     assert.deepEqual(await it.journal(), ['hold letter']);
   },
 
+  async 'a cancelled call withdraws its form, and the question is asked again'(it) {
+    const server = await it.serve();
+    let runs = 0;
+    for (const open of [async (answers) => (await stdio(it, answers)).client, (answers) => http(it, server, answers)]) {
+      const args = { item: 'sofa', cents: 5000, run_id: `sofa-${runs++}` };
+      let asked, withdrawn;
+      const isAsked = new Promise((resolve) => (asked = resolve));
+      const isWithdrawn = new Promise((resolve) => (withdrawn = resolve));
+      let forms = 0;
+      const client = await open((_, signal) => {
+        forms++;
+        // This client ignores that its first request, which has the id 0, is cancelled.
+        if (forms === 1) return { action: 'decline' };
+        if (forms === 3) return { action: 'accept', content: { fine: true } };
+        signal.addEventListener('abort', () => withdrawn(signal.reason));
+        asked();
+        return new Promise(() => {});
+      });
+      assert.equal((await call(client, 'order', args)).structuredContent.status, 'waiting');
+      const stop = new AbortController();
+      const cut = assert.rejects(call(client, 'order', args, { signal: stop.signal }), /enough/);
+      await isAsked;
+      stop.abort('enough');
+      await cut;
+      assert.match(String(await isWithdrawn), /the call was cancelled; the question is still open/);
+      const result = await call(client, 'order', args);
+      assert.equal(result.structuredContent.status, 'completed');
+      assert.equal(forms, 3);
+    }
+  },
+
+  async 'an answer that comes second is an error that says what was answered'(it) {
+    const { client } = await stdio(it);
+    const waits = await call(client, 'order', { item: 'desk', cents: 2000, run_id: 'desk-1' });
+    const question = waits.structuredContent.questions[0].id;
+    const answer = (answer) => call(client, 'answer', { run_id: 'desk-1', question, answer });
+    assert.ok(!(await answer({ fine: true })).isError);
+    assert.ok(!(await answer({ fine: true })).isError);
+    const second = await answer({ fine: false });
+    assert.ok(second.isError);
+    assert.match(text(second), /was answered before, with {"fine":true}, by the-test \(MCP\)/);
+  },
+
   async 'the server is killed while a question is open, and the next one continues'(it) {
     let asked;
     const isAsked = new Promise((resolve) => (asked = resolve));

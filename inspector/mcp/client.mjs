@@ -4,11 +4,11 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 
-/** A client. With `answers`, it can ask a person, who answers by this function. */
+/** A client. With `answers`, it can ask a person, who answers by this function; its signal says when the form is withdrawn. */
 export async function connect(transport, answers) {
   const capabilities = answers ? { elicitation: {} } : {};
   const client = new Client({ name: 'the-test', version: '1' }, { capabilities });
-  if (answers) client.setRequestHandler(ElicitRequestSchema, (request) => answers(request.params));
+  if (answers) client.setRequestHandler(ElicitRequestSchema, (request, extra) => answers(request.params, extra.signal));
   await client.connect(transport);
   // With the schemas by which it checks results.
   await client.listTools();

@@ -110,6 +110,15 @@ impl Inspector {
         self
     }
 
+    /// How many sessions of MCP there may be at the same time; 256 without it. A further client takes the place of the session that has
+    /// been silent for the longest time, and whose client has to initialize again then. If each has an open stream, the further client
+    /// is refused with the status 429 and the code `too_many_sessions`.
+    #[cfg(feature = "mcp")]
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.limits.sessions = sessions;
+        self
+    }
+
     /// A further name by which the server of [`bind`](Self::bind) may be asked for, without a port: `runs.example.org`.
     pub fn allow_host(mut self, name: impl Into<String>) -> Self {
         self.hosts.push(name.into());

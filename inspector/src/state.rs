@@ -35,11 +35,19 @@ pub(crate) struct Limits {
     pub(crate) body: usize,
     /// The streams that are open at the same time.
     pub(crate) streams: usize,
+    /// The sessions of MCP.
+    #[cfg(feature = "mcp")]
+    pub(crate) sessions: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { body: 1 << 20, streams: 256 }
+        Limits {
+            body: 1 << 20,
+            streams: 256,
+            #[cfg(feature = "mcp")]
+            sessions: 256,
+        }
     }
 }
 

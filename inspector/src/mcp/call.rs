@@ -1,17 +1,18 @@
 //! A call of a tool: a run that is followed until it has ended or needs what the client cannot give.
 
-use graphweft::{Outcome, Question, Run};
+use graphweft::{Engine, Outcome, Question, Run};
 use rmcp::RoleServer;
 use rmcp::model::{
-    CallToolResponse, ClientResult, ElicitRequest, ElicitResult, InputRequest, InputRequiredResult, InputResponses,
-    ProtocolVersion, ServerRequest,
+    CallToolResponse, ClientResult, ContentBlock, ElicitRequest, ElicitResult, InputRequest, InputRequiredResult,
+    InputResponses, ProtocolVersion, ServerRequest,
 };
 use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{Answered, answer, closed, last};
+use super::answers::{Answered, Recorded, answer, closed, elsewhere, last, not_taken};
 use super::form::{Filled, Form};
+use super::late::Late;
 use super::outcome;
 use super::progress::Progress;
 
@@ -46,6 +47,7 @@ impl Asks {
 
 /// A call that is under way.
 pub(super) struct Call<'c> {
+    pub(super) engine: &'c Engine,
     pub(super) context: &'c RequestContext<RoleServer>,
     /// Cancelled when the client has closed its stream.
     pub(super) gone: &'c CancellationToken,
@@ -57,16 +59,21 @@ enum Shown {
     Filled(Filled),
     /// It was answered elsewhere.
     Closed,
+    /// The client does not want the result any more.
+    CutOff,
     /// The client cannot show it.
     Failed(ServiceError),
 }
 
 /// What the answers were with which a client repeats a call.
-enum Taken {
+#[derive(Default)]
+struct Taken {
     /// What was wrong with one.
-    Answers(Option<String>),
+    rejected: Option<String>,
+    /// Which ones were not taken, since there is another answer.
+    notes: Vec<String>,
     /// The questions that are open since the person declines.
-    Declined(Vec<Question>),
+    declined: Option<Vec<Question>>,
 }
 
 impl Call<'_> {
@@ -79,13 +86,13 @@ impl Call<'_> {
         run: &Run<Value>,
         answers: Option<InputResponses>,
     ) -> Result<CallToolResponse, String> {
-        let mut problem = None;
         let mut attempts = 0;
-        if let Some(answers) = answers {
-            match self.take(run, answers).await? {
-                Taken::Answers(rejected) => problem = rejected,
-                Taken::Declined(open) => return Ok(outcome::result(run.id(), &Outcome::Waiting(open)).into()),
-            }
+        let Taken { rejected: mut problem, mut notes, declined } = match answers {
+            Some(answers) => self.take(run, answers).await?,
+            None => Taken::default(),
+        };
+        if let Some(open) = declined {
+            return Ok(result(run, &Outcome::Waiting(open), notes));
         }
         let mut progress = Progress::of(run, self.context);
         loop {
@@ -100,7 +107,7 @@ impl Call<'_> {
                 _ => None,
             };
             let Some(question) = question.filter(|_| self.asks != Asks::Not) else {
-                return Ok(outcome::result(run.id(), &outcome).into());
+                return Ok(result(run, &outcome, notes));
             };
             if self.asks == Asks::ByResult {
                 let form = Form::of(&question.schema).ask(question, problem.as_deref());
@@ -111,7 +118,6 @@ impl Call<'_> {
             let shown = tokio::select! {
                 shown = self.show(&asking, question, problem.take()) => shown.map_err(|error| self.failed(run, &error))?,
                 never = progress.follow() => match never {},
-                () = self.cut_off() => return Err(self.left(run)),
             };
             let given = match shown {
                 Shown::Filled(Filled::Answer(given)) => given,
@@ -120,16 +126,24 @@ impl Call<'_> {
                     problem = Some(why);
                     continue;
                 }
-                Shown::Filled(Filled::Declined) => return Ok(outcome::result(run.id(), &outcome).into()),
-                Shown::Closed => continue,
+                Shown::Filled(Filled::Declined) => return Ok(result(run, &outcome, notes)),
+                Shown::Closed => {
+                    notes.push(elsewhere(&question.id, self.recorded(&asking, &question.id).await?.as_ref()));
+                    continue;
+                }
+                Shown::CutOff => return Err(self.left(run)),
                 Shown::Failed(error) => {
                     tracing::debug!(run = run.id(), %error, "a client has not shown a question");
-                    return Ok(outcome::result(run.id(), &outcome).into());
+                    return Ok(result(run, &outcome, notes));
                 }
             };
-            let answered = answer(&asking, &question.id, given, self.client()).await;
+            let answered = answer(self.engine, &asking, &question.id, given, self.client()).await;
             match answered.map_err(|error| self.failed(run, &error))? {
-                Answered::Closed => attempts = 0,
+                Answered::Recorded => attempts = 0,
+                Answered::NotTaken(why) => {
+                    attempts = 0;
+                    notes.push(why);
+                }
                 Answered::Rejected(why) => {
                     attempts += 1;
                     problem = Some(why);
@@ -141,26 +155,52 @@ impl Call<'_> {
     /// Takes the answers with which a client repeats a call.
     async fn take(&self, run: &Run<Value>, answers: InputResponses) -> Result<Taken, String> {
         let asking = last(run).await.map_err(|error| self.failed(run, &error))?;
-        let mut problem = None;
+        let mut taken = Taken::default();
         for (id, answered) in answers {
             let open = asking.questions().await.map_err(|error| self.failed(run, &error))?;
-            let Some(question) = open.iter().find(|question| question.id == id) else { continue };
+            let Some(question) = open.iter().find(|question| question.id == id) else {
+                taken.notes.extend(self.compare(&asking, &id, answered).await?);
+                continue;
+            };
             let filled = match serde_json::from_value::<ElicitResult>(answered) {
                 Ok(result) => Form::of(&question.schema).read(result),
                 Err(error) => Filled::Unusable(format!("this is not the result of an elicitation: {error}")),
             };
             match filled {
                 Filled::Answer(given) => {
-                    let answered = answer(&asking, &id, given, self.client()).await;
-                    if let Answered::Rejected(why) = answered.map_err(|error| self.failed(run, &error))? {
-                        problem = Some(why);
+                    let answered = answer(self.engine, &asking, &id, given, self.client()).await;
+                    match answered.map_err(|error| self.failed(run, &error))? {
+                        Answered::Recorded => {}
+                        Answered::NotTaken(why) => taken.notes.push(why),
+                        Answered::Rejected(why) => taken.rejected = Some(why),
                     }
                 }
-                Filled::Unusable(why) => problem = Some(why),
-                Filled::Declined => return Ok(Taken::Declined(open)),
+                Filled::Unusable(why) => taken.rejected = Some(why),
+                Filled::Declined => {
+                    taken.declined = Some(open);
+                    break;
+                }
             }
         }
-        Ok(Taken::Answers(problem))
+        Ok(taken)
+    }
+
+    /// Compares an answer to a question that is not open any more with the one that is recorded. What to say if it is another one.
+    async fn compare(&self, asking: &Run<Value>, question: &str, answered: Value) -> Result<Option<String>, String> {
+        let Ok(result) = serde_json::from_value::<ElicitResult>(answered) else { return Ok(None) };
+        let recorded = self.recorded(asking, question).await?;
+        let given = match recorded.as_ref().map(|recorded| Form::of(&recorded.schema).read(result)) {
+            Some(Filled::Declined) => return Ok(None),
+            Some(Filled::Answer(given)) => Some(given),
+            Some(Filled::Unusable(_)) | None => None,
+        };
+        let is_the_same = recorded.as_ref().is_some_and(|recorded| Some(&recorded.answer) == given.as_ref());
+        Ok((!is_the_same).then(|| not_taken(question, recorded.as_ref())))
+    }
+
+    async fn recorded(&self, asking: &Run<Value>, question: &str) -> Result<Option<Recorded>, String> {
+        let recorded = Recorded::of(self.engine, asking, question).await;
+        recorded.map_err(|error| self.failed(asking, &error))
     }
 
     /// Shows a question to a person by a request, as long as it is open.
@@ -184,6 +224,18 @@ impl Call<'_> {
                 // A client that is gone does not show it any more.
                 _ = asked.cancel(Some("the question was answered elsewhere".to_owned())).await;
                 return Ok(Shown::Closed);
+            }
+            () = self.cut_off() => {
+                let late = Late {
+                    engine: self.engine.clone(),
+                    asking: asking.clone(),
+                    question: question.id.clone(),
+                    form,
+                    by: self.client(),
+                    gone: self.gone.clone(),
+                };
+                late.withdraw(asked).await;
+                return Ok(Shown::CutOff);
             }
         };
         Ok(match response {
@@ -215,4 +267,11 @@ impl Call<'_> {
     fn left(&self, run: &Run<Value>) -> String {
         format!("the call was cancelled; run `{0}` continues, and a call with the `run_id` `{0}` finds it", run.id())
     }
+}
+
+/// The result of a call, with what has become of answers.
+fn result(run: &Run<Value>, outcome: &Outcome<Value>, notes: Vec<String>) -> CallToolResponse {
+    let mut result = outcome::result(run.id(), outcome);
+    result.content.extend(notes.into_iter().map(ContentBlock::text));
+    result.into()
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use graphweft::{Engine, Run};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{Answered, answer, last};
+use super::brief::brief;
 use super::call::{Asks, Call};
 use super::tools::{AnswerArguments, Tools, WorkflowTool};
 use crate::problem::shown;
@@ -72,9 +73,9 @@ impl Door {
         let found = self.engine.get_run(&run).await.map_err(|error| error.to_string())?;
         let found = found.ok_or_else(|| format!("at `run_id`: there is no run `{}`", shown(&run)))?;
         let asking = last(&found).await.map_err(|error| error.to_string())?;
-        match answer(&asking, &question, given, call.client()).await.map_err(|error| error.to_string())? {
-            Answered::Closed => Ok(found),
-            Answered::Rejected(why) => Err(why),
+        match answer(&self.engine, &asking, &question, given, call.client()).await.map_err(|error| error.to_string())? {
+            Answered::Recorded => Ok(found),
+            Answered::NotTaken(why) | Answered::Rejected(why) => Err(why),
         }
     }
 
@@ -84,7 +85,7 @@ impl Door {
         context: &RequestContext<RoleServer>,
     ) -> Result<Result<CallToolResponse, String>, ErrorData> {
         let asks = Asks::of(context);
-        let call = Call { context, gone: &self.gone, asks };
+        let call = Call { engine: &self.engine, context, gone: &self.gone, asks };
         let answers = request.input_responses.take();
         let run = match self.tools.workflow(&request.name) {
             Some(tool) => self.start(tool, request, context).await,
@@ -118,6 +119,24 @@ impl ServerHandler for Door {
         Ok(ListToolsResult::with_all_items(self.tools.list(Asks::of(&context) != Asks::Not)))
     }
 
+    /// What does not fit its method comes here as well.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method == "tools/call"
+            && let Err(error) = serde_path_to_error::deserialize::<_, CallToolRequestParams>(params.unwrap_or_default())
+        {
+            let path = error.path().to_string();
+            let message = format!("invalid `params` of `tools/call`: at `{}`: {}", shown(&path), error.inner());
+            return Err(ErrorData::invalid_params(brief(&message), None));
+        }
+        let message = format!("there is no method `{}`, or its `params` do not fit it", shown(&method));
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+    }
+
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
@@ -125,6 +144,6 @@ impl ServerHandler for Door {
     ) -> Result<CallToolResponse, ErrorData> {
         // What the model did wrong is a result, so that it sees it.
         let response = self.carry_out(request, &context).await?;
-        Ok(response.unwrap_or_else(|why| CallToolResult::error(vec![ContentBlock::text(why)]).into()))
+        Ok(response.unwrap_or_else(|why| CallToolResult::error(vec![ContentBlock::text(brief(&why))]).into()))
     }
 }

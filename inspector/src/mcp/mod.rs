@@ -38,17 +38,36 @@
 //!   has it. If it is answered elsewhere meanwhile, the elicitation is cancelled. For a client without the capability, the result has
 //!   the open questions, and the tool `answer` answers one. **Its model answers then**, and not a person; a client that can
 //!   show forms does not have this tool.
+//!   An answer that comes after another one is not taken: the result has a text with what was answered, and by whom if that is
+//!   recorded; `answer` is an error then. The same answer again is a success.
 //! - **A call that is cancelled or cut off** does not cancel its run. A later call with the same id finds it. To cancel a run, use the
-//!   inspector, the command line, or [`Run::cancel`](graphweft::Run::cancel).
+//!   inspector, the command line, or [`Run::cancel`](graphweft::Run::cancel). An elicitation is cancelled with its call. If the person
+//!   answers nevertheless within 10 min, the answer is recorded if the question is still open; if not, the log has a warning.
+//!
+//! # Limits
+//! - A message has at most 16 MiB over streams, and [`max_body`](crate::Inspector::max_body) over HTTP. Its arrays and objects are nested
+//!   at most 127 levels deep.
+//! - What is no message gets an error of JSON-RPC: -32700 if it is not JSON or not UTF-8, -32600 if it is no message, too long or
+//!   nested too deeply, with the id if it is a request whose id can be read. Of a message that is too long only the start is read, so
+//!   its id is in the error only if it is there. Over HTTP the error has the status 400; of a body that is too long, 413.
+//!   A notification that cannot be read is ignored.
+//! - An error that quotes what was sent has at most some 1,000 characters.
+//! - Over HTTP there are at most [`max_sessions`](crate::Inspector::max_sessions) sessions. One in which nothing is sent for 1 h is closed.
+//!   Each open response is one of the [`max_streams`](crate::Inspector::max_streams).
 
 mod answers;
+mod brief;
 mod call;
 mod door;
 mod form;
 mod http;
+mod late;
+mod lines;
+mod message;
 mod outcome;
 mod progress;
 mod schema;
+mod sessions;
 mod tools;
 mod until_end;
 
@@ -63,6 +82,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use door::Door;
+use lines::Lines;
 use until_end::UntilEnd;
 
 /// The workflows of an engine as the tools of an MCP server over a pair of streams. See the [module](self).
@@ -138,7 +158,7 @@ impl McpServer {
         let gone = CancellationToken::new();
         let _dropped = gone.clone().drop_guard();
         let door = Door::new(self.engine, gone.clone());
-        match door.serve((UntilEnd::new(read, gone), write)).await {
+        match door.serve(Lines::new(UntilEnd::new(read, gone), write)).await {
             Ok(service) => match service.waiting().await {
                 Ok(_why) => Ok(()),
                 Err(error) => Err(io::Error::other(error)),

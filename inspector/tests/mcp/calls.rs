@@ -106,3 +106,45 @@ async fn a_client_that_does_not_speak_mcp_is_an_error() {
     let error = client.close().await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
 }
+
+/// It is put into the context of a model.
+#[tokio::test]
+async fn an_error_does_not_repeat_all_that_was_sent() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let long = "A".repeat(2 << 20);
+    let misfit = client.call("invoice", json!({"input": long})).await;
+    let text = misfit["content"][0]["text"].as_str().unwrap();
+    assert!(text.len() < 1200, "{}", text.len());
+    assert!(text.contains("invalid input of `invoice`") && text.ends_with("expected u32"), "{text}");
+    client.call("decided", json!({"input": "lamp", "run_id": "l"})).await;
+    let answer = json!({"run_id": "l", "question": "fine", "answer": {"fine": long}});
+    let misfit = client.call("graphweft.answer", answer).await;
+    assert!(misfit.to_string().len() < 1500);
+    for params in [json!({"name": long}), json!({"name": "invoice", "arguments": {long.clone(): 1}})] {
+        let refused = client.request("tools/call", params).await;
+        assert!(refused.to_string().len() < 1500);
+    }
+    let refused = client.request(&long, json!({})).await;
+    assert!(refused.to_string().len() < 1500);
+}
+
+#[tokio::test]
+async fn a_call_that_is_none_says_what_is_wrong_with_its_parameters() {
+    let (engine, _gate) = engine();
+    let mut client = Client::of(&engine, json!({})).await;
+    let cases = [
+        (json!({"name": "invoice", "arguments": [1]}), "at `arguments`"),
+        (json!({"name": "invoice", "arguments": "x"}), "at `arguments`"),
+        (json!({"name": 7}), "at `name`"),
+        (json!({"arguments": {"input": 1}}), "missing field `name`"),
+    ];
+    for (params, what) in cases {
+        let refused = client.request("tools/call", params.clone()).await;
+        assert_eq!(refused["error"]["code"], -32602, "{params}: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(what), "{params}: {message}");
+    }
+    let unknown = client.request("tools/fly", json!({})).await;
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}

@@ -56,6 +56,11 @@ impl Client {
         self.write.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
+    /// Sends a line that need not be a message.
+    pub(crate) async fn send_line(&mut self, line: &[u8]) {
+        self.write.write_all(&[line, b"\n"].concat()).await.unwrap();
+    }
+
     /// The next message of the server; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let line = timeout(PATIENCE, self.lines.next_line()).await.expect("the server says something").unwrap()?;

@@ -4,4 +4,5 @@
 mod calls;
 mod client;
 mod flows;
+mod lines;
 mod questions;

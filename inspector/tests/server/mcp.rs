@@ -2,6 +2,7 @@
 
 use graphweft_inspector::Inspector;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::Server;
 use crate::client::{Client, Response};
@@ -80,6 +81,74 @@ async fn bodies_and_streams_are_limited() {
     assert_eq!(post(&server, &[], long).await.problem(413).0, "body_too_large");
     let full = Server::with(Inspector::new(engine()).with_mcp().max_streams(0)).await;
     assert_eq!(post(&full, &[], initialize()).await.problem(429).0, "too_many_streams");
+}
+
+/// Opens a session, and returns its id.
+async fn open(client: &Client) -> String {
+    let response = post(client, &[], initialize()).await;
+    assert_eq!(response.status, 200, "{}", response.text());
+    let id = response.header("mcp-session-id").unwrap().to_owned();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(post(client, &[("Mcp-Session-Id", &id)], initialized.to_string()).await.status, 202);
+    id
+}
+
+/// The status of a request in a session.
+async fn ping(client: &Client, session: &str) -> u16 {
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    post(client, &[("Mcp-Session-Id", session)], ping.to_string()).await.status
+}
+
+#[tokio::test]
+async fn a_further_session_takes_the_place_of_the_one_that_is_silent_for_the_longest_time() {
+    let server = Server::with(Inspector::new(engine()).with_mcp().max_sessions(2)).await;
+    let (first, second) = (open(&server).await, open(&server).await);
+    assert_eq!(ping(&server, &first).await, 200);
+    let third = open(&server).await;
+    assert_eq!(ping(&server, &second).await, 404);
+    assert_eq!((ping(&server, &first).await, ping(&server, &third).await), (200, 200));
+    // What is no session and what is refused takes no place.
+    assert_eq!(ping(&server, "none").await, 404);
+    assert_eq!(post(&server, &[], "{".to_owned()).await.status, 400);
+    assert_eq!((ping(&server, &first).await, ping(&server, &third).await), (200, 200));
+}
+
+#[tokio::test]
+async fn sessions_with_an_open_stream_are_not_closed() {
+    let server = Server::with(Inspector::new(engine()).with_mcp().max_sessions(1)).await;
+    let first = open(&server).await;
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let headers = [("Accept", "text/event-stream"), ("Mcp-Session-Id", &first)];
+    stream.write_all(server.request("GET", "/mcp", &headers, None).as_bytes()).await.unwrap();
+    let mut start = [0; 12];
+    stream.read_exact(&mut start).await.unwrap();
+    assert_eq!(&start, b"HTTP/1.1 200");
+    assert_eq!(post(&server, &[], initialize()).await.problem(429).0, "too_many_sessions");
+    assert_eq!(ping(&server, &first).await, 200);
+    // Its client closes it.
+    let closed = server.send("DELETE", "/mcp", &[("Mcp-Session-Id", &first)], None).await;
+    assert!((200..300).contains(&closed.status), "{}", closed.text());
+    open(&server).await;
+}
+
+#[tokio::test]
+async fn what_is_no_message_gets_an_error_of_json_rpc() {
+    let server = server().await;
+    let session = open(&server).await;
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"x","arguments":{{"a":{deep}}}}}}}"#
+    );
+    let cases =
+        [("{".to_owned(), -32700, json!(null)), (deep, -32600, json!(7)), ("[]".to_owned(), -32600, json!(null))];
+    for (body, code, id) in cases {
+        let refused = post(&server, &[("Mcp-Session-Id", &session)], body).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert_eq!((&refused.json()["error"]["code"], &refused.json()["id"]), (&json!(code), &id));
+    }
+    let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "x", "arguments": [1]}});
+    let refused = post(&server, &[("Mcp-Session-Id", &session)], call.to_string()).await;
+    assert!(refused.text().contains("-32602"), "{}", refused.text());
 }
 
 #[tokio::test]
