@@ -20,8 +20,7 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
         let Some((key, value)) = text.split_once('=') else { return Err(CliError::NotATag { text }) };
         filter = filter.tag(key, value);
     }
-    let mut runs = engine.list_runs(filter).await?;
-    runs.iter_mut().for_each(shorten);
+    let runs = engine.list_runs(filter).await?;
     if output.json {
         return Ended::Done.having_printed(print::json(&json!(runs)));
     }
@@ -31,14 +30,6 @@ pub(crate) async fn runs(engine: &Engine, asked: List, output: Output) -> Result
         [run.id.clone(), run.workflow.clone(), word(run.status), age(run.created), took, place(run)]
     });
     Ended::Done.having_printed(print::table(["RUN", "WORKFLOW", "STATUS", "AGE", "TOOK", "WHERE"], rows.collect()))
-}
-
-/// `tail` has the whole of what was written by others, and a list its first line.
-fn shorten(run: &mut RunInfo) {
-    let prompt = run.question.as_mut().map(|question| &mut question.prompt);
-    for text in [prompt, run.failure.as_mut(), run.unreadable.as_mut()].into_iter().flatten() {
-        *text = first_line(text);
-    }
 }
 
 /// What a person wants to know of a run first: why it has failed, what it asks, where it is.

@@ -33,13 +33,15 @@ const LINE: usize = 120;
 
 /// The first line of a text, for a list. If that is long it is cut, and says how long it is.
 pub(crate) fn first_line(text: &str) -> String {
-    cut(text.lines().next().unwrap_or_default(), LINE)
+    let line = text.lines().next().unwrap_or_default();
+    let (beginning, characters) = (cut(line, LINE), line.chars().count());
+    if characters > LINE { format!("{beginning} ({characters} characters)") } else { beginning }
 }
 
-/// So many characters of a text. If it has more, it says how many.
+/// So many characters of a text.
 pub(crate) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
-        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
+        Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }

@@ -157,7 +157,12 @@ impl<N: Node, Y: Yields<N>> Leaf<N, Y> {
     /// An error that is routed and cannot be recorded is retried like any other. It takes no arm, since a resumed run
     /// would not know the value on it.
     fn fail(&self, error: N::Error, records: Option<MaxSize>, moment: Moment<'_>) -> Finished {
-        let chain = self.explain.words.map_or_else(|| N::FACTS.explain(&error), |words| words(&error));
+        // What a node that is written by hand says comes before what its type can say by itself.
+        let own = N::FACTS.words.filter(|_| N::FACTS.is_by_hand);
+        let chain = match own.or(self.explain.words) {
+            Some(words) => words(&error),
+            None => N::FACTS.explain(&error),
+        };
         let when = self.explain.when.map_or_else(|| self.node.retry_when(&error), |when| when(&error));
         let after = || self.explain.after.map_or_else(|| self.node.retry_after(&error), |after| after(&error));
         let retryable = Retryable::of(when, after);
