@@ -26,7 +26,8 @@ for _ in $(seq 100); do
     [ ! -s "$folder/url" ] || break
     sleep 0.1
 done
-url=$(cat "$folder/url")
+# Behind it is the address of the same page in an app.
+url=$(cut -d " " -f 1 "$folder/url")
 token=$(curl -fsS "$url" | sed -n 's/.*graphweft-token" content="\([^"]*\)".*/\1/p')
 
 start() {
