@@ -157,11 +157,18 @@ fn histories_as_they_lie(directory: &Path) -> Vec<(String, Vec<Event>)> {
         let engine = Engine::builder().store(store).build().expect("the engine is sound");
         let mut histories = Vec::new();
         for run in engine.list_runs(RunFilter::default()).await.expect("the runs can be listed") {
-            let history = engine.history(&run.id).await.expect("the history can be read").unwrap_or_default();
+            let history = recorded(&engine, &run.id).await;
             histories.push((run.id, history));
         }
         histories
     })
+}
+
+/// The recorded events of a run, without those that follow from them.
+pub(crate) async fn recorded(engine: &Engine, run: &str) -> Vec<Event> {
+    let mut history = engine.history(run).await.expect("the history can be read").unwrap_or_default();
+    history.retain(|event| !event.derived);
+    history
 }
 
 pub(crate) fn history_as_it_lies(directory: &Path) -> Vec<Event> {

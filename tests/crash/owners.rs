@@ -9,6 +9,7 @@ use graphweft::{Engine, Event, EventKind};
 
 use crate::chance::Chance;
 use crate::judge::{Judge, Scene, answers_are_heard, interrupted_by_a_death, one_process_at_a_time};
+use crate::kills::recorded;
 use crate::ledger::{self, Line, What};
 use crate::people::People;
 use crate::process::{DONE, Deed, Orders, Process, output, run_id, wait_for};
@@ -272,8 +273,7 @@ impl Watcher {
     }
 
     fn history(&self, run: u64) -> Vec<Event> {
-        let history = self.runtime.block_on(self.engine.history(&run_id(run)));
-        history.expect("the history can be read").unwrap_or_default()
+        self.runtime.block_on(recorded(&self.engine, &run_id(run)))
     }
 
     fn cancel(&self, run: u64) -> Result<(), String> {

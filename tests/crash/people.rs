@@ -10,6 +10,7 @@ use graphweft::{AnswerError, Engine, Event, EventKind, Question, RunError, json}
 
 use crate::chance::Chance;
 use crate::flows;
+use crate::kills::recorded;
 use crate::process::run_id;
 
 pub(crate) struct People {
@@ -33,8 +34,7 @@ impl People {
     }
 
     pub(crate) fn history(&self, run: u64) -> Vec<Event> {
-        let history = self.runtime.block_on(self.engine.history(&run_id(run)));
-        history.expect("the history can be read").unwrap_or_default()
+        self.runtime.block_on(recorded(&self.engine, &run_id(run)))
     }
 
     /// Perhaps answers some of the open questions. Takes a millisecond or more.
