@@ -17,6 +17,7 @@ use crate::json_payload::JsonPayload;
 use crate::memory::{Memory, Remembered, SessionError};
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
+use crate::names::listed;
 use crate::output::{Misfit, format_of, read};
 use crate::tool::{Tool, ToolError};
 use crate::trace;
@@ -279,6 +280,8 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     async fn recall(&self, models: &Models, ctx: &Context) -> Result<Option<Remembered>, AgentError> {
         let Some(memory) = &self.memory else { return Ok(None) };
+        // Not only when a summary is due, which can be months later.
+        memory.model_of_summaries().map_or(Ok(()), |name| find_model(models, name).map(drop))?;
         let chat = |model: Option<&str>, instructions: &str, messages| {
             let request = Request {
                 instructions: instructions.into(),
@@ -402,20 +405,13 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
     }
 
     fn unknown_tool(&self, name: &str) -> String {
-        let known: Vec<String> = self.tools.iter().map(|tool| format!("`{}`", tool.spec().name)).collect();
-        match known.is_empty() {
-            true => format!("there is no tool `{name}`, and no other"),
-            false => format!("there is no tool `{name}`; there are {}", known.join(", ")),
-        }
+        let known = listed(self.tools.iter().map(|tool| tool.spec().name.as_str()));
+        format!("there is no tool `{name}`; there are {known}")
     }
 }
 
 fn find_model<'m>(models: &'m Models, name: &str) -> Result<&'m Arc<dyn ChatModel>, AgentError> {
-    models.get(name).ok_or_else(|| {
-        let known: Vec<String> = models.names().map(|name| format!("`{name}`")).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        AgentError::UnknownModel { name: name.to_owned(), known }
-    })
+    models.get(name).ok_or_else(|| AgentError::UnknownModel { name: name.to_owned(), known: listed(models.names()) })
 }
 
 /// What the model calls of an agent have in common.
@@ -445,7 +441,8 @@ pub(crate) fn needs_models() -> Vec<ResourceNeed> {
     vec![ResourceNeed::of::<Models>()]
 }
 
-/// Whether another attempt of an agent's node may end otherwise: the replies and results that are recorded are reused.
+/// Whether another attempt at the node of an agent may succeed. Recorded replies and results are reused, so any other error would
+/// come again.
 pub fn is_retryable(error: &AgentError) -> bool {
     matches!(error, AgentError::Model(_) | AgentError::Session(SessionError::Store { .. }))
 }

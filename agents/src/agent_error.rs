@@ -18,8 +18,7 @@ use crate::output::Misfit;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentError {
-    /// The model gave no reply, after all attempts at the call. The only error after which the node of the agent is retried: any
-    /// other would come again, since recorded replies are reused.
+    /// The model gave no reply, after all attempts at the call.
     #[error("the model gave no reply: {0}")]
     Model(ModelError),
     /// The engine has no model of this name.
@@ -31,7 +30,9 @@ pub enum AgentError {
         known: String,
     },
     /// Two tools of the agent have one name.
-    #[error("two tools are called `{tool}`; give one of them another name with `Tool::by_value`")]
+    #[error(
+        "two tools are called `{tool}`; give one of them another name with `Tool::by_value`, or the tools of a server a prefix"
+    )]
     DuplicateTool {
         /// The name.
         tool: String,
@@ -64,6 +65,12 @@ pub enum AgentError {
     /// The session of the agent could not be used.
     #[error(transparent)]
     Session(SessionError),
+    /// The summary of a session ends at the limit of tokens ([`Memory::compact`](crate::Memory::compact)). It is not used.
+    #[error("the summary of the session was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
+    SummaryCutOff {
+        /// The tokens of the summary.
+        tokens: u64,
+    },
     /// A tool ended by a fault, such as a panic or its time limit.
     #[error("tool `{tool}` failed: {fault}")]
     Tool {

@@ -12,7 +12,7 @@ use crate::budget::{Budget, BudgetOf, Ledger, OverBudget};
 use crate::message::Reply;
 use crate::model::{ChatModel, Request};
 use crate::model_error::ModelError;
-use crate::trace::{below_agent, within};
+use crate::trace::{below_agent, kind, within};
 use crate::usage::{MODEL, ModelUsage};
 
 /// One model call. The request is configuration and not the input: an input is compared with the recorded one, and a better
@@ -108,7 +108,7 @@ impl Chat {
                 span.record("gen_ai.usage.output_tokens", reply.usage.output);
             }
             Err(error) => {
-                span.record("error.type", display(error));
+                span.record("error.type", kind(error));
             }
         }
         replied

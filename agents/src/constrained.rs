@@ -119,20 +119,20 @@ impl<M: ChatModel> ChatModel for Constrained<M> {
                 Delta::Reasoning(_) => show(delta),
             };
             let mut reply = self.model.chat(&constrained, &show_reasoning).await?;
-            read_step(&mut reply.message, show);
+            read_step(&mut reply.message, request.messages.len(), show);
             Ok(reply)
         })
     }
 }
 
-/// Reads a step out of the text. What is none stays as it is.
-fn read_step(message: &mut Message, show: &dyn Fn(Delta)) {
+/// Reads a step out of the text. What is none stays as it is. `turn` makes its id another one than those before.
+fn read_step(message: &mut Message, turn: usize, show: &dyn Fn(Delta)) {
     let Message::Assistant { text, calls, .. } = message else { return };
     let Ok(Json::Object(mut step)) = serde_json::from_str::<Json>(text.trim()) else { return };
     match (step.remove("tool"), step.remove("answer")) {
         (Some(Json::String(name)), None) => {
             let arguments = step.remove("arguments").unwrap_or_default();
-            calls.push(ToolCall { id: "call-0".to_owned(), name, arguments });
+            calls.push(ToolCall { id: format!("call-{turn}"), name, arguments });
             text.clear();
         }
         (None, Some(Json::String(answer))) => {

@@ -20,6 +20,7 @@ mod memory;
 mod message;
 mod model;
 mod model_error;
+mod names;
 mod output;
 #[cfg(feature = "genai")]
 mod provider;

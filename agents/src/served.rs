@@ -16,7 +16,7 @@ pub(crate) async fn report_changes(ctx: &Context, tools: &[Tool]) -> Result<(), 
     let served =
         tools.iter().filter_map(|tool| Some((tool.spec().name.clone(), tool.fingerprint()?.as_str().to_owned())));
     let now: BTreeMap<String, String> = served.collect();
-    if now.is_empty() {
+    if now.is_empty() && !ctx.__has_result(SCHEMAS) {
         return Ok(());
     }
     let schemas = ctx.step(SCHEMAS, || {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphweft::{ChildError, Context, DynNode, Fault, Json, Node, NodeInfo, Payload, RetryPolicy};
+use serde::Deserialize;
 
 #[cfg(feature = "mcp")]
 use crate::fingerprint::Fingerprint;
 #[cfg(feature = "mcp")]
 use crate::guarded::Uncertain;
-use crate::guarded::{Guarded, NeedsApproval};
+use crate::guarded::{Guarded, NeedsApproval, Settled};
 use crate::json_payload::JsonPayload;
 use crate::model::ToolSpec;
 use crate::output::{for_model, in_object, is_object};
@@ -148,7 +149,7 @@ impl Tool {
             false => trace::execute_tool(ctx, &self.spec.name, &format!("{}:{key}", self.node.name()), call).await,
         };
         match ended {
-            Ok(output) if self.is_guarded => unwrap_settled(output),
+            Ok(output) if self.is_guarded => unwrap_settled(&output),
             Ok(output) => Ok(output),
             Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
             Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => Err(ToolError::ForModel(misfit.to_string())),
@@ -168,12 +169,12 @@ impl Tool {
     }
 }
 
-/// The output of a guarded tool: `{"output": ..}` or `{"refused": ".."}`.
-fn unwrap_settled(settled: Json) -> Result<Json, ToolError> {
-    let Json::Object(mut settled) = settled else { return Ok(settled) };
-    match (settled.remove("output"), settled.remove("refused")) {
-        (None, Some(Json::String(why))) => Err(ToolError::ForModel(why)),
-        (output, _) => Ok(output.unwrap_or_default()),
+/// The output of a guarded tool.
+fn unwrap_settled(settled: &Json) -> Result<Json, ToolError> {
+    match Settled::<Json>::deserialize(settled) {
+        Ok(Settled::Output(output)) => Ok(output),
+        Ok(Settled::Refused(why)) => Err(ToolError::ForModel(why)),
+        Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),
     }
 }
 

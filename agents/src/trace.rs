@@ -5,9 +5,12 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use graphweft::{ChildError, Context};
+use graphweft::{ChildError, Context, Json};
+use serde::Serialize;
 use tracing::field::Empty;
 use tracing::{Id, Span};
+
+use crate::names::node_name;
 
 /// Makes a span below this one.
 type Describe = dyn Fn(Option<Id>) -> Span + Send + Sync;
@@ -107,7 +110,7 @@ impl Stretch {
 }
 
 /// One that is counted in a stretch, until it is dropped.
-struct Counted {
+pub(crate) struct Counted {
     within: Option<Arc<Stretch>>,
     working: isize,
     waiting: isize,
@@ -130,9 +133,14 @@ impl Drop for Counted {
     }
 }
 
+/// From here on the node waits, until this is dropped.
+pub(crate) fn wait(ctx: &Context) -> Counted {
+    Counted::new(ctx.__of_run::<Stretches>().around(&ctx.path()), 0, 1)
+}
+
 /// Awaits a person, in a tool.
 pub(crate) async fn waiting<F: Future>(ctx: &Context, question: F) -> F::Output {
-    let _counted = Counted::new(ctx.__of_run::<Stretches>().around(&ctx.path()), 0, 1);
+    let _waits = wait(ctx);
     question.await
 }
 
@@ -172,8 +180,17 @@ async fn covered<T, E>(
     ended
 }
 
+/// What an error is called in `error.type`, which has few values: as in JSON.
+pub(crate) fn kind(error: &impl Serialize) -> String {
+    match serde_json::to_value(error) {
+        Ok(Json::String(name)) => name,
+        Ok(Json::Object(error)) => error.into_iter().next().map(|(name, _)| name).unwrap_or_default(),
+        _ => "error".to_owned(),
+    }
+}
+
 /// Runs an agent, which is the node of the context, within a span.
-pub(crate) async fn invoke_agent<T, E: ToString>(
+pub(crate) async fn invoke_agent<T, E: Serialize>(
     ctx: &Context,
     model: &str,
     future: impl Future<Output = Result<T, E>>,
@@ -181,8 +198,7 @@ pub(crate) async fn invoke_agent<T, E: ToString>(
     let (path, model) = (ctx.path(), model.to_owned());
     let describe = {
         let path = path.clone();
-        let last = path.rsplit('/').next().unwrap_or_default();
-        let name = last.split([':', '#', '[']).next().unwrap_or_default().to_owned();
+        let name = node_name(&path).to_owned();
         move |around| {
             tracing::info_span!(
                 parent: around,
@@ -197,7 +213,7 @@ pub(crate) async fn invoke_agent<T, E: ToString>(
             )
         }
     };
-    covered(ctx, path, describe, E::to_string, future).await
+    covered(ctx, path, describe, kind, future).await
 }
 
 /// Calls a tool, which is this child of the node of the context, within a span: unless its result is recorded, and nothing runs.
@@ -226,8 +242,8 @@ pub(crate) async fn execute_tool<T, E>(
         )
     };
     let kind = |error: &ChildError<E>| match error {
-        ChildError::Fault(fault) => fault.to_string(),
-        _ => "error".to_owned(),
+        ChildError::Fault(fault) => kind(fault),
+        _ => "tool_error".to_owned(),
     };
     covered(ctx, path, describe, kind, future).await
 }

@@ -184,6 +184,9 @@ fn is_meant(word: &str) -> Option<&'static str> {
             "it belongs to a tool: `tools(Tool::of::<pay>().approve().at_most_once())`"
         }
         "max_iterations" | "max_steps" => "the number of model calls is `max_turns = 6`",
+        "budget" => "it is set by `with = |agent| agent.budget(Budget::new().tokens(10_000))`",
+        "memory" | "session" => "it is set by `with = |agent| agent.memory(Memory::session(\"chat\"))`",
+        "in_run" => "such an agent is made by value: `Agent::new(..).in_run()`",
         "uses" => "what an agent may call are its `tools(..)`",
         "resource" | "resources" => "a resource is a parameter: `#[resource] db: &Pool`",
         _ => return None,

@@ -104,7 +104,7 @@ impl McpBuilder {
         self
     }
 
-    /// Limits the time of each call. 60 s by default.
+    /// Limits the time of each call, without that of a connection that is made again before it. 60 s by default.
     pub fn call_timeout(mut self, limit: Duration) -> Self {
         self.call_timeout = limit;
         self

@@ -8,6 +8,7 @@ use graphweft::Json;
 use super::connection::Connection;
 use super::error::McpError;
 use super::tool::McpTool;
+use crate::names::listed;
 use crate::tool::NodeTool;
 
 /// The client of a server of the [Model Context Protocol](https://modelcontextprotocol.io) (MCP), whose tools are tools here.
@@ -49,7 +50,7 @@ use crate::tool::NodeTool;
 /// # Changes
 /// An agent records which schemas the tools of servers have. If it is resumed and a schema is another one, a tool is gone, or there is
 /// another, it records that as a note `tools_changed` with the names, and logs a warning. The run continues: recorded calls are not
-/// made again, and the model sees the tools that there are now.
+/// made again, and the model sees the tools that the server had when this client connected.
 #[derive(Clone)]
 pub struct McpClient {
     connection: Arc<Connection>,
@@ -96,8 +97,7 @@ impl McpClient {
     /// [`McpError::UnknownTool`], with the names that there are.
     pub fn tool(&self, name: &str) -> Result<NodeTool<McpTool>, McpError> {
         self.tools.iter().find(|known| known.name == name).map(Known::tool).ok_or_else(|| {
-            let known: Vec<String> = self.names().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let known = listed(self.names());
             McpError::UnknownTool { server: self.connection.server(), tool: name.to_owned(), known }
         })
     }

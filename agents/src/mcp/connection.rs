@@ -106,10 +106,11 @@ impl Connection {
     /// The connection that is there, or another one.
     async fn live(&self) -> Result<Arc<Live>, McpError> {
         let mut service = self.service.lock().await;
-        if let Some(live) = service.take() {
+        if let Some(live) = service.clone() {
             if live.is_alive().await {
-                return Ok(Arc::clone(service.insert(live)));
+                return Ok(live);
             }
+            *service = None;
             tracing::warn!(server = self.server(), "the connection to an MCP server is made again");
         }
         let (live, tools) = self.connect().await?;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use graphweft::store::{LogEntry, LogStore};
-use serde::Deserialize;
 
 use super::entry::{SessionEntry, TurnId};
 use super::error::SessionError;
@@ -18,8 +17,8 @@ pub(super) struct Conversation {
     pub(super) open: Vec<TurnId>,
     /// What is seen, in order.
     parts: Vec<Part>,
-    /// How often the agent of a node has ended, by run and path.
-    ended: BTreeMap<(String, String), u32>,
+    /// The numbers of the next turns of agents, by run and path.
+    next: BTreeMap<(String, String), u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,13 +45,7 @@ impl Conversation {
 
     fn add(&mut self, log: &str, entries: Vec<LogEntry>) -> Result<(), SessionError> {
         for entry in entries {
-            let position = entry.position;
-            let entry = SessionEntry::deserialize(&entry.value).map_err(|error| SessionError::Unreadable {
-                session: log.to_owned(),
-                position,
-                message: error.to_string(),
-            })?;
-            self.apply(position, entry);
+            self.apply(entry.position, SessionEntry::read(log, &entry)?);
         }
         Ok(())
     }
@@ -89,12 +82,14 @@ impl Conversation {
 
     fn end_of(&mut self, turn: &TurnId) {
         self.open.retain(|open| open != turn);
-        *self.ended.entry((turn.run.clone(), turn.path.clone())).or_default() += 1;
+        // A fork of a run begins with the numbers of its origin, so these are no counts.
+        let next = self.next.entry((turn.run.clone(), turn.path.clone())).or_default();
+        *next = (*next).max(turn.again.saturating_add(1));
     }
 
-    /// How often the agent of this node has ended.
-    pub(super) fn ended(&self, run: &str, path: &str) -> u32 {
-        self.ended.get(&(run.to_owned(), path.to_owned())).copied().unwrap_or(0)
+    /// The number of the next turn of the agent of this node.
+    pub(super) fn next_turn(&self, run: &str, path: &str) -> u32 {
+        self.next.get(&(run.to_owned(), path.to_owned())).copied().unwrap_or(0)
     }
 
     /// The agent of a node is executed again: what it said before is none of what it sees.
@@ -150,8 +145,14 @@ mod tests {
     fn a_turn_that_is_made_again_replaces_the_one_before_where_it_was() {
         let conversation = of([turn("a", 0, "one"), turn("b", 0, "two"), turn("a", 1, "one again")]);
         assert_eq!(said(&conversation), ["one again", "two"]);
-        assert_eq!(conversation.ended("a", "chat/guest"), 2);
+        assert_eq!(conversation.next_turn("a", "chat/guest"), 2);
         assert_eq!(said(&conversation.without("a", "chat/guest")), ["two"]);
+    }
+
+    #[test]
+    fn a_turn_that_begins_behind_that_of_the_origin_of_its_run_is_followed_by_another_one() {
+        let conversation = of([turn("origin", 0, "one"), turn("origin", 1, "one again"), turn("fork", 1, "two")]);
+        assert_eq!(conversation.next_turn("fork", "chat/guest"), 2);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The entries of a session.
 
+use graphweft::store::LogEntry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::error::SessionError;
 use crate::message::Message;
 
 /// An entry of a session, as it is stored. Entries are only added: what clears a session or shortens it is one as well.
@@ -47,6 +49,20 @@ pub enum SessionEntry {
     },
 }
 
+impl SessionEntry {
+    /// Reads an entry of the log of a session.
+    ///
+    /// # Errors
+    /// If another version of this crate, or another program, has written it.
+    pub(super) fn read(log: &str, entry: &LogEntry) -> Result<Self, SessionError> {
+        SessionEntry::deserialize(&entry.value).map_err(|error| SessionError::Unreadable {
+            session: log.to_owned(),
+            position: entry.position,
+            message: error.to_string(),
+        })
+    }
+}
+
 /// Which turn of a session it is: that of an agent in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnId {
@@ -54,7 +70,8 @@ pub struct TurnId {
     pub run: String,
     /// The path of the node that the agent runs in.
     pub path: String,
-    /// How often the agent has ended in this session before: a run can execute it again.
+    /// Distinguishes the executions of the agent, since a run can execute it again. Not a count: a fork continues the numbers of its
+    /// origin.
     #[serde(default)]
     pub again: u32,
 }

@@ -122,6 +122,14 @@ impl Memory {
         self
     }
 
+    /// The model that writes summaries, if it is not that of the agent.
+    pub(crate) fn model_of_summaries(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Session { compaction: Some(compaction), .. } => compaction.model.as_deref(),
+            Kind::Session { .. } | Kind::State(_) => None,
+        }
+    }
+
     /// What is remembered. `chat` makes a call of the agent's model, or of the one with this name.
     pub(crate) async fn recall<C>(&self, ctx: &Context, chat: C) -> Result<Remembered, AgentError>
     where

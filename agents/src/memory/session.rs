@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use graphweft::Engine;
 use graphweft::store::{LogAppended, LogStore};
-use serde::Deserialize;
 
 use super::conversation::Conversation;
 use super::entry::SessionEntry;
@@ -83,14 +82,7 @@ impl Session {
     /// If the store fails, or an entry cannot be read.
     pub async fn entries(&self) -> Result<Vec<(u64, SessionEntry)>, SessionError> {
         let entries = self.logs.read(&self.log, 0, u64::MAX).await?.into_iter();
-        let read = |entry: graphweft::store::LogEntry| match SessionEntry::deserialize(&entry.value) {
-            Ok(read) => Ok((entry.position, read)),
-            Err(error) => {
-                let (session, position) = (self.log.clone(), entry.position);
-                Err(SessionError::Unreadable { session, position, message: error.to_string() })
-            }
-        };
-        entries.map(read).collect()
+        entries.map(|entry| Ok((entry.position, SessionEntry::read(&self.log, &entry)?))).collect()
     }
 
     /// From here on, agents see nothing of what was said before. It stays stored; see [`delete`](Self::delete). An agent that

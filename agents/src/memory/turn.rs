@@ -54,7 +54,7 @@ pub(super) async fn look(
     let mut seen = Conversation::default();
     loop {
         seen.catch_up(&*logs, log).await?;
-        let turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.ended(run, path) };
+        let turn = TurnId { run: run.to_owned(), path: path.to_owned(), again: seen.next_turn(run, path) };
         let mine = seen.open.iter().position(|open| *open == turn);
         let before = seen.open.get(..mine.unwrap_or(seen.open.len())).unwrap_or_default();
         let before = at_work(engine, before, run, path).await?;

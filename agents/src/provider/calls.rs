@@ -101,10 +101,11 @@ impl Calls {
         self.0.iter().map(|call| call.arguments.len()).sum()
     }
 
-    /// The calls of the whole reply; `None` if the stream had none of this dialect.
-    pub(super) fn into_calls(self) -> Option<Vec<ToolCall>> {
+    /// The calls of the whole reply; `None` if the stream had none of this dialect. `turn` is in the ids of those without one: a
+    /// provider to which the conversation goes later may refuse an id that it has had before.
+    pub(super) fn into_calls(self, turn: usize) -> Option<Vec<ToolCall>> {
         let call = |(at, call): (usize, Call)| ToolCall {
-            id: if call.id.is_empty() { format!("call_{at}") } else { call.id },
+            id: if call.id.is_empty() { format!("call_{turn}_{at}") } else { call.id },
             name: call.name,
             arguments: arguments(serde_json::from_str(&call.arguments).unwrap_or(Json::String(call.arguments))),
         };
@@ -123,7 +124,7 @@ mod tests {
         for piece in pieces {
             calls.add(&json!({ "choices": [{ "delta": { "tool_calls": [piece] } }] }).to_string());
         }
-        let calls = calls.into_calls().unwrap_or_default();
+        let calls = calls.into_calls(3).unwrap_or_default();
         calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
     }
 
@@ -162,7 +163,7 @@ mod tests {
         ];
         let expected = [
             call("a", "pay", json!({ "cents": 5 })),
-            call("call_1", "now", json!({})),
+            call("call_3_1", "now", json!({})),
             call("c", "pay", json!({ "cents": 6 })),
         ];
         assert_eq!(calls(&pieces), expected);
@@ -174,6 +175,6 @@ mod tests {
         for event in ["", "\"tool_calls\"", "{\"choices\": [{\"delta\": {\"tool_calls\": null}}]}", "[DONE]"] {
             calls.add(event);
         }
-        assert!(calls.into_calls().is_none());
+        assert!(calls.into_calls(3).is_none());
     }
 }

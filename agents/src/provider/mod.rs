@@ -149,7 +149,7 @@ impl GenaiModel {
                     bytes = bytes.max(arguments).max(locked(&calls).bytes());
                 }
                 ChatStreamEvent::End(end) => {
-                    let calls = std::mem::take(&mut *locked(&calls)).into_calls();
+                    let calls = std::mem::take(&mut *locked(&calls)).into_calls(request.messages.len());
                     return reply::read(end, calls, model, &format);
                 }
                 _ => {}
