@@ -36,20 +36,3 @@ impl From<serde_path_to_error::Error<serde_json::Error>> for Unreadable {
 pub(crate) fn at_field(field: &str) -> String {
     if field == "." { String::new() } else { format!("at `{field}`: ") }
 }
-
-/// `/lines/2/price` as `lines[2].price`.
-pub(crate) fn field_of(pointer: &str) -> String {
-    let mut field = String::new();
-    for part in pointer.split('/').filter(|part| !part.is_empty()) {
-        let part = part.replace("~1", "/").replace("~0", "~");
-        if part.bytes().all(|byte| byte.is_ascii_digit()) {
-            field.push_str(&format!("[{part}]"));
-        } else {
-            if !field.is_empty() {
-                field.push('.');
-            }
-            field.push_str(&part);
-        }
-    }
-    if field.is_empty() { ".".to_owned() } else { field }
-}

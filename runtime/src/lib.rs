@@ -32,6 +32,7 @@ mod requests;
 mod resource;
 mod route;
 mod run_error;
+mod schema;
 mod shared;
 mod signal;
 #[cfg(test)]

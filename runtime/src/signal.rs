@@ -104,6 +104,21 @@ pub enum SignalError {
         /// What is wrong with it.
         message: String,
     },
+    /// A node of the run waits for the signal, and its workflow is not registered in this engine, so it does not know the type of the
+    /// payload, which was sent as JSON. A program with the feature `json-schema` of graphweft checks such payloads against
+    /// the recorded schema.
+    #[error(
+        "the type of the payload of signal `{signal}` is not known here: register `{workflow}`, the workflow of run `{run}`, or \
+         switch on the feature `json-schema` of graphweft"
+    )]
+    NotRegistered {
+        /// The run.
+        run: String,
+        /// Its workflow.
+        workflow: String,
+        /// The name of the signal.
+        signal: String,
+    },
     /// The signal cannot be recorded.
     #[error(transparent)]
     Store(#[from] StoreError),

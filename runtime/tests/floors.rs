@@ -19,6 +19,7 @@ const FLOORS: &[&[&str]] = &[
         "options",
         "resource",
         "route",
+        "schema",
         "state_write",
         "sync",
         "value",

@@ -17,6 +17,7 @@ use crate::event::EventKind;
 use crate::halt::Halt;
 use crate::question::{AnswerError, Given, Questions, State, check_schema, verdict};
 use crate::run_error::RunError;
+use crate::schema;
 use crate::shared::{Checked, Progress};
 use crate::store::{
     Append, Appended, HeaderChange, QuestionChange, Record, Records, RunHeader, RunKey, StoreError, Stored,
@@ -216,6 +217,9 @@ impl Engine {
     async fn record_answers(&self, run: &str, answers: &[Arc<Answer>], asked: &mut Asked) -> Result<(), AnswerError> {
         let header = self.header_of(run).await?;
         self.check_can_continue(&header).await?;
+        if !schema::IS_CHECKED && !self.0.workflows.contains_key(&header.workflow) {
+            return Err(AnswerError::NotRegistered { run: run.to_owned(), workflow: header.workflow });
+        }
         loop {
             self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();

@@ -50,7 +50,8 @@ impl Engine {
     ///
     /// # Errors
     /// [`AnswerError`], for a question that does not exist, is already answered or was withdrawn, and for an invalid
-    /// answer. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot
+    /// answer. [`AnswerError::NotRegistered`] if this engine does not drive the run and has not registered its workflow, unless
+    /// the feature `json-schema` is on. [`AnswerError::Run`] if no living engine can tell whether the answer is a `T`: this program cannot
     /// resume the run, or this engine is shut down.
     ///
     /// ```

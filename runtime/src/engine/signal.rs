@@ -6,7 +6,7 @@ use super::inner::Engine;
 use super::run::Run;
 use crate::event::EventKind;
 use crate::halt::Halt;
-use crate::question::fits_schema;
+use crate::schema::{IS_CHECKED, fits_schema};
 use crate::shared::Signals;
 use crate::signal::{AwaitedSignal, Sent, SignalError, Signalled, check_length};
 use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, StoreError};
@@ -88,6 +88,10 @@ impl Engine {
             return Err(SignalError::RunOver { run, status: header.status, signal });
         }
         if let Some(schema) = schema {
+            if !IS_CHECKED {
+                let (run, workflow, signal) = (run.to_owned(), header.workflow, sent.name.clone());
+                return Err(SignalError::NotRegistered { run, workflow, signal });
+            }
             fits_schema(&schema, &sent.payload).map_err(|misfit| sent.invalid(misfit))?;
         }
         let Sent { name, payload, plain, id, by } = sent.clone();

@@ -30,8 +30,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-use tokio_util::task::TaskTracker;
+use tokio::sync::{Semaphore, watch};
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
@@ -158,6 +157,9 @@ impl Env {
     }
 }
 
+/// What is counted are its receivers: its `closed` resolves when there are none.
+type Counted = watch::Sender<()>;
+
 /// What a run shares with its nodes.
 pub(crate) struct Shared {
     /// Made at its first use: most runs without a journal end before that.
@@ -172,9 +174,9 @@ pub(crate) struct Shared {
     desk: OnceLock<Box<Desk>>,
     pub(crate) pulse: Pulse,
     /// Attempts with a task of their own, in a run whose driver is awaited to its end.
-    under_way: OnceLock<TaskTracker>,
+    under_way: OnceLock<Counted>,
     /// The starts of runs by its nodes, if there were any, in this process or before.
-    starts: OnceLock<TaskTracker>,
+    starts: OnceLock<Counted>,
     /// What crates above this one keep of the run while it is in memory, by its type.
     companions: Arc<Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>>,
 }
@@ -330,7 +332,7 @@ impl Shared {
 
     /// Counts an attempt with a task of its own until the task is gone.
     pub(crate) fn track<F: Future>(&self, attempt: F) -> impl Future<Output = F::Output> + use<F> {
-        let tracker = self.records().then(|| self.under_way.get_or_init(TaskTracker::new).token());
+        let tracker = self.records().then(|| self.under_way.get_or_init(Counted::default).subscribe());
         async move {
             // Bound first, so that the attempt is dropped before the token, also if this is never polled.
             let attempt = attempt;
@@ -342,19 +344,18 @@ impl Shared {
     /// Resolves when all attempts with a task of their own are gone.
     pub(crate) async fn until_alone(&self) {
         if let Some(under_way) = self.under_way.get() {
-            under_way.close();
-            under_way.wait().await;
+            under_way.closed().await;
         }
     }
 
     /// Nodes of the run have started runs before.
     pub(crate) fn has_started_runs(&self) {
-        self.starts.get_or_init(TaskTracker::new);
+        self.starts.get_or_init(Counted::default);
     }
 
     /// Counts the start of a run by a node until it is done: the run does not end before.
     pub(crate) fn track_start<F: Future>(&self, start: F) -> impl Future<Output = F::Output> + use<F> {
-        let counted = self.starts.get_or_init(TaskTracker::new).token();
+        let counted = self.starts.get_or_init(Counted::default).subscribe();
         async move {
             let _counted = counted;
             start.await
@@ -368,8 +369,7 @@ impl Shared {
     pub(crate) async fn close_started(&self) -> Result<(), Halt> {
         let (Some(starts), Some(journal)) = (self.starts.get(), &self.journal) else { return Ok(()) };
         journal.flush().await?;
-        starts.close();
-        starts.wait().await;
+        starts.closed().await;
         match self.env.starter.get().and_then(Weak::upgrade) {
             Some(starter) => starter.close_started(Arc::clone(journal)).await,
             None => Err(Halt::ShutDown),

@@ -27,7 +27,8 @@ use crate::asked::name_without_key;
 ///
 /// Of the runs that have ended, the last 1000 stay readable
 /// ([`max_resident_finished`](MemoryStore::max_resident_finished)), so memory stays bounded. All futures are ready at
-/// once, and none fails. A clone is another handle to the same store.
+/// once, and none fails. A clone is another handle to the same store, for a
+/// second engine in the same process.
 ///
 /// ```
 /// use graphweft::store::{MemoryStore, RunQuery, Store};
@@ -551,8 +552,9 @@ impl Store for MemoryStore {
         done(self.lock().owners.values().flatten().any(|served| served == workflow))
     }
 
+    /// Another engine may have another handle.
     fn is_shared(&self) -> bool {
-        false
+        Arc::strong_count(&self.0) > 1
     }
 
     fn is_volatile(&self) -> bool {

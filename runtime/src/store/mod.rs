@@ -138,7 +138,7 @@ pub trait Store: Send + Sync + 'static {
     /// Whether an owner that is alive has joined with this workflow. Changes nothing.
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Whether other processes may use it at the same time.
+    /// Whether other processes, or other engines of this one, may use it at the same time.
     fn is_shared(&self) -> bool {
         true
     }

@@ -1,5 +1,7 @@
 //! Who executes a run.
 
+use futures::future::join;
+
 use super::*;
 
 /// What an owner that has just joined would get.
@@ -167,7 +169,7 @@ pub async fn of_two_who_claim_at_once_one_gets_the_run(store: impl Store) {
     for i in 0..20 {
         create(&store, new_run(&i.to_string())).await;
     }
-    let (a, b) = futures::join!(store.claim(claim(a)), store.claim(claim(b)));
+    let (a, b) = join(store.claim(claim(a)), store.claim(claim(b))).await;
     let (a, b) = (a.unwrap().runs, b.unwrap().runs);
     assert_eq!(a.len() + b.len(), 20);
     assert!(a.iter().all(|run| b.iter().all(|other| other.key != run.key)));
