@@ -9,8 +9,8 @@ use crate::model::Kind;
 
 /// Lists the licences of all packages in a Cargo.lock.
 ///
-/// Works offline, from the packages that cargo has already downloaded: a package that is not on this machine is
-/// reported as unknown. A licence that cannot be classified becomes a question, answered at a prompt or later with
+/// Audited are the packages that are built on this machine; `cargo metadata` knows which, and downloads those that are missing,
+/// unless cargo is offline (CARGO_NET_OFFLINE=true). A package that is not on this machine is reported as unknown. A licence that cannot be classified becomes a question, answered at a prompt or later with
 /// --answer.
 ///
 /// Every audit is a run in a database. If it was stopped, or its process died, --resume resumes it: inspected packages
@@ -21,8 +21,12 @@ pub(crate) struct Arguments {
     /// The lock file; the default is graphweft's own
     pub(crate) lock_file: Option<PathBuf>,
 
+    /// Also the packages that are not built on this machine: those for other platforms, and of features that are off by default
+    #[arg(long)]
+    pub(crate) all_platforms: bool,
+
     /// Resume a run; without RUN, the newest one that has no report
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["lock_file", "within"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["lock_file", "within", "all_platforms"])]
     pub(crate) resume: Option<Option<String>>,
 
     /// Answer a question: `allow`, `deny` or `leave` (undecided), then an optional `: REASON`; may be given several
@@ -35,11 +39,11 @@ pub(crate) struct Arguments {
     pub(crate) leave_undecided: bool,
 
     /// Show what a run asks; the newest that has no report where no RUN is given
-    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["lock_file", "resume", "answer", "within", "deny", "leave_undecided"])]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, conflicts_with_all = ["lock_file", "resume", "answer", "within", "deny", "leave_undecided", "all_platforms"])]
     pub(crate) questions: Option<Option<String>>,
 
     /// List the runs in the database, the newest first
-    #[arg(long, conflicts_with_all = ["lock_file", "resume", "answer", "questions", "within", "deny", "leave_undecided", "json"])]
+    #[arg(long, conflicts_with_all = ["lock_file", "resume", "answer", "questions", "within", "deny", "leave_undecided", "json", "all_platforms"])]
     pub(crate) list: bool,
 
     /// Where runs are kept
@@ -82,6 +86,7 @@ pub(crate) enum Command {
     Start {
         lock_file: PathBuf,
         time_limit: Option<Duration>,
+        all_platforms: bool,
     },
     /// With the run, where one is named.
     Resume(Option<String>),
@@ -94,9 +99,10 @@ impl Arguments {
             Arguments { questions: Some(run), .. } => Command::Questions(run.clone()),
             Arguments { resume: Some(run), .. } => Command::Resume(run.clone()),
             Arguments { lock_file: None, answer, .. } if !answer.is_empty() => Command::Resume(None),
-            Arguments { lock_file, within, .. } => Command::Start {
+            Arguments { lock_file, within, all_platforms, .. } => Command::Start {
                 lock_file: lock_file.clone().unwrap_or_else(own_lock_file),
                 time_limit: within.map(Duration::from_secs),
+                all_platforms: *all_platforms,
             },
         }
     }

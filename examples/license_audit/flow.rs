@@ -4,7 +4,7 @@ use graphweft::First;
 use graphweft::prelude::*;
 
 use crate::locate::{in_checkouts, in_registry};
-use crate::lock::{pair_up, read_lock};
+use crate::lock::{leave_out, pair_up, read_lock};
 use crate::manifest::{list_members, read_manifest};
 use crate::model::{Case, Finding, Judgement, Package, Request};
 use crate::question::{decide, sort_out, time_is_up};
@@ -34,7 +34,7 @@ workflow! {
 }
 
 workflow! {
-    /// Every package of a lock file, and what its licence asks for. People have as long as they like; the packages have
+    /// Every package of a lock file that is built on this machine, and what its licence asks for. People have as long as they like; the packages have
     /// to be inspected before the time is up.
     pub(crate) audit(Request) -> Report {
         // Each one asks `cargo`, in a process of its own.
@@ -42,7 +42,9 @@ workflow! {
         let in_time: First<Vec<Case>> = First::new();
         START => (read_lock, list_members) => pair_up => [inspect] => sort_out;
         START => time_is_up;
-        sort_out | time_is_up => in_time => [settle] => summarise;
+        (read_lock, list_members) => leave_out;
+        sort_out | time_is_up => in_time;
+        (in_time => [settle], leave_out) => summarise;
     }
 }
 

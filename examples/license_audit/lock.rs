@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use cargo_lock::{Lockfile, package::SourceKind};
 use graphweft::prelude::*;
 
-use crate::manifest::Members;
-use crate::model::{Dependency, Package, Request, Source, Unclear};
+use crate::manifest::{Built, Members};
+use crate::model::{Dependency, LeftOut, Package, Request, Source, Unclear};
 
 /// The lock file cannot be audited. Everything else is a finding; this ends the run.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -54,7 +54,18 @@ fn on_one_line(message: &str) -> String {
     telling.collect::<Vec<_>>().join(": ")
 }
 
-/// Says for each package where its manifest is to be looked for.
+/// How many packages of the lock file are not audited.
+#[node]
+pub(crate) async fn leave_out(dependencies: Vec<Dependency>, members: Members) -> LeftOut {
+    let packages = dependencies.iter().filter(|package| !members.built.has(package)).count();
+    let why_none = match members.built {
+        Built::Unknown(why) => Some(why),
+        Built::Known(_) | Built::Any => None,
+    };
+    LeftOut { packages, why_none }
+}
+
+/// Says for each package that is audited where its manifest is to be looked for.
 #[node]
 pub(crate) async fn pair_up(dependencies: Vec<Dependency>, members: Members) -> Vec<Package> {
     let place = |dependency: Dependency| match &dependency.source {
@@ -65,7 +76,7 @@ pub(crate) async fn pair_up(dependencies: Vec<Dependency>, members: Members) -> 
             None => Package::Nowhere(Unclear::missing(dependency, members.why_not())),
         },
     };
-    dependencies.into_iter().map(place).collect()
+    dependencies.into_iter().filter(|package| members.built.has(package)).map(place).collect()
 }
 
 #[cfg(test)]
@@ -106,7 +117,7 @@ mod tests {
         let of = |version: &str, source| Dependency { name: "a".to_owned(), version: version.to_owned(), source };
         let dependencies = vec![of("1.0.0", Source::Path), of("1.0.0", Source::Registry), of("2.0.0", Source::Path)];
 
-        let packages = pair_up(dependencies, Members { manifests: vec![member], problem: None }).await;
+        let packages = pair_up(dependencies, Members { manifests: vec![member], ..Members::default() }).await;
 
         assert!(matches!(packages.as_slice(), [Package::Member(_), Package::Registry(_), Package::Nowhere(_)]));
     }

@@ -84,10 +84,10 @@ async fn with_runs(runs: &Runs, command: Command, arguments: &Arguments, ui: Opt
             print(&if arguments.json { to_json(&open)? } else { dialogue::describe(&run.id, &open) })?;
             return Ok(0);
         }
-        Command::Start { lock_file, time_limit } => {
+        Command::Start { lock_file, time_limit, all_platforms } => {
             // Another process may resume the run.
             let lock_file = std::path::absolute(lock_file).map_err(Stop::input)?;
-            runs.start(Request { lock_file, time_limit }).await?
+            runs.start(Request { lock_file, time_limit, all_platforms }).await?
         }
         Command::Resume(run) => runs.resume(run).await?,
     };

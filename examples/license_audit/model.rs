@@ -13,6 +13,8 @@ pub(crate) struct Request {
     pub(crate) lock_file: PathBuf,
     /// When to give up; `None`: never.
     pub(crate) time_limit: Option<Duration>,
+    /// Also the packages that are not built on this machine.
+    pub(crate) all_platforms: bool,
 }
 
 impl Request {
@@ -32,6 +34,15 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) source: Source,
+}
+
+/// The packages of a lock file that are not audited, since they are not built on this machine.
+#[value]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    pub(crate) packages: usize,
+    /// Why none could be left out.
+    pub(crate) why_none: Option<String>,
 }
 
 /// Where a package comes from.

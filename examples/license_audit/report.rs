@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use graphweft::prelude::*;
 
-use crate::model::{Finding, Kind};
+use crate::model::{Finding, Kind, LeftOut};
 
 /// What the audit found.
 #[value]
@@ -12,6 +12,8 @@ pub(crate) struct Report {
     pub(crate) totals: Totals,
     /// What there is most to do about comes last, where a terminal shows it without scrolling.
     pub(crate) findings: Vec<Finding>,
+    /// What was not audited.
+    pub(crate) left_out: LeftOut,
 }
 
 /// How many packages there are of each kind.
@@ -52,14 +54,14 @@ impl Totals {
 
 /// Counts and sorts.
 #[node]
-pub(crate) async fn summarise(settled: Vec<Vec<Finding>>) -> Report {
+pub(crate) async fn summarise(settled: Vec<Vec<Finding>>, left_out: LeftOut) -> Report {
     let mut findings = settled.concat();
     findings.sort_by(|a, b| (a.kind, &a.package, &a.version).cmp(&(b.kind, &b.package, &b.version)));
     let mut totals = Totals::default();
     for finding in &findings {
         totals.count(finding.kind);
     }
-    Report { totals, findings }
+    Report { totals, findings, left_out }
 }
 
 impl Report {
@@ -77,7 +79,17 @@ impl Report {
         }
         let found = Kind::ALL.map(|kind| (self.totals.of(kind), kind)).into_iter().filter(|(found, _)| *found > 0);
         let totals: Vec<String> = found.map(|(found, kind)| format!("{found} {kind}")).collect();
-        format!("{table}\n{} packages: {}\n", self.findings.len(), totals.join(", "))
+        let left_out = match &self.left_out {
+            LeftOut { packages: 1.., .. } => {
+                let packages = self.left_out.packages;
+                format!("{packages} more not built on this machine; --all-platforms audits them as well\n")
+            }
+            LeftOut { why_none: Some(why), .. } => {
+                format!("these are all packages of the lock file, since it is not known which are built here: {why}\n")
+            }
+            LeftOut { .. } => String::new(),
+        };
+        format!("{table}\n{} packages: {}\n{left_out}", self.findings.len(), totals.join(", "))
     }
 }
 
@@ -91,10 +103,13 @@ mod tests {
 
     #[tokio::test]
     async fn what_there_is_most_to_do_about_comes_last() {
-        let report = summarise(vec![
-            vec![finding("odd", Kind::Unknown), finding("b", Kind::Permissive), finding("gpl", Kind::Copyleft)],
-            vec![finding("a", Kind::Permissive), finding("evil", Kind::Denied)],
-        ])
+        let report = summarise(
+            vec![
+                vec![finding("odd", Kind::Unknown), finding("b", Kind::Permissive), finding("gpl", Kind::Copyleft)],
+                vec![finding("a", Kind::Permissive), finding("evil", Kind::Denied)],
+            ],
+            LeftOut::default(),
+        )
         .await;
 
         let order: Vec<&str> = report.findings.iter().map(|finding| finding.package.as_str()).collect();

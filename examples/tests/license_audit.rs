@@ -61,11 +61,59 @@ fn every_package_gets_its_finding() {
 fn the_table_ends_with_the_totals() {
     let output = small(&Desk::new(), &["--leave-undecided"]);
     assert_eq!(output.status.code(), Some(0));
+    let shown = text(&output.stdout);
+    let totals = "\n6 packages: 2 permissive, 1 copyleft, 2 unknown, 1 undecided\n";
+    assert!(shown.contains(totals), "{shown}");
+    // Cargo has downloaded none of them in this directory.
+    let why = shown.split_once(totals).unwrap().1;
     assert!(
-        text(&output.stdout).ends_with("6 packages: 2 permissive, 1 copyleft, 2 unknown, 1 undecided\n"),
-        "{}",
-        text(&output.stdout)
+        why.starts_with("these are all packages of the lock file, since it is not known which are built here: "),
+        "{why}"
     );
+
+    let all = small(&Desk::new(), &["--leave-undecided", "--all-platforms"]);
+    assert!(text(&all.stdout).ends_with(totals), "{}", text(&all.stdout));
+}
+
+#[test]
+fn what_is_not_built_on_this_machine_is_counted_and_left_out() {
+    let desk = Desk::new();
+    let package = |path: &str, rest: &str| {
+        desk.written(&format!("{path}/src/lib.rs"), b"");
+        let name = path.rsplit('/').next().unwrap();
+        let package = format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nlicense = \"MIT\"\n{rest}");
+        desk.written(&format!("{path}/Cargo.toml"), package.as_bytes());
+    };
+    let of_others = "[target.'cfg(target_os = \"none\")'.dependencies]\nelsewhere = { path = \"elsewhere\" }\n";
+    package(
+        "program",
+        &format!("[dependencies]\nhere = {{ path = \"here\" }}\n{of_others}[workspace]\nexclude = [\"elsewhere\"]\n"),
+    );
+    package("program/here", "");
+    package("program/elsewhere", "");
+    let manifest = desk.path("program/Cargo.toml");
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let locked = std::process::Command::new(cargo)
+        .args(["generate-lockfile", "--offline", "--manifest-path"])
+        .arg(manifest)
+        .output()
+        .unwrap();
+    assert!(locked.status.success(), "{}", text(&locked.stderr));
+    let lock_file = desk.path("program/Cargo.lock");
+    let found = |options: &[&str]| {
+        let output = audit(&desk, &lock_file, options);
+        let report: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+        let findings = report["findings"].as_array().unwrap().iter();
+        let names: Vec<String> = findings.map(|finding| finding["package"].as_str().unwrap().to_owned()).collect();
+        (names.join(" "), report["left_out"]["packages"].as_u64().unwrap())
+    };
+
+    assert_eq!(found(&["--json"]), ("here program".to_owned(), 1));
+    assert_eq!(found(&["--json", "--all-platforms"]).1, 0);
+    let shown = audit(&desk, &lock_file, &[]);
+    let last = "2 packages: 2 permissive\n1 more not built on this machine; --all-platforms audits them as well\n";
+    assert!(text(&shown.stdout).ends_with(last), "{}", text(&shown.stdout));
 }
 
 #[test]

@@ -24,6 +24,7 @@ impl Audit {
         let mut command = Command::new(env!("CARGO_BIN_EXE_license_audit"));
         command.arg(fixtures.join("small/Cargo.lock")).arg("--ui").args(options);
         command.current_dir(directory).env("CARGO_HOME", fixtures.join("cargo_home"));
+        command.env("CARGO_NET_OFFLINE", "true");
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(process.stderr.take().unwrap());
         let mut audit = Audit { process, stderr, address: String::new() };
@@ -75,7 +76,13 @@ fn the_page_is_there_until_ctrl_c() {
     assert_eq!(audit.line(), format!("the page is at http://{}/ until Ctrl-C", audit.address));
     assert_eq!(audit.get("/api/runs/1")["status"], "completed");
     let (printed, code) = audit.interrupt();
-    assert!(printed.ends_with("6 packages: 2 permissive, 1 copyleft, 2 unknown, 1 undecided\n"), "{printed}");
+    assert!(
+        printed.contains(
+            "
+6 packages: 2 permissive, 1 copyleft, 2 unknown, 1 undecided\n"
+        ),
+        "{printed}"
+    );
     assert_eq!(code, Some(1));
 }
 
@@ -95,7 +102,13 @@ fn a_question_is_answered_on_the_page() {
     audit.send(&format!("POST /api/runs/1/answers/{question}"), &headers, answer);
     assert_eq!(audit.line(), format!("the page is at http://{}/ until Ctrl-C", audit.address));
     let (printed, code) = audit.interrupt();
-    assert!(printed.ends_with("6 packages: 2 permissive, 1 allowed, 1 copyleft, 2 unknown\n"), "{printed}");
+    assert!(
+        printed.contains(
+            "
+6 packages: 2 permissive, 1 allowed, 1 copyleft, 2 unknown\n"
+        ),
+        "{printed}"
+    );
     assert_eq!(code, Some(0));
 }
 

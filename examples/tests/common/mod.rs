@@ -34,6 +34,7 @@ impl Desk {
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_license_audit"));
         command.args(arguments).current_dir(self.directory.path()).env("CARGO_HOME", fixture("cargo_home"));
+        command.env("CARGO_NET_OFFLINE", "true");
         command
     }
 }
