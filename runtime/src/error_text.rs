@@ -40,11 +40,16 @@ pub(crate) fn text(words: fmt::Arguments<'_>) -> String {
     });
     if let Some(cut) = cut {
         if cut == TOO_DEEP {
-            text.truncate(text.floor_char_boundary(REMAINDER));
+            text.truncate(char_boundary(&text, REMAINDER));
         }
         text.push_str(cut);
     }
     text
+}
+
+/// The end of the last character that ends within so many bytes.
+fn char_boundary(text: &str, bytes: usize) -> usize {
+    (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default()
 }
 
 /// How many characters of a text are in a list.
@@ -112,7 +117,7 @@ impl Write for Writer {
         }
         let left = MAX_BYTES - self.text.len();
         if part.len() > left {
-            self.text.push_str(&part[..part.floor_char_boundary(left)]);
+            self.text.push_str(&part[..char_boundary(part, left)]);
             return self.cut(TOO_LONG);
         }
         self.text.push_str(part);

@@ -68,7 +68,9 @@ impl Diagnostics {
 
     /// Adds a problem; [`help`](Diagnostic::help) adds what to do about it.
     pub fn error(&mut self, blame: impl Into<Blame>, message: impl Into<String>) -> &mut Diagnostic {
-        self.found.push_mut(Diagnostic { blame: blame.into(), message: message.into(), helps: Vec::new() })
+        self.found.push(Diagnostic { blame: blame.into(), message: message.into(), helps: Vec::new() });
+        let last = self.found.len() - 1;
+        &mut self.found[last]
     }
 
     /// Adds the errors of a parser of syn's.

@@ -244,11 +244,11 @@ impl<V> Run<V> {
             Execution::Inside(items) if stopping == Some(StopReason::TimedOut) => {
                 Some(Conclusion::TimedOut(items.limit.map_or_else(Default::default, |limit| limit.after)))
             }
-            Execution::Inside(items) => match &items.failed {
-                Some((_, failure)) => Some(Conclusion::Failed(failure.clone())),
-                None if let Err(fault) = inside => Some(Conclusion::Unfit(fault)),
-                None => Some(Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect())),
-            },
+            Execution::Inside(items) => Some(match (&items.failed, inside) {
+                (Some((_, failure)), _) => Conclusion::Failed(failure.clone()),
+                (None, Err(fault)) => Conclusion::Unfit(fault),
+                (None, Ok(())) => Conclusion::Leave(std::mem::take(&mut items.ends).into_iter().flatten().collect()),
+            }),
         }
     }
 

@@ -193,9 +193,8 @@ impl Events {
     }
 
     fn add_recent_before(&mut self, seq: u64) {
-        while let Some(event) = self.recent.pop_front_if(|event| event.seq < seq) {
-            self.ready.push_back(Arc::unwrap_or_clone(event));
-        }
+        let before = self.recent.iter().take_while(|event| event.seq < seq).count();
+        self.ready.extend(self.recent.drain(..before).map(Arc::unwrap_or_clone));
     }
 }
 
