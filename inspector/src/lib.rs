@@ -41,9 +41,9 @@ mod serving;
 mod state;
 pub mod view;
 
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/guide/inspector.md")]
-struct Guide;
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
 use axum::Router;
 use graphweft::store::Store;

@@ -1,3 +1,5 @@
+// Of several definitions of a link the first counts: in the pages themselves they lead to files of the repository.
+#![doc = include_str!("../docs/links.md")]
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
@@ -20,6 +22,7 @@ mod fault;
 mod field;
 mod fingerprint;
 mod graph;
+pub mod guide;
 mod halt;
 mod lazy;
 mod node;

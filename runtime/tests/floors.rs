@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 
 /// The modules of the crate, the lowest floor first.
 const FLOORS: &[&[&str]] = &[
-    &["field"],
+    &["field", "guide"],
     &[
         "block_on",
         "clock",

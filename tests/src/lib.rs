@@ -235,16 +235,3 @@ pub fn retried_after(event: &Event) -> Option<Duration> {
         _ => None,
     }
 }
-
-/// The examples of the guides are run as tests.
-#[cfg(doctest)]
-mod guides {
-    #[doc = include_str!("../../docs/guide/durable.md")]
-    struct Durable;
-
-    #[doc = include_str!("../../docs/guide/running.md")]
-    struct Running;
-
-    #[doc = include_str!("../../docs/guide/shapes.md")]
-    struct Shapes;
-}
