@@ -17,7 +17,7 @@ use crate::json_payload::JsonPayload;
 use crate::memory::{Memory, Remembered, SessionError};
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
-use crate::names::listed;
+use crate::names::{listed, shortened};
 use crate::output::{Misfit, format_of, read};
 use crate::tool::{Tool, ToolError};
 use crate::trace;
@@ -369,6 +369,9 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     fn check_tools(&self) -> Result<(), AgentError> {
         let mut names = BTreeSet::new();
+        if self.tools.iter().any(|tool| tool.spec().name.is_empty()) {
+            return Err(AgentError::UnnamedTool);
+        }
         match self.tools.iter().map(|tool| &tool.spec().name).find(|name| !names.insert(*name)) {
             Some(tool) => Err(AgentError::DuplicateTool { tool: tool.clone() }),
             None => Ok(()),
@@ -406,7 +409,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     fn unknown_tool(&self, name: &str) -> String {
         let known = listed(self.tools.iter().map(|tool| tool.spec().name.as_str()));
-        format!("there is no tool `{name}`; there are {known}")
+        format!("there is no tool `{}`; there are {known}", shortened(name.to_owned()))
     }
 }
 

@@ -163,10 +163,10 @@ where
                     Some(why) => why,
                     None => return Err(error),
                 },
-                // It has begun, and it is not known how far it got.
-                Err(ChildError::Fault(fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. }))) => {
-                    fault.to_string()
-                }
+                // It has begun, and it is not known how far it got. A retry of the run would call it again, after a panic too.
+                Err(ChildError::Fault(
+                    fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. } | Fault::Panic { .. }),
+                )) => fault.to_string(),
                 Err(ChildError::Fault(fault)) => return ctx.stop(fault).await,
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };

@@ -6,6 +6,7 @@ mod classify;
 mod composition;
 mod constrained;
 mod hand_over;
+mod hostile;
 mod killed;
 mod loops;
 mod models;
