@@ -198,7 +198,8 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         self
     }
 
-    /// The longest reply, in tokens. A longer one is an [`AgentError::CutOff`].
+    /// The longest reply, in tokens. A longer one is an [`AgentError::CutOff`]. Without it, the limit is that of the provider: for most
+    /// the longest that the model can give. A small local model may write until its context is full.
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.options.max_tokens = Some(tokens);
         self

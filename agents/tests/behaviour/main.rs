@@ -5,6 +5,7 @@ mod budgets;
 mod classify;
 mod composition;
 mod constrained;
+mod figures;
 mod hand_over;
 mod hostile;
 mod killed;
