@@ -32,6 +32,10 @@ mod tool_node;
 mod trace;
 mod usage;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guide/agents.md")]
+struct Guide;
+
 pub use agent::Agent;
 pub use agent_error::AgentError;
 pub use budget::{Budget, BudgetOf, OverBudget};
