@@ -49,6 +49,10 @@ pub(crate) enum Settled<Out> {
     Refused(String),
 }
 
+/// The names of the questions.
+const APPROVE: &str = "approve";
+const WENT_THROUGH: &str = "went_through";
+
 /// Of which inputs a person has to approve.
 pub(crate) type NeedsApproval<In> = Arc<dyn Fn(&In) -> bool + Send + Sync>;
 
@@ -96,8 +100,7 @@ where
 
     async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
         if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
-            let question =
-                ctx.ask::<Approval<N::Input>>("approve", format!("May `{}` be called with this?", self.name));
+            let question = ctx.ask::<Approval<N::Input>>(APPROVE, format!("May `{}` be called with this?", self.name));
             match trace::waiting(ctx, question.payload(&input)).await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
@@ -120,15 +123,23 @@ impl<N> Guarded<N>
 where
     N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
 {
+    /// The name of the tool below this node. Questions and children of a node share their names.
+    fn child(&self) -> &str {
+        match &*self.name {
+            APPROVE | WENT_THROUGH => "call",
+            name => name,
+        }
+    }
+
     async fn call(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
-        let mut call = ctx.call_as(&*self.name, (self.make)(), input);
+        let mut call = ctx.call_as(self.child(), (self.make)(), input);
         if let Some(retry) = &self.retry {
             call = call.retry(retry.clone());
         }
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        match trace::execute_tool(ctx, &self.name, &self.name, call).await {
+        match trace::execute_tool(ctx, &self.name, self.child(), call).await {
             Ok(output) => Ok(Settled::Output(output)),
             Err(ChildError::Error(error)) => Err(error),
             Err(ChildError::Fault(fault)) => ctx.stop(fault).await,
@@ -149,11 +160,11 @@ where
                 Ok(input) => input,
                 Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
             };
-            let mut call = ctx.call_as(&*self.name, (self.make)(), input).at_most_once().retry(RetryPolicy::none());
+            let mut call = ctx.call_as(self.child(), (self.make)(), input).at_most_once().retry(RetryPolicy::none());
             if let Some(timeout) = self.timeout {
                 call = call.timeout(timeout);
             }
-            let child = if number > 1 { format!("{}:{number}", self.name) } else { self.name.clone() };
+            let child = if number > 1 { format!("{}:{number}", self.child()) } else { self.child().to_owned() };
             if number > 1 {
                 call = call.key(number);
             }
@@ -171,7 +182,7 @@ where
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };
             let prompt = format!("A call of `{}` was cut short ({why}). Did it go through?", self.name);
-            let mut question = ctx.ask::<Resolution<N::Output>>("went_through", prompt).payload(&written);
+            let mut question = ctx.ask::<Resolution<N::Output>>(WENT_THROUGH, prompt).payload(&written);
             if number > 1 {
                 question = question.key(number);
             }

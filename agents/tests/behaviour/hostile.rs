@@ -186,3 +186,33 @@ async fn a_tool_without_a_name_is_reported_before_a_model_is_called() {
     );
     assert!(model.requests().is_empty());
 }
+
+/// Approves an invoice. It has the name of the question.
+#[node]
+async fn approve(invoice: u32, #[resource] journal: &Journal) -> u32 {
+    journal.note(format!("approved {invoice}"));
+    invoice
+}
+
+fn accountant() -> Agent<String, String> {
+    Agent::new("You check invoices.").tool(Tool::of::<approve>().approve().at_most_once())
+}
+
+workflow! {
+    office(String) -> String {
+        let accountant: Agent<String, String> = accountant();
+        START => accountant;
+    }
+}
+
+#[tokio::test]
+async fn a_tool_may_have_the_name_of_a_question() {
+    let model = Scripted::turns([call("approve", json!({ "invoice": 7 })), Message::assistant("Approved.")]);
+    let journal = Journal::default();
+    let engine = Engine::builder().resource(Models::new(model)).resource(journal.clone()).build().unwrap();
+    let run = engine.start::<office>("Go".into()).await.unwrap();
+    assert_eq!(questions(&run).await, ["office/accountant/approve:1.0/approve"]);
+    run.answer("approve", "approve").await.unwrap();
+    assert_eq!(run.result().await.unwrap(), "Approved.");
+    assert_eq!(journal.lines(), ["approved 7"]);
+}
