@@ -99,7 +99,8 @@ where
     const FACTS: NodeFacts<N::Input, N::Error> = N::FACTS;
 
     async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
-        if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
+        // A person's answer counts, also if the predicate of another version of the program would not have asked.
+        if self.approval.as_ref().is_some_and(|needs| needs(&input) || ctx.__has_result(APPROVE)) {
             let question = ctx.ask::<Approval<N::Input>>(APPROVE, format!("May `{}` be called with this?", self.name));
             match trace::waiting(ctx, question.payload(&input)).await {
                 Approval::Approve => {}

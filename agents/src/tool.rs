@@ -264,7 +264,9 @@ impl<N: Node> NodeTool<N> {
         self.approve_when(|_| true)
     }
 
-    /// A person is asked before the calls of which this is true. It has to say the same of an input each time.
+    /// A person is asked before the calls of which this is true. It has to say the same of an input each time. If another version of
+    /// the program resumes the run, a recorded answer counts whatever its predicate says; an open question is asked only if it still
+    /// applies.
     pub fn approve_when(mut self, needs_approval: impl Fn(&N::Input) -> bool + Send + Sync + 'static) -> Self {
         let needs_approval: NeedsApproval<N::Input> = Arc::new(needs_approval);
         self.guarded.approval = Some(needs_approval);
