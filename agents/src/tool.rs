@@ -257,7 +257,7 @@ impl<N: Node> NodeTool<N> {
     }
 
     /// A person is asked before each call, and answers with an [`Approval`](crate::Approval). The question is `approve`, below
-    /// the call; its payload is the input. Nothing that a model or a tool says answers it, only
+    /// the call; its payload is the input. No text of a model or a tool answers it, only
     /// [`Run::answer`](graphweft::Run::answer) and [`Engine::answer`](graphweft::Engine::answer). An approved call that is cut short is made
     /// again, unless the tool is [`at_most_once`](Self::at_most_once).
     pub fn approve(self) -> Self {
