@@ -17,7 +17,7 @@ use crate::json_payload::JsonPayload;
 use crate::memory::{Memory, Remembered, SessionError};
 use crate::message::{Message, Reply, ToolCall};
 use crate::model::{ChatModel, Format, ModelOptions, Models, Request, ToolSpec};
-use crate::names::listed;
+use crate::names::{listed, shortened};
 use crate::output::{Misfit, format_of, read};
 use crate::tool::{Tool, ToolError};
 use crate::trace;
@@ -198,7 +198,8 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
         self
     }
 
-    /// The longest reply, in tokens. A longer one is an [`AgentError::CutOff`].
+    /// The longest reply, in tokens. A longer one is an [`AgentError::CutOff`]. Without it, the limit is that of the provider: for most
+    /// the longest that the model can give. A small local model may write until its context is full.
     pub fn max_tokens(mut self, tokens: u32) -> Self {
         self.options.max_tokens = Some(tokens);
         self
@@ -369,6 +370,9 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     fn check_tools(&self) -> Result<(), AgentError> {
         let mut names = BTreeSet::new();
+        if self.tools.iter().any(|tool| tool.spec().name.is_empty()) {
+            return Err(AgentError::UnnamedTool);
+        }
         match self.tools.iter().map(|tool| &tool.spec().name).find(|name| !names.insert(*name)) {
             Some(tool) => Err(AgentError::DuplicateTool { tool: tool.clone() }),
             None => Ok(()),
@@ -406,7 +410,7 @@ impl<In: JsonPayload, Out: JsonPayload> Agent<In, Out> {
 
     fn unknown_tool(&self, name: &str) -> String {
         let known = listed(self.tools.iter().map(|tool| tool.spec().name.as_str()));
-        format!("there is no tool `{name}`; there are {known}")
+        format!("there is no tool `{}`; there are {known}", shortened(name.to_owned()))
     }
 }
 

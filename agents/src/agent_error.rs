@@ -31,12 +31,16 @@ pub enum AgentError {
     },
     /// Two tools of the agent have one name.
     #[error(
-        "two tools are called `{tool}`; give one of them another name with `Tool::by_value`, or the tools of a server a prefix"
+        "two tools are called `{tool}`; give one of them another name with `#[node(name = \"..\")]` or, if it is an agent, with \
+         `Tool::by_value`, or the tools of a server a prefix"
     )]
     DuplicateTool {
         /// The name.
         tool: String,
     },
+    /// A tool of the agent has an empty name. No model could call it.
+    #[error("a tool has no name; give it one in `Tool::by_value`")]
+    UnnamedTool,
     /// A budget does not cover another model call. It can be retried with a larger one: the replies so far are recorded.
     #[error(transparent)]
     OverBudget(OverBudget),

@@ -56,7 +56,10 @@ impl Node for Chat {
             },
             None => None,
         };
-        let replied = self.chat(ctx).await;
+        let replied = self.chat(ctx).await.map(|mut reply| {
+            reply.message.replace_deep_arguments();
+            reply
+        });
         if let (Ok(reply), Some(under_way)) = (&replied, under_way) {
             under_way.complete(reply.usage);
         }

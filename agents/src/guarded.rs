@@ -49,6 +49,10 @@ pub(crate) enum Settled<Out> {
     Refused(String),
 }
 
+/// The names of the questions.
+const APPROVE: &str = "approve";
+const WENT_THROUGH: &str = "went_through";
+
 /// Of which inputs a person has to approve.
 pub(crate) type NeedsApproval<In> = Arc<dyn Fn(&In) -> bool + Send + Sync>;
 
@@ -95,9 +99,9 @@ where
     const FACTS: NodeFacts<N::Input, N::Error> = N::FACTS;
 
     async fn run(&self, mut input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
-        if self.approval.as_ref().is_some_and(|needs| needs(&input)) {
-            let question =
-                ctx.ask::<Approval<N::Input>>("approve", format!("May `{}` be called with this?", self.name));
+        // A person's answer counts, also if the predicate of another version of the program would not have asked.
+        if self.approval.as_ref().is_some_and(|needs| needs(&input) || ctx.__has_result(APPROVE)) {
+            let question = ctx.ask::<Approval<N::Input>>(APPROVE, format!("May `{}` be called with this?", self.name));
             match trace::waiting(ctx, question.payload(&input)).await {
                 Approval::Approve => {}
                 Approval::Edit(edited) => input = edited,
@@ -120,15 +124,23 @@ impl<N> Guarded<N>
 where
     N: Node<Input: JsonPayload, Output: JsonPayload, Error: JsonPayload>,
 {
+    /// The name of the tool below this node. Questions and children of a node share their names.
+    fn child(&self) -> &str {
+        match &*self.name {
+            APPROVE | WENT_THROUGH => "call",
+            name => name,
+        }
+    }
+
     async fn call(&self, input: N::Input, ctx: &Context) -> Result<Settled<N::Output>, N::Error> {
-        let mut call = ctx.call_as(&*self.name, (self.make)(), input);
+        let mut call = ctx.call_as(self.child(), (self.make)(), input);
         if let Some(retry) = &self.retry {
             call = call.retry(retry.clone());
         }
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        match trace::execute_tool(ctx, &self.name, &self.name, call).await {
+        match trace::execute_tool(ctx, &self.name, self.child(), call).await {
             Ok(output) => Ok(Settled::Output(output)),
             Err(ChildError::Error(error)) => Err(error),
             Err(ChildError::Fault(fault)) => ctx.stop(fault).await,
@@ -149,11 +161,11 @@ where
                 Ok(input) => input,
                 Err(error) => return ctx.stop(self.unwritable(&error.to_string())).await,
             };
-            let mut call = ctx.call_as(&*self.name, (self.make)(), input).at_most_once().retry(RetryPolicy::none());
+            let mut call = ctx.call_as(self.child(), (self.make)(), input).at_most_once().retry(RetryPolicy::none());
             if let Some(timeout) = self.timeout {
                 call = call.timeout(timeout);
             }
-            let child = if number > 1 { format!("{}:{number}", self.name) } else { self.name.clone() };
+            let child = if number > 1 { format!("{}:{number}", self.child()) } else { self.child().to_owned() };
             if number > 1 {
                 call = call.key(number);
             }
@@ -163,15 +175,15 @@ where
                     Some(why) => why,
                     None => return Err(error),
                 },
-                // It has begun, and it is not known how far it got.
-                Err(ChildError::Fault(fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. }))) => {
-                    fault.to_string()
-                }
+                // It has begun, and it is not known how far it got. A retry of the run would call it again, after a panic too.
+                Err(ChildError::Fault(
+                    fault @ (Fault::Interrupted | Fault::Dropped | Fault::Timeout { .. } | Fault::Panic { .. }),
+                )) => fault.to_string(),
                 Err(ChildError::Fault(fault)) => return ctx.stop(fault).await,
                 Err(_) => return ctx.stop(unknown_error(&self.name)).await,
             };
             let prompt = format!("A call of `{}` was cut short ({why}). Did it go through?", self.name);
-            let mut question = ctx.ask::<Resolution<N::Output>>("went_through", prompt).payload(&written);
+            let mut question = ctx.ask::<Resolution<N::Output>>(WENT_THROUGH, prompt).payload(&written);
             if number > 1 {
                 question = question.key(number);
             }

@@ -1,3 +1,5 @@
+// Of several definitions of a link the first counts.
+#![doc = include_str!("../docs/links.md")]
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
@@ -31,6 +33,10 @@ mod tool;
 mod tool_node;
 mod trace;
 mod usage;
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide.md")]
+pub mod guide {}
 
 pub use agent::Agent;
 pub use agent_error::AgentError;

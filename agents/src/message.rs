@@ -57,8 +57,33 @@ pub struct ToolCall {
     pub id: String,
     /// The name of the tool.
     pub name: String,
-    /// The arguments, unchecked.
+    /// The arguments, unchecked. The agent puts a text in place of those that nest more than 64 levels deep, since they could not
+    /// be recorded. A tool does not take it, and the model gets that.
     pub arguments: Json,
+}
+
+/// A reply is recorded in some levels of its own, and a session in a few more; a record has at most 100.
+const MAX_DEPTH: usize = 64;
+
+impl Message {
+    /// Makes every call one that can be recorded. Otherwise the reply would be paid, lost and asked for again.
+    pub(crate) fn replace_deep_arguments(&mut self) {
+        let Message::Assistant { calls, .. } = self else { return };
+        for call in calls {
+            if is_deeper(&call.arguments, MAX_DEPTH) {
+                call.arguments = Json::String(format!("(they nest more than {MAX_DEPTH} levels deep)"));
+            }
+        }
+    }
+}
+
+fn is_deeper(json: &Json, levels: usize) -> bool {
+    match (json, levels.checked_sub(1)) {
+        (Json::Array(items), Some(left)) => items.iter().any(|item| is_deeper(item, left)),
+        (Json::Object(fields), Some(left)) => fields.values().any(|field| is_deeper(field, left)),
+        (Json::Array(_) | Json::Object(_), None) => true,
+        _ => false,
+    }
 }
 
 /// A part of a reply that only its provider understands.

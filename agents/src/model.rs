@@ -53,7 +53,7 @@ pub struct Format {
 pub struct ModelOptions {
     /// The temperature; `None` for the provider's default.
     pub temperature: Option<f64>,
-    /// The longest reply, in tokens; `None` for the provider's default.
+    /// The longest reply, in tokens; `None` for the provider's default. An adapter of a provider that wants one sends that of the model.
     pub max_tokens: Option<u32>,
 }
 

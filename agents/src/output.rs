@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::json_payload::JsonPayload;
 use crate::model::Format;
+use crate::names::shortened;
 
 /// The property that holds an output whose schema is no object.
 const ANSWER: &str = "answer";
@@ -104,8 +105,10 @@ pub(crate) fn read<T: JsonPayload>(text: &str) -> Result<T, Misfit> {
 }
 
 pub(crate) fn fit<T: JsonPayload>(json: &Json) -> Result<T, Misfit> {
-    serde_path_to_error::deserialize(json)
-        .map_err(|error| Misfit { field: error.path().to_string(), message: error.inner().to_string() })
+    serde_path_to_error::deserialize(json).map_err(|error| Misfit {
+        field: shortened(error.path().to_string()),
+        message: shortened(error.inner().to_string()),
+    })
 }
 
 /// The whole text, what is in its fence, and every object and list in it, in this order.

@@ -15,6 +15,7 @@ use crate::guarded::Uncertain;
 use crate::guarded::{Guarded, NeedsApproval, Settled};
 use crate::json_payload::JsonPayload;
 use crate::model::ToolSpec;
+use crate::names::shortened;
 use crate::output::{for_model, in_object, is_object};
 use crate::trace;
 
@@ -152,7 +153,9 @@ impl Tool {
             Ok(output) if self.is_guarded => unwrap_settled(&output),
             Ok(output) => Ok(output),
             Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
-            Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => Err(ToolError::ForModel(misfit.to_string())),
+            Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => {
+                Err(ToolError::ForModel(shortened(misfit.to_string())))
+            }
             Err(ChildError::Fault(fault)) => Err(ToolError::Fault(fault)),
             Err(error) => Err(ToolError::Fault(Fault::Context { message: error.to_string() })),
         }
@@ -246,7 +249,7 @@ impl<N: Node> NodeTool<N> {
 
     /// A call that was cut short is not made again: a person is asked whether it went through, and answers with a
     /// [`Resolution`](crate::Resolution). The question is `went_through`, below the call. It is asked if the process ended, the
-    /// call was dropped or its time limit was reached. There are no retries. A workflow is resumed instead:
+    /// call was dropped, its time limit was reached or it panicked. There are no retries. A workflow is resumed instead:
     /// there, its own nodes say `at_most_once`.
     pub fn at_most_once(mut self) -> Self {
         self.guarded.at_most_once = true;
@@ -254,12 +257,16 @@ impl<N: Node> NodeTool<N> {
     }
 
     /// A person is asked before each call, and answers with an [`Approval`](crate::Approval). The question is `approve`, below
-    /// the call; its payload is the input.
+    /// the call; its payload is the input. No text of a model or a tool answers it, only
+    /// [`Run::answer`](graphweft::Run::answer) and [`Engine::answer`](graphweft::Engine::answer). An approved call that is cut short is made
+    /// again, unless the tool is [`at_most_once`](Self::at_most_once).
     pub fn approve(self) -> Self {
         self.approve_when(|_| true)
     }
 
-    /// A person is asked before the calls of which this is true. It has to say the same of an input each time.
+    /// A person is asked before the calls of which this is true. It has to say the same of an input each time. If another version of
+    /// the program resumes the run, a recorded answer counts whatever its predicate says; an open question is asked only if it still
+    /// applies.
     pub fn approve_when(mut self, needs_approval: impl Fn(&N::Input) -> bool + Send + Sync + 'static) -> Self {
         let needs_approval: NeedsApproval<N::Input> = Arc::new(needs_approval);
         self.guarded.approval = Some(needs_approval);

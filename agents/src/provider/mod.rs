@@ -55,6 +55,11 @@ const OTHER_PREFIXES: [&str; 3] = ["zai_coding", "baidu-coding-openai", "baidu-c
 /// stream that ends before the provider has said so is [`ModelError::Unreachable`], never a short reply. Arguments of a tool that
 /// are no JSON become a text, which no tool takes, so the model gets an error and can correct them.
 ///
+/// # Tokens
+/// Anthropic, Bedrock and Fireworks want a limit for each reply. If the agent has none ([`Agent::max_tokens`](crate::Agent::max_tokens)),
+/// they get one that genai chooses by the name of the model, up to the longest reply that it can give: 64,000 tokens for
+/// `claude-sonnet-5`, 4,096 for a model of Bedrock that it does not know. Other providers get none.
+///
 /// # Time
 /// There is no time limit here: the agent has one for each call ([`Agent::timeout`](crate::Agent::timeout)). Dropping the call closes
 /// its connection.

@@ -1,5 +1,7 @@
 //! Tools that ask a person: approval, and calls that were cut short.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use graphweft::prelude::*;
 use graphweft::{Json, json};
 use graphweft_agents::{Agent, Message, Models, Scripted, Tool};
@@ -197,4 +199,42 @@ fn a_run_that_waits_is_resumed_under_a_better_prompt_and_another_model_text() {
     assert_eq!(answers(&disk, &other, "approve", json!("approve")), "Under new rules.");
     assert_eq!(other.requests().len(), 1);
     assert_eq!(results(&other.requests()[0]), ["paid 9900"]);
+}
+
+/// How much may be paid back without a question, in this version of the program.
+static LIMIT: AtomicU32 = AtomicU32::new(5_000);
+
+fn limited() -> Agent<String, String> {
+    let needs_approval = |(_, cents): &(String, u32)| *cents > LIMIT.load(Ordering::Relaxed);
+    Agent::new("You refund.").tool(Tool::of::<refund>().approve_when(needs_approval))
+}
+
+workflow! {
+    new_rules(String) -> String {
+        let limited: Agent<String, String> = limited();
+        START => limited;
+    }
+}
+
+#[test]
+fn an_answer_counts_also_if_the_next_version_of_the_program_would_not_have_asked() {
+    let (disk, model) = (OnDisk::default(), clerk_of(9_900));
+    life(async {
+        let death = Death::at("paying");
+        let builder = disk.engine(&death).await.resource(Models::new(model.clone()));
+        let engine = builder.register::<new_rules>().build().unwrap();
+        let run = engine.start::<new_rules>("Go".into()).id("run").await.unwrap();
+        let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("a person is asked") };
+        run.answer("approve", json!({ "edit": ["7", 4_500] })).await.unwrap();
+        death.came().await;
+    });
+    LIMIT.store(20_000, Ordering::Relaxed);
+    let result = life(async {
+        let builder = disk.engine(&Death::default()).await.resource(Models::new(model.clone()));
+        let engine = builder.register::<new_rules>().build().unwrap();
+        engine.recover().await.unwrap();
+        engine.get_run("run").await.unwrap().unwrap().result().await.unwrap()
+    });
+    assert_eq!(result, json!("Settled."));
+    assert_eq!(disk.journal.lines(), ["begins 7 4500", "begins 7 4500", "paid 7 4500"]);
 }

@@ -58,6 +58,15 @@ async fn the_request_has_the_model_without_its_prefix_the_key_and_the_options() 
 }
 
 #[tokio::test]
+async fn a_provider_that_wants_a_limit_of_tokens_gets_one_and_another_does_not() {
+    let (_, _, server) = ANTHROPIC.ask("text").await;
+    assert_eq!(server.asked()[0].body["max_tokens"], 64_000);
+    let (_, _, server) = OPENAI.ask("text").await;
+    let body = &server.asked()[0].body;
+    assert!(body["max_tokens"].is_null() && body["max_completion_tokens"].is_null(), "{body}");
+}
+
+#[tokio::test]
 async fn another_server_does_not_get_the_key_of_the_environment() {
     let server = OPENAI.server(&["text"]);
     let model = graphweft_agents::GenaiModel::new("openai::local").unwrap().endpoint(server.url());
