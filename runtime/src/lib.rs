@@ -21,6 +21,8 @@ mod field;
 mod fingerprint;
 mod graph;
 mod halt;
+#[cfg(test)]
+mod json_graphs;
 mod lazy;
 mod node;
 mod node_facts;
@@ -42,8 +44,8 @@ pub mod store;
 mod sync;
 #[doc(hidden)]
 pub mod table;
-#[cfg(test)]
-mod testing;
+#[cfg(feature = "test-util")]
+pub mod testing;
 mod typed;
 mod value;
 mod workflow;

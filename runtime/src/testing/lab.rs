@@ -1,0 +1,599 @@
+//! A workflow with everything that a test gives it.
+
+use std::any::{Any, TypeId, type_name};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::crash_store::CrashStore;
+use super::lab_run::LabRun;
+use super::outside::{Answer, Sent};
+use super::process::Ended;
+use super::repeatable::{Named, Nodes};
+use super::script::Script;
+use super::world::World;
+use crate::asked::Question;
+use crate::context::Context;
+use crate::engine::{EngineBuilder, MockWith, Start};
+use crate::node::{Node, Payload, name_of};
+use crate::signal::Signal;
+use crate::state::StateKey;
+use crate::store::MemoryStore;
+use crate::value::{self, MaxSize};
+use crate::workflow::Workflow;
+
+/// A workflow in a test: with mocks for its nodes, answers to its questions, and resources.
+///
+/// Every run has an engine, a store in memory and a clock of its own. The clock follows tokio's: under
+/// `#[tokio::test(start_paused = true)]` a delay of any length passes at once, and without that it takes its time. A run that takes
+/// longer than the [`patience`](Self::patience) of the lab is stopped, and what it waited for is reported.
+///
+/// Methods of a lab panic, as `assert!` does, if what they expect is not so. Messages begin with the line of the test.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::{Lab, fails};
+///
+/// #[node]
+/// async fn validate(cents: u64) -> Result<u64, String> {
+///     if cents > 0 { Ok(cents) } else { Err("nothing to pay".to_owned()) }
+/// }
+/// #[node(retry(max_attempts = 3))]
+/// async fn charge(cents: u64) -> Result<String, std::io::Error> { Err(std::io::Error::other(format!("{cents} for real?"))) }
+/// #[node]
+/// async fn refuse(why: String) -> String { format!("refused: {why}") }
+///
+/// workflow! { pub pay(u64) -> String { START => validate => <ok: charge, err: refuse> => END; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// let lab = Lab::of::<pay>().mock::<charge>(fails(2).then("a receipt".to_owned())).repeatable::<(validate, refuse)>();
+///
+/// let run = lab.run(4000).await;
+/// run.took(["validate", "charge#3"]);
+/// assert_eq!(run.output(), "a receipt");
+/// assert_eq!(run.called::<charge>().inputs(), [4000, 4000, 4000]);
+///
+/// lab.crash_at_every_commit(4000).await;
+/// lab.covers_every_arm([4000, 0]).await;
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Lab<W> {
+    pub(super) mocks: Vec<Mock>,
+    resources: Vec<Resource>,
+    pub(super) effects: Vec<Effects>,
+    registered: Vec<Box<dyn Fn(EngineBuilder) -> EngineBuilder + Send + Sync>>,
+    pub(super) answers: Vec<Answer>,
+    pub(super) signals: Vec<Sent>,
+    /// Each a `StartWith` of the output of `W`.
+    state: Vec<Box<dyn Any + Send + Sync>>,
+    pub(super) repeatable: Vec<Named>,
+    pub(super) patience: Duration,
+    of: PhantomData<fn() -> W>,
+}
+
+type StartWith<T> = Box<dyn Fn(Start<T>) -> Start<T> + Send + Sync>;
+
+/// A node that is replaced.
+pub(super) struct Mock {
+    pub(super) node: Named,
+    install: Box<dyn Fn(EngineBuilder, &Arc<World>) -> EngineBuilder + Send + Sync>,
+}
+
+struct Resource {
+    type_id: TypeId,
+    /// Makes what is outside of all processes of a run; `None` if each process makes its own.
+    make: Option<Box<dyn Fn() -> Box<dyn Any + Send + Sync> + Send + Sync>>,
+    is_of_run: bool,
+    give: Box<dyn Fn(EngineBuilder, &World) -> EngineBuilder + Send + Sync>,
+}
+
+/// Effects that are seen in a resource.
+pub(super) struct Effects {
+    pub(super) type_name: &'static str,
+    pub(super) of: Box<dyn Fn(&World) -> Option<String> + Send + Sync>,
+}
+
+impl<W> Lab<W> {
+    fn new() -> Self {
+        Lab {
+            mocks: Vec::new(),
+            resources: Vec::new(),
+            effects: Vec::new(),
+            registered: Vec::new(),
+            answers: Vec::new(),
+            signals: Vec::new(),
+            state: Vec::new(),
+            repeatable: Vec::new(),
+            patience: Duration::from_secs(60),
+            of: PhantomData,
+        }
+    }
+}
+
+impl Lab<()> {
+    /// A lab for a workflow, without anything. There is an example at [`Lab`].
+    pub fn of<W: Workflow>() -> Lab<W> {
+        Lab::new()
+    }
+}
+
+impl<W: Workflow> Lab<W> {
+    /// Replaces a node by a script: a value, [`fails`](super::fails)`(2).then(value)`, a [`sequence`](super::sequence), and what
+    /// else there is at [`Plan`](super::Plan). The options of the node (retries, time limit) still apply. A nested workflow can be
+    /// mocked too. The types are those of the node. A second mock of a node replaces the first.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn charge(cents: u64) -> String { panic!("{cents} for real") }
+    /// workflow! { pub pay(u64) -> String { START => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let run = Lab::of::<pay>().mock::<charge>("a receipt".to_owned()).run(4000).await;
+    /// assert_eq!(run.output(), "a receipt");
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If a value of the script cannot be recorded.
+    #[track_caller]
+    pub fn mock<N: Node>(self, script: impl Into<Script<N::Output, N::Error>>) -> Self {
+        let script: Script<N::Output, N::Error> = script.into();
+        if let Some(problem) = script.problem() {
+            panic!("the mock of `{}` has a value that cannot be recorded: {problem}", name_of::<N>());
+        }
+        let script = Arc::new(script);
+        self.replace::<N, _, _>(move |world, input, ctx| {
+            world.note_call::<N>(&ctx, &input);
+            let execution = match script.counts_executions() {
+                true => world.number_of(&format!("mock {}", type_name::<N>()), &ctx.path()),
+                false => 0,
+            };
+            let script = Arc::clone(&script);
+            async move { script.play::<N>(&ctx, execution).await }
+        })
+    }
+
+    /// Replaces a node by a function of its input.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn charge(cents: u64) -> Result<String, std::io::Error> { Ok(format!("{cents} for real")) }
+    /// workflow! { pub pay(u64) -> String { START => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let lab = Lab::of::<pay>().mock_fn::<charge>(|cents| match cents {
+    ///     0..1000 => Ok(format!("a receipt over {cents}")),
+    ///     _ => Err(std::io::Error::other("no money")),
+    /// });
+    /// assert_eq!(lab.run(400).await.output(), "a receipt over 400");
+    /// assert_eq!(lab.run(4000).await.error().cause.to_string(), "no money");
+    /// # });
+    /// ```
+    pub fn mock_fn<N: Node>(
+        self,
+        function: impl Fn(N::Input) -> Result<N::Output, N::Error> + Send + Sync + 'static,
+    ) -> Self {
+        self.replace::<N, _, _>(move |world, input, ctx| {
+            world.note_call::<N>(&ctx, &input);
+            std::future::ready(function(input))
+        })
+    }
+
+    /// Replaces a node by an async closure of its input and its [`Context`](crate::Context), as
+    /// [`EngineBuilder::mock`](crate::EngineBuilder::mock) does.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn charge(cents: u64) -> String { panic!("{cents} for real") }
+    /// workflow! { pub pay(u64) -> String { START => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let lab = Lab::of::<pay>().mock_with::<charge>(|cents, ctx| async move { Ok(format!("{}: {cents}", ctx.path())) });
+    /// assert_eq!(lab.run(4000).await.output(), "pay/charge: 4000");
+    /// # });
+    /// ```
+    pub fn mock_with<N: Node>(self, body: impl MockWith<N>) -> Self {
+        let replacement = body.into_replacement();
+        self.replace::<N, _, _>(move |world, input, ctx| {
+            world.note_call::<N>(&ctx, &input);
+            replacement.run(input, ctx)
+        })
+    }
+
+    fn replace<N, B, F>(mut self, body: B) -> Self
+    where
+        N: Node,
+        B: Fn(&World, N::Input, Context) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<N::Output, N::Error>> + Send + 'static,
+    {
+        let (node, body) = (Named::of::<N>(), Arc::new(body));
+        let install = move |builder: EngineBuilder, world: &Arc<World>| {
+            let (body, world) = (Arc::clone(&body), Arc::clone(world));
+            builder.mock::<N>(move |input, ctx| body(&world, input, ctx))
+        };
+        self.mocks.retain(|mock| mock.node.type_id != node.type_id);
+        self.mocks.push(Mock { node, install: Box::new(install) });
+        self
+    }
+
+    /// Answers the question with this name, or with this id. Of several answers to one name the first one is for the question that
+    /// is asked first (in the first turn of a loop, say), and so on; the last one is for all further questions.
+    ///
+    /// A question without an answer stays open, and the run ends there for the test: see
+    /// [`LabRun::outcome`](super::LabRun::outcome). If the node waits [`within`](crate::Ask::within) a time, the time passes.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn approve(cents: u32, ctx: &Context) -> bool { ctx.ask("large", "Pay this back?").payload(cents).await }
+    /// workflow! { pub refund(u32) -> bool { START => approve; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<refund>().answer("large", true).run(25_000).await.output(), &true);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If the answer is not JSON.
+    #[track_caller]
+    pub fn answer(self, name: impl Into<String>, answer: impl Serialize) -> Self {
+        let name = name.into();
+        match value::to_plain(&answer, MaxSize::DEFAULT) {
+            Ok(answer) => self.answer_with(name, move |_| answer.clone()),
+            Err(error) => panic!("the answer to `{name}` cannot be written as JSON: {error}"),
+        }
+    }
+
+    /// Answers the question with this name by what it asks.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn approve(cents: u32, ctx: &Context) -> bool { ctx.ask("large", "Pay this back?").payload(cents).await }
+    /// workflow! { pub refund(u32) -> bool { START => approve; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let lab = Lab::of::<refund>()
+    ///     .answer_with("large", |question| (question.payload.as_u64() < Some(30_000)).into());
+    /// assert_eq!(lab.run(25_000).await.output(), &true);
+    /// assert_eq!(lab.run(35_000).await.output(), &false);
+    /// # });
+    /// ```
+    pub fn answer_with(
+        mut self,
+        name: impl Into<String>,
+        answer: impl Fn(&Question) -> Json + Send + Sync + 'static,
+    ) -> Self {
+        self.answers.push(Answer { name: name.into(), give: Box::new(answer) });
+        self
+    }
+
+    /// Sends a signal when a node waits for it: of several with one name, the first one for the first wait, and so on.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// const PAID: Signal<u64> = Signal::new("paid");
+    ///
+    /// #[node]
+    /// async fn ship(order: u64, ctx: &Context) -> u64 { order + ctx.wait(PAID).await }
+    /// workflow! { pub checkout(u64) -> u64 { START => ship; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<checkout>().signal(PAID, 4000).run(7).await.output(), &4007);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If the payload cannot be recorded.
+    #[track_caller]
+    pub fn signal<T: Payload>(mut self, signal: Signal<T>, payload: T) -> Self {
+        match Sent::of(signal, &payload) {
+            Ok(sent) => self.signals.push(sent),
+            Err(error) => panic!("the payload of signal `{}` cannot be recorded: {error}", signal.name()),
+        }
+        self
+    }
+
+    /// Gives all processes of all runs clones of a resource. What the clones share, such as an `Arc`, is shared by all runs of the
+    /// lab, and survives crashes.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[derive(Clone)]
+    /// struct Rates { euro: u32 }
+    ///
+    /// #[node]
+    /// async fn convert(cents: u32, #[resource] rates: &Rates) -> u32 { cents * rates.euro }
+    /// workflow! { pub price(u32) -> u32 { START => convert; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<price>().resource(Rates { euro: 2 }).run(4).await.output(), &8);
+    /// # });
+    /// ```
+    pub fn resource<T: Any + Clone + Send + Sync>(self, resource: T) -> Self {
+        self.share(move || resource.clone(), false)
+    }
+
+    /// Makes a resource for each run. All processes of the run get clones of it: what the clones share is outside of them, as a
+    /// database is, and survives a crash. [`effects_on`](Self::effects_on) has an example.
+    pub fn resource_with<T: Any + Clone + Send + Sync>(self, make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        self.share(make, true)
+    }
+
+    fn share<T: Any + Clone + Send + Sync>(
+        self,
+        make: impl Fn() -> T + Send + Sync + 'static,
+        is_of_run: bool,
+    ) -> Self {
+        let type_id = TypeId::of::<T>();
+        let give = move |builder: EngineBuilder, world: &World| match world.resource::<T>() {
+            Some(resource) => builder.resource(resource.clone()),
+            None => builder,
+        };
+        let make = Box::new(move || Box::new(make()) as Box<dyn Any + Send + Sync>);
+        self.with_resource(Resource { type_id, make: Some(make), is_of_run, give: Box::new(give) })
+    }
+
+    /// Makes a resource for each process: it is lost in a crash, as a cache in memory is.
+    ///
+    /// ```
+    /// # use std::sync::atomic::{AtomicU32, Ordering};
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[derive(Default)]
+    /// struct Cache { hits: AtomicU32 }
+    ///
+    /// #[node]
+    /// async fn look_up(key: u32, #[resource] cache: &Cache) -> u32 { key + cache.hits.load(Ordering::Relaxed) }
+    /// workflow! { pub find(u32) -> u32 { START => look_up; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<find>().fresh_resource(Cache::default).run(4).await.output(), &4);
+    /// # });
+    /// ```
+    pub fn fresh_resource<T: Any + Send + Sync>(self, make: impl Fn() -> T + Send + Sync + 'static) -> Self {
+        let give = move |builder: EngineBuilder, _: &World| builder.resource(make());
+        self.with_resource(Resource { type_id: TypeId::of::<T>(), make: None, is_of_run: false, give: Box::new(give) })
+    }
+
+    fn with_resource(mut self, resource: Resource) -> Self {
+        self.resources.retain(|other| other.type_id != resource.type_id);
+        self.resources.push(resource);
+        self
+    }
+
+    /// Has [`crash_at_every_commit`](Self::crash_at_every_commit) compare what the nodes have done to a resource: the effects, as
+    /// `{:?}` shows them, must be those of a run without a crash. For nodes that are not mocked, and whose resource is a double.
+    ///
+    /// The resource must be one of [`resource_with`](Self::resource_with), so that every run has its own.
+    ///
+    /// ```
+    /// # use std::collections::BTreeMap;
+    /// # use std::sync::{Arc, Mutex};
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[derive(Clone, Default)]
+    /// struct Bank(Arc<Mutex<BTreeMap<String, u64>>>);
+    ///
+    /// /// A second charge under one key is not counted.
+    /// #[node]
+    /// async fn charge(cents: u64, ctx: &Context, #[resource] bank: &Bank) -> u64 {
+    ///     bank.0.lock().unwrap().insert(ctx.idempotency_key(), cents);
+    ///     cents
+    /// }
+    /// workflow! { pub pay(u64) -> u64 { START => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let lab = Lab::of::<pay>().repeatable::<charge>().resource_with(Bank::default);
+    /// lab.effects_on::<Bank, _>(|bank| bank.0.lock().unwrap().clone()).crash_at_every_commit(4000).await;
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If the lab has no such resource.
+    #[track_caller]
+    pub fn effects_on<T: Any + Send + Sync, E: fmt::Debug>(
+        mut self,
+        effects: impl Fn(&T) -> E + Send + Sync + 'static,
+    ) -> Self {
+        let type_name = type_name::<T>();
+        let has = |resource: &Resource| resource.type_id == TypeId::of::<T>() && resource.is_of_run;
+        assert!(
+            self.resources.iter().any(has),
+            "the effects on `{type_name}` cannot be compared: give it by `.resource_with(|| ..)` before, so that every run \
+             has its own"
+        );
+        let of = move |world: &World| world.resource::<T>().map(|resource| format!("{:#?}", effects(resource)));
+        self.effects.push(Effects { type_name, of: Box::new(of) });
+        self
+    }
+
+    /// Registers a workflow that nodes start by [`Context::start`](crate::Context::start).
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// # use graphweft::testing::Lab;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+    /// # workflow! { pub other(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<doubled>().register::<other>().run(4).await.output(), &8);
+    /// # });
+    /// ```
+    pub fn register<O: Workflow>(mut self) -> Self {
+        self.registered.push(Box::new(EngineBuilder::register::<O>));
+        self
+    }
+
+    /// Registers a node that other nodes call by [`Context::call`](crate::Context::call), and that `uses(..)` does not name: then it
+    /// can be mocked.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn search(query: String) -> u32 { query.len() as u32 }
+    /// #[node]
+    /// async fn plan(query: String, ctx: &Context) -> u32 { ctx.call::<search>(query).await.unwrap_or_default() }
+    /// workflow! { pub research(String) -> u32 { START => plan; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let run = Lab::of::<research>().register_node::<search>().mock::<search>(7).run("ants".into()).await;
+    /// assert_eq!(run.output(), &7);
+    /// assert_eq!(run.called::<search>().count(), 1);
+    /// # });
+    /// ```
+    pub fn register_node<N: Node + Default>(mut self) -> Self {
+        self.registered.push(Box::new(EngineBuilder::register_node::<N>));
+        self
+    }
+
+    /// Sets the initial value of a key of the state; see [`Start::state`].
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// const OWNER: StateKey<String> = StateKey::new("owner");
+    ///
+    /// #[node]
+    /// async fn who(#[state(OWNER)] owner: String) -> String { owner }
+    /// workflow! {
+    ///     #[given(OWNER)]
+    ///     owned() -> String { START => who; }
+    /// }
+    ///
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<owned>().state(OWNER, "Ada".into()).run(()).await.output(), "Ada");
+    /// # });
+    /// ```
+    pub fn state<S, R>(mut self, key: StateKey<S, R>, value: S) -> Self
+    where
+        S: Serialize + Clone + Send + Sync + 'static,
+        R: 'static,
+    {
+        let with: StartWith<W::Output> = Box::new(move |start| start.state(key, value.clone()));
+        self.state.push(Box::new(with));
+        self
+    }
+
+    /// States that it is harmless to repeat these nodes, one or a tuple of up to eight:
+    /// [`crash_at_every_commit`](Self::crash_at_every_commit) runs them as they are. There is an example at [`Lab`].
+    pub fn repeatable<N: Nodes>(mut self) -> Self {
+        N::add_to(&mut self.repeatable);
+        self
+    }
+
+    /// How long a run may take, in real time. The default is a minute. A run that is longer under way is stopped, and the test fails
+    /// with what it was doing.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use graphweft::prelude::*;
+    /// # use graphweft::testing::Lab;
+    /// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+    /// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+    /// # graphweft::block_on(async {
+    /// assert_eq!(Lab::of::<doubled>().patience(Duration::from_secs(300)).run(4).await.output(), &8);
+    /// # });
+    /// ```
+    pub fn patience(self, real_time: Duration) -> Self {
+        Lab { patience: real_time, ..self }
+    }
+
+    /// Runs the workflow once, until it has ended or waits for what the lab does not send. There is an example at [`Lab`].
+    ///
+    /// # Panics
+    /// If it cannot be started, an answer or a signal of the lab is refused, or it takes longer than the
+    /// [`patience`](Self::patience). A run that fails is no panic: see [`LabRun::error`](super::LabRun::error).
+    #[track_caller]
+    pub fn run(&self, input: W::Input) -> impl Future<Output = LabRun<W>> + Send + '_ {
+        let here = Location::caller();
+        let input = input.to_record().map_err(|error| format!("the input cannot be recorded: {error}"));
+        async move {
+            match input {
+                Ok(input) => {
+                    self.undisturbed(&input).await.map_or_else(|problem| fail::<W>(here, &problem), |(run, _)| run)
+                }
+                Err(problem) => fail::<W>(here, &problem),
+            }
+        }
+    }
+
+    /// A run without a crash, and the world that it has left.
+    ///
+    /// # Errors
+    /// What keeps it from running, as text.
+    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(LabRun<W>, Arc<World>), String> {
+        let world = self.world();
+        let store = CrashStore::new(MemoryStore::new());
+        match self.process(&world, &store, input).await? {
+            Ended::Rests(rests) => Ok((LabRun::new(rests, world.calls(), self.mocked())?, world)),
+            Ended::Crashed => {
+                Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
+            }
+        }
+    }
+
+    pub(super) fn mocked(&self) -> Vec<Named> {
+        self.mocks.iter().map(|mock| mock.node.clone()).collect()
+    }
+
+    /// What is outside of the processes of a new run.
+    pub(super) fn world(&self) -> Arc<World> {
+        let made = self.resources.iter().filter_map(|resource| Some((resource.type_id, resource.make.as_ref()?())));
+        Arc::new(World::new(made.collect()))
+    }
+
+    /// An engine with everything of the lab.
+    pub(super) fn configure(&self, mut builder: EngineBuilder, world: &Arc<World>) -> EngineBuilder {
+        builder = self.registered.iter().fold(builder, |builder, register| register(builder));
+        builder = self.resources.iter().fold(builder, |builder, resource| (resource.give)(builder, world));
+        self.mocks.iter().fold(builder, |builder, mock| (mock.install)(builder, world))
+    }
+
+    pub(super) fn start(&self, start: Start<W::Output>) -> Start<W::Output> {
+        let with = self.state.iter().filter_map(|with| with.downcast_ref::<StartWith<W::Output>>());
+        with.fold(start, |start, with| with(start))
+    }
+}
+
+/// Ends the test with a message that begins with a line of it: the panic itself is in an async function, which does not know its
+/// caller.
+pub(super) fn fail<W: Workflow>(here: &Location<'_>, problem: &str) -> ! {
+    panic!("{here}: `{}`: {problem}", W::NAME)
+}
+
+impl<W> fmt::Debug for Lab<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mocked: Vec<&str> = self.mocks.iter().map(|mock| mock.node.name.as_str()).collect();
+        f.debug_struct("Lab").field("workflow", &type_name::<W>()).field("mocks", &mocked).finish_non_exhaustive()
+    }
+}
