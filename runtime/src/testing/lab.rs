@@ -152,15 +152,7 @@ impl<W: Workflow> Lab<W> {
             panic!("the mock of `{}` has a value that cannot be recorded: {problem}", name_of::<N>());
         }
         let script = Arc::new(script);
-        self.replace::<N, _, _>(move |world, input, ctx| {
-            world.note_call::<N>(&ctx, &input);
-            let execution = match script.counts_executions() {
-                true => world.number_of(&format!("mock {}", type_name::<N>()), &ctx.path()),
-                false => 0,
-            };
-            let script = Arc::clone(&script);
-            async move { script.play::<N>(&ctx, execution).await }
-        })
+        self.replace::<N, _, _>(move |world, input, ctx| script.run::<N>(world, &input, ctx))
     }
 
     /// Replaces a node by a function of its input.

@@ -3,6 +3,7 @@
 mod alarm;
 mod arms;
 mod compare;
+mod context;
 mod crash_store;
 mod crashes;
 mod lab;
@@ -15,6 +16,7 @@ mod script;
 mod steps;
 mod world;
 
+pub use context::TestContext;
 pub use crashes::Crashes;
 pub use lab::Lab;
 pub use lab_run::{Calls, LabRun};

@@ -60,6 +60,14 @@ impl Sent {
         Ok(Sent { name: signal.name(), send: Box::new(send) })
     }
 
+    /// Sends it. A signal of one number that is stored before a crash counts once, however often it is sent.
+    ///
+    /// # Errors
+    /// If it cannot be sent.
+    pub(super) fn send(&self, engine: &Engine, number: usize) -> Sending {
+        (self.send)(engine, format!("lab-{number}"))
+    }
+
     /// Sends what this wait is to get, if that was not sent before: the first signal with its name to the first wait, and so on.
     /// Returns whether there is one.
     ///
@@ -74,8 +82,7 @@ impl Sent {
         let number = world.number_of(&format!("signal {}", wait.name), &wait.path);
         match signals.iter().filter(|sent| sent.name == wait.name).nth(number) {
             Some(sent) => {
-                // A signal that is stored before a crash counts once, however often it is sent.
-                (sent.send)(engine, format!("lab-{number}")).await?;
+                sent.send(engine, number).await?;
                 Ok(true)
             }
             None => Ok(false),

@@ -185,7 +185,7 @@ impl<W: Workflow> Lab<W> {
 }
 
 /// A clock that follows tokio's, so that paused time is the time of the run as well.
-fn clock_of(world: &World) -> impl Fn() -> SystemTime + Send + Sync + 'static {
+pub(super) fn clock_of(world: &World) -> impl Fn() -> SystemTime + Send + Sync + 'static {
     let (instant, time) = world.began();
     move || time + instant.elapsed()
 }

@@ -1,12 +1,15 @@
 //! What a mock does in each of its attempts.
 
+use std::any::type_name;
 use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::world::World;
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::node::{Node, Payload, name_of};
@@ -227,13 +230,24 @@ impl<T: Payload, E: Send + 'static> Script<T, E> {
         }
     }
 
-    /// Whether it has to know the number of the execution.
-    pub(super) fn counts_executions(&self) -> bool {
-        matches!(self.outputs, Outputs::Each(_))
+    /// Plays the next attempt, as the body of a node.
+    pub(super) fn run<N: Node<Output = T, Error = E>>(
+        self: &Arc<Self>,
+        world: &World,
+        input: &N::Input,
+        ctx: Context,
+    ) -> impl Future<Output = Result<T, E>> + Send + use<N, T, E> {
+        world.note_call::<N>(&ctx, input);
+        let execution = match self.outputs {
+            Outputs::Each(_) => world.number_of(&format!("mock {}", type_name::<N>()), &ctx.path()),
+            Outputs::Same(_) | Outputs::Unrecordable(_) => 0,
+        };
+        let script = Arc::clone(self);
+        async move { script.play::<N>(&ctx, execution).await }
     }
 
     /// Plays the attempt of this context, which belongs to the execution of this number, from 0.
-    pub(super) async fn play<N: Node<Output = T, Error = E>>(&self, ctx: &Context, execution: usize) -> Result<T, E> {
+    async fn play<N: Node<Output = T, Error = E>>(&self, ctx: &Context, execution: usize) -> Result<T, E> {
         let (node, number) = (name_of::<N>(), ctx.attempt());
         match self.plan.attempt(number) {
             Some(Attempt::Faults) => {
