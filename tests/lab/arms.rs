@@ -44,7 +44,7 @@ async fn give_up(text: String) -> String {
 
 workflow! {
     write(String) -> String {
-        START => draft => review => <Redo (at most 2): draft, Good: END, spent: give_up>;
+        START => draft => review => <redo (at most 2): draft, good: END, spent: give_up>;
         give_up => END;
     }
 }
@@ -60,9 +60,9 @@ async fn every_arm_that_is_not_taken_is_named_as_it_is_written() {
     let text = message_of(Lab::of::<checkout>().covers_every_arm([4000])).await;
     has_line(&text, &["tests/lab/arms.rs:", "`checkout`: 3 arms are not taken by the run of the input"]);
     has_line(&text, &["checkout: validate => <err: refuse>"]);
-    has_line(&text, &["write: review => <Redo (at most 2): draft>"]);
+    has_line(&text, &["write: review => <redo (at most 2): draft>"]);
     has_line(&text, &["write: review => <spent: give_up>"]);
-    assert!(!text.contains("<Good"), "{text}");
+    assert!(!text.contains("<good"), "{text}");
     has_line(&text, &["help: add an input"]);
 }
 

@@ -60,7 +60,7 @@ async fn a_script_begins_anew_for_each_execution() {
     async fn urls(count: u32) -> Vec<String> {
         (0..count).map(|n| n.to_string()).collect()
     }
-    #[node(retry(max_attempts = 2))]
+    #[node(retry(max_attempts = 2, jitter = 0))]
     async fn get(url: String) -> String {
         panic!("{url} for real")
     }

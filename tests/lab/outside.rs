@@ -105,7 +105,7 @@ workflow! {
 
 #[tokio::test]
 async fn state_and_resources_are_those_of_the_lab() {
-    let lab = Lab::of::<owned>().state(OWNER, "Ada".into()).resource(vec![1]).repeatable::<who>();
+    let lab = Lab::of::<owned>().state(OWNER, "Ada".into()).resource(vec![1_u32]).repeatable::<who>();
     assert_eq!(lab.run(1).await.output(), "Ada 1 1");
     lab.crash_at_every_commit(1).await;
 }

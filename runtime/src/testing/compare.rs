@@ -9,7 +9,7 @@ use super::lab_run::described;
 use super::places::Places;
 use super::world::Call;
 use crate::engine::Outcome;
-use crate::event::{Event, EventKind};
+use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::Fault;
 
 /// A run that has ended or waits, with what it has done.
@@ -35,15 +35,18 @@ pub(super) struct Crashed {
     pub(super) ran: Ran,
 }
 
-/// The label and the output of a completed node.
-type Result_<'r> = (Option<&'r str>, Option<&'r Json>);
+/// The label and the output of a completed node; of one that takes the arm `err`, the error.
+type Gave<'r> = (Option<&'r str>, Option<&'r Json>);
 
 impl Ran {
     /// The results of nodes, children and steps; of those at one path, the last.
-    fn results(&self) -> BTreeMap<&str, Result_<'_>> {
+    fn results(&self) -> BTreeMap<&str, Gave<'_>> {
         let results = self.events.iter().filter_map(|event| match &event.kind {
             EventKind::NodeCompleted { label, output, .. } => {
                 Some((event.path.as_str(), (label.as_deref(), output.as_ref())))
+            }
+            EventKind::NodeFailed { then: AfterFailure::Routed { label, error }, .. } => {
+                Some((event.path.as_str(), (Some(label.as_str()), Some(error))))
             }
             _ => None,
         });
@@ -181,7 +184,7 @@ fn compare_results(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
         "\n  help: a node that runs again has to come to the same: mock what reads a clock, a counter or the network";
     if let Some(path) = undisturbed.differs_from(&crash.ran) {
         let (before, after) = (undisturbed.results(), crash.ran.results());
-        let shown = |results: &BTreeMap<&str, Result_<'_>>| results.get(path).map_or(String::new(), shown);
+        let shown = |results: &BTreeMap<&str, Gave<'_>>| results.get(path).map_or(String::new(), shown);
         return Err(crash.report(&format!(
             "`{path}` has another result than without a crash\n  undisturbed: {}\n  crashed:     {}{}{HELP}",
             shown(&before),
@@ -200,7 +203,7 @@ fn compare_results(undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
     Ok(())
 }
 
-fn shown((label, output): &Result_<'_>) -> String {
+fn shown((label, output): &Gave<'_>) -> String {
     let output = output.map_or("no output".to_owned(), Json::to_string);
     label.map_or_else(|| output.clone(), |label| format!("{output}, by the arm `{label}`"))
 }

@@ -99,10 +99,9 @@ impl<W: Workflow> LabRun<W> {
         &self.events
     }
 
-    /// Asserts which nodes have executed to their end, in this order, by their paths without the name of the workflow:
+    /// Asserts which nodes have completed, or taken the arm `err`, in this order, by their paths without the name of the workflow:
     /// `"validate"`, `"delivery/pack"` in a nested workflow, `"search[3]"` for an item. `"charge#3"` has begun three times when it
-    /// completes: in a third attempt, or in a third turn of its loop. A node that has a graph inside, a failed node and children
-    /// of nodes are not listed. There is an example at [`Lab`](super::Lab).
+    /// completes: in a third attempt, or in a third turn of its loop. A node that has a graph inside, one whose failure ends the run, and children of nodes are not listed. There is an example at [`Lab`](super::Lab).
     ///
     /// # Panics
     /// If they are others: the message has both lists.

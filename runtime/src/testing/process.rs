@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::alarm::alarm;
 use super::crash_store::{CrashStore, records_of};
 use super::lab::Lab;
-use super::outside::{Answer, RUN, Sent};
+use super::outside::{Answer, RUN, Sending, Sent};
 use super::world::World;
 use crate::engine::{Engine, Outcome, Run};
 use crate::event::{Event, EventKind};
@@ -65,21 +65,29 @@ impl<W: Workflow> Lab<W> {
     }
 
     async fn drive(&self, engine: &Engine, world: &World, store: &CrashStore, input: &Json) -> Result<Rests, String> {
-        let run = self.begin(engine, store, input).await?;
+        let mut run = self.begin(engine, store, input).await?;
         loop {
+            while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
+                run = next;
+            }
+            // Before anything else: what is recorded from here on is not missed.
+            let seen = self.events(engine).await?.last().map_or(0, |event| event.seq + 1);
             let came = match select(pin!(run.outcome()), pin!(store.crashed())).await {
                 Either::Left((came, _)) => came.map_err(|error| error.to_string())?,
                 Either::Right(_) => return Err("the process has crashed".to_owned()),
             };
             if let Outcome::Waiting(_) | Outcome::AwaitingSignals(_) = came {
-                if self.send(engine, &run, world).await? {
-                    continue;
-                }
-                if self.waits_for_a_timer(store).await? {
+                let is_moving = match self.send(engine, &run, world).await? {
+                    Sending::Sent => {
+                        tokio::task::yield_now().await;
+                        continue;
+                    }
+                    Sending::SentBefore => true,
                     // A time limit of what it waits for.
-                    let seen = self.events(engine).await?.last().map_or(0, |event| event.seq + 1);
-                    let mut events = run.events_from(seen);
-                    match select(pin!(events.next()), pin!(store.crashed())).await {
+                    Sending::Nothing => self.waits_for_a_timer(store).await?,
+                };
+                if is_moving {
+                    match select(pin!(run.events_from(seen).next()), pin!(store.crashed())).await {
                         Either::Left(_) => continue,
                         Either::Right(_) => return Err("the process has crashed".to_owned()),
                     }
@@ -114,22 +122,23 @@ impl<W: Workflow> Lab<W> {
         run.ok_or_else(|| "the run is not in the store".to_owned())
     }
 
-    /// Sends all that the lab has for the questions and waits of the run. Returns whether that was something.
-    async fn send(&self, engine: &Engine, run: &Run<Json>, world: &World) -> Result<bool, String> {
-        let mut sent = false;
+    /// Sends all that the lab has for the questions and waits of the run.
+    async fn send(&self, engine: &Engine, run: &Run<Json>, world: &World) -> Result<Sending, String> {
+        let mut sending = Sending::Nothing;
         for question in run.questions().await.map_err(|error| error.to_string())? {
             let Some(answer) = Answer::to(&question, &self.answers, world) else { continue };
             match engine.answer(RUN, &question.id, answer).await {
                 // It was withdrawn, since the answer to another one has come.
-                Ok(()) | Err(AnswerError::Withdrawn { .. }) => sent = true,
+                Ok(()) | Err(AnswerError::Withdrawn { .. }) => sending = Sending::Sent,
                 Err(error) => return Err(format!("the answer of the lab is refused: {error}")),
             }
         }
-        for wait in run.awaited_signals().await.map_err(|error| error.to_string())? {
-            let is_sent = Sent::to(&wait, &self.signals, world, engine).await;
-            sent |= is_sent.map_err(|error| format!("the signal of the lab is refused: {error}"))?;
+        let waits = run.awaited_signals().await.map_err(|error| error.to_string())?;
+        if !waits.is_empty() {
+            let sent = Sent::to(&waits, &self.signals, &self.events(engine).await?, engine).await;
+            sending = sending.max(sent.map_err(|error| format!("the signal of the lab is refused: {error}"))?);
         }
-        Ok(sent)
+        Ok(sending)
     }
 
     async fn waits_for_a_timer(&self, store: &CrashStore) -> Result<bool, String> {

@@ -145,7 +145,7 @@ pub fn waits<E>(time: Duration) -> Plan<E> {
 /// #[node]
 /// async fn review(text: String) -> Verdict { Verdict::Good(text) }
 ///
-/// workflow! { pub publish(String) -> String { START => draft => review => <Redo: draft, Good: END>; } }
+/// workflow! { pub publish(String) -> String { START => draft => review => <redo: draft, good: END>; } }
 ///
 /// # graphweft::block_on(async {
 /// let verdicts = sequence([Verdict::Redo("shorter".into()), Verdict::Good("a poem".into())]);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::event::EventKind;
+use crate::event::{AfterFailure, EventKind};
 
 /// Which paths of a run are those of nodes of a graph, and which of these have a graph inside.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl<'r> Paths<'r> {
     }
 }
 
-/// The nodes that have executed to their end, in that order: `charge#3` has begun three times so far.
+/// The nodes that have completed, or taken the arm `err`, in that order: `charge#3` has begun three times so far.
 pub(super) fn took<'r>(workflow: &'r str, records: &[(&'r str, &'r EventKind)]) -> Vec<String> {
     let paths = Paths::of(workflow, records.iter().copied());
     let (mut begun, mut took) = (HashMap::<String, usize>::new(), Vec::new());
@@ -39,7 +39,7 @@ pub(super) fn took<'r>(workflow: &'r str, records: &[(&'r str, &'r EventKind)]) 
         let node = without_turn(path);
         match kind {
             EventKind::NodeStarted { .. } => *begun.entry(node).or_default() += 1,
-            EventKind::NodeCompleted { .. } => {
+            EventKind::NodeCompleted { .. } | EventKind::NodeFailed { then: AfterFailure::Routed { .. }, .. } => {
                 let times = begun.get(&node).copied().unwrap_or(1);
                 let name = node.split_once('/').map_or(node.as_str(), |(_, inside)| inside);
                 took.push(if times > 1 { format!("{name}#{times}") } else { name.to_owned() });
