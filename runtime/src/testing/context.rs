@@ -86,10 +86,13 @@ impl Context {
 pub struct TestContext {
     engine: EngineBuilder,
     world: Arc<World>,
-    start: Vec<Box<dyn FnOnce(Start<()>) -> Start<()>>>,
+    start: Vec<BeginWith>,
     answers: HashMap<String, Json>,
     signals: Vec<Sent>,
 }
+
+/// Adds something to the start of the run behind it.
+type BeginWith = Box<dyn FnOnce(Start<()>) -> Start<()>>;
 
 impl TestContext {
     /// One without anything: [`Context::test`].

@@ -38,6 +38,9 @@ impl Answer {
 
 type Delivery = BoxFuture<'static, Result<Signalled, SignalError>>;
 
+/// Sends under an id.
+type Deliver = Box<dyn Fn(&Engine, String) -> Delivery + Send + Sync>;
+
 /// What the lab has sent to a run that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Sending {
@@ -50,7 +53,7 @@ pub(super) enum Sending {
 /// A signal that is sent when a node waits for it.
 pub(super) struct Sent {
     pub(super) name: &'static str,
-    send: Box<dyn Fn(&Engine, String) -> Delivery + Send + Sync>,
+    send: Deliver,
 }
 
 impl Sent {
@@ -118,7 +121,7 @@ impl Sent {
 /// How many signals with a name were received, and how many of them were delivered: by their ids, since one that is free when
 /// its run starts over is received by the next run as well.
 fn traffic(name: &str, records: &[Event]) -> (usize, usize) {
-    let (mut received, mut delivered) = (BTreeMap::new(), BTreeSet::new());
+    let (mut received, mut delivered) = (BTreeMap::<(&str, u64), &String>::new(), BTreeSet::<&String>::new());
     for event in records {
         match &event.kind {
             EventKind::SignalReceived { name: of, id: Some(id), .. } if of == name => {
