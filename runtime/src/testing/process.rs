@@ -17,7 +17,7 @@ use crate::engine::{Engine, Outcome, Run};
 use crate::event::{Event, EventKind};
 use crate::node::Payload;
 use crate::question::AnswerError;
-use crate::store::{RunStatus, Store};
+use crate::store::{Append, HeaderChange, RunQuery, RunStatus, Store};
 use crate::workflow::Workflow;
 
 /// How long a process may take to stop.
@@ -65,7 +65,7 @@ impl<W: Workflow> Lab<W> {
     }
 
     async fn drive(&self, engine: &Engine, world: &World, store: &CrashStore, input: &Json) -> Result<Rests, String> {
-        let mut run = self.begin(engine, store, input).await?;
+        let mut run = self.begin(engine, world, store, input).await?;
         loop {
             while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
                 run = next;
@@ -103,23 +103,41 @@ impl<W: Workflow> Lab<W> {
         }
     }
 
-    async fn begin(&self, engine: &Engine, store: &CrashStore, input: &Json) -> Result<Run<Json>, String> {
+    async fn begin(
+        &self,
+        engine: &Engine,
+        world: &World,
+        store: &CrashStore,
+        input: &Json,
+    ) -> Result<Run<Json>, String> {
+        let status = vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping];
+        let query = RunQuery { status, ..RunQuery::default() };
+        let unfinished = store.list(query).await.map_err(|error| error.to_string())?;
         let is_known = store.header(RUN).await.map_err(|error| error.to_string())?.is_some();
-        if !is_known {
-            let input =
-                W::Input::from_record(input).map_err(|error| format!("the input cannot be read back: {error}"))?;
-            let start = self.start(engine.start::<W>(input).id(RUN));
-            return start
-                .await
-                .map(|run| run.of_output())
-                .map_err(|error| format!("the run cannot be started: {error}"));
+        match unfinished.as_slice() {
+            // A run that waits is resumed at once, and not by the task that looks for runs which are due: that would look four
+            // times in each second of a paused clock.
+            [run] if run.id == RUN => {
+                let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
+                let append = Append::new(run.key, run.records, clock_of(world)(), Vec::new());
+                let nudged = store.inner().append(Append { header: nudge, ..append }).await;
+                nudged.map_err(|error| error.to_string())?;
+            }
+            [] if !is_known => {}
+            // It has started over, or has started others.
+            _ => {
+                let recovery = engine.recover().await.map_err(|error| error.to_string())?;
+                if let Some((run, error)) = recovery.failed.first() {
+                    return Err(format!("run `{run}` cannot be resumed: {error}"));
+                }
+                let run = engine.get_run(RUN).await.map_err(|error| error.to_string())?;
+                return run.ok_or_else(|| "the run is not in the store".to_owned());
+            }
         }
-        let recovery = engine.recover().await.map_err(|error| error.to_string())?;
-        if let Some((_, error)) = recovery.failed.iter().find(|(run, _)| run == RUN) {
-            return Err(format!("the run cannot be resumed: {error}"));
-        }
-        let run = engine.get_run(RUN).await.map_err(|error| error.to_string())?;
-        run.ok_or_else(|| "the run is not in the store".to_owned())
+        let what = if is_known { "resumed" } else { "started" };
+        let input = W::Input::from_record(input).map_err(|error| format!("the input cannot be read back: {error}"))?;
+        let start = self.start(engine.start::<W>(input).id(RUN));
+        start.await.map(|run| run.of_output()).map_err(|error| format!("the run cannot be {what}: {error}"))
     }
 
     /// Sends all that the lab has for the questions and waits of the run.
