@@ -68,7 +68,7 @@ async fn every_arm_that_is_not_taken_is_named_as_it_is_written() {
 
 #[tokio::test]
 async fn all_arms_are_taken_by_inputs_and_mocks() {
-    let lab = Lab::of::<checkout>().mock_fn::<draft>(|text| Ok(text));
+    let lab = Lab::of::<checkout>().mock_fn::<draft>(Ok);
     lab.covers_every_arm([0, 4000, 1]).await;
     let text = message_of(lab.covers_every_arm([4000, 1])).await;
     has_line(&text, &["1 arm is not taken by any of the runs of 2 inputs"]);

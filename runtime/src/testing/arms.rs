@@ -33,11 +33,11 @@ impl<W: Workflow> Lab<W> {
             let (mut taken, count) = (BTreeSet::new(), inputs.len());
             for (number, (input, first)) in inputs.into_iter().enumerate() {
                 let run = match input {
-                    Ok(input) => self.undisturbed(&input).await,
+                    Ok(input) => self.ran_once(&input).await,
                     Err(error) => Err(format!("cannot be recorded: {error}")),
                 };
                 match run {
-                    Ok((run, _)) => note_taken(&places, run.journal(), &mut taken),
+                    Ok(run) => note_taken(&places, run.journal(), &mut taken),
                     Err(problem) => fail::<W>(here, &format!("input {number}: {problem}")),
                 }
                 taken.insert((InGraph { graph: 0, node: START }, first));

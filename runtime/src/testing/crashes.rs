@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::Location;
-use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -31,7 +30,7 @@ pub struct Crashes {
 }
 
 impl<W: Workflow> Lab<W> {
-    /// Crashes the workflow at every commit, and asserts that nobody can see it.
+    /// Crashes the workflow at every commit, and asserts that its results and effects do not show it.
     ///
     /// The workflow runs once without a crash. Then it runs once for each commit that its store makes: that commit and everything
     /// after it is lost, the engine is stopped, and a new engine resumes the run by what is stored. What is expected of each run:
@@ -89,13 +88,13 @@ impl<W: Workflow> Lab<W> {
         self.check_repeatable(self.called_and_not_repeatable(&undisturbed))?;
         let mut interrupted = BTreeSet::new();
         for commit in 2.. {
-            let Some((crash, world)) = self.crashed_at(input, commit).await? else {
+            let Some(crash) = self.crashed_at(input, commit).await? else {
                 return Ok(Crashes { count: commit - 2, interrupted: interrupted.into_iter().collect() });
             };
             match compare(&self.places(), &undisturbed, &crash) {
                 Ok(cut_short) => {
                     if cut_short.is_empty() {
-                        self.compare_effects(&undisturbed, &crash, &world)?;
+                        self.compare_effects(&undisturbed, &crash)?;
                     }
                     interrupted.extend(cut_short);
                 }
@@ -116,13 +115,8 @@ impl<W: Workflow> Lab<W> {
 
     /// A run without a crash.
     async fn ran(&self, input: &Json) -> Result<Ran, String> {
-        let (world, store) = (self.world(), CrashStore::new(MemoryStore::new()));
-        match self.process(&world, &store, input).await? {
-            Ended::Rests(rests) => Ok(self.as_ran(rests, &world)),
-            Ended::Crashed => {
-                Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
-            }
-        }
+        let (rests, world) = self.undisturbed(input).await?;
+        Ok(self.as_ran(rests, &world))
     }
 
     fn as_ran(&self, rests: Rests, world: &World) -> Ran {
@@ -131,7 +125,7 @@ impl<W: Workflow> Lab<W> {
     }
 
     /// A run that was crashed at a commit and resumed; `None` if it has no commit of this number.
-    async fn crashed_at(&self, input: &Json, commit: usize) -> Result<Option<(Crashed, Arc<World>)>, String> {
+    async fn crashed_at(&self, input: &Json, commit: usize) -> Result<Option<Crashed>, String> {
         let (world, disk) = (self.world(), MemoryStore::new());
         let first = CrashStore::losing(disk.clone(), commit);
         let at = |problem: String| format!("crash at commit {commit}: {problem}");
@@ -147,10 +141,10 @@ impl<W: Workflow> Lab<W> {
             return Err(at("the second process has crashed; this is a mistake in graphweft".to_owned()));
         };
         let ran = self.as_ran(rests, &world);
-        Ok(Some((Crashed { commit, last, lost, stored, ran }, world)))
+        Ok(Some(Crashed { commit, last, lost, stored, ran }))
     }
 
-    fn compare_effects(&self, undisturbed: &Ran, crash: &Crashed, _: &World) -> Result<(), String> {
+    fn compare_effects(&self, undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
         let effects = self.effects.iter().zip(&undisturbed.effects).zip(&crash.ran.effects);
         for ((effects, before), after) in effects {
             if before != after {

@@ -8,20 +8,14 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value as Json;
-
-use super::crash_store::CrashStore;
-use super::lab_run::LabRun;
 use super::outside::{Answer, Sent};
 use super::parts::{Configure, Effects, Mock, Resource, StartWith};
-use super::process::Ended;
 use super::repeatable::{Named, Nodes};
 use super::script::Script;
 use super::world::World;
 use crate::context::Context;
 use crate::engine::{EngineBuilder, MockWith, Start};
-use crate::node::{Node, Payload, name_of};
-use crate::store::MemoryStore;
+use crate::node::{Node, name_of};
 use crate::workflow::Workflow;
 
 /// A workflow in a test: with mocks for its nodes, answers to its questions, and resources.
@@ -220,40 +214,6 @@ impl<W: Workflow> Lab<W> {
     /// ```
     pub fn patience(self, real_time: Duration) -> Self {
         Lab { patience: real_time, ..self }
-    }
-
-    /// Runs the workflow once, until it has ended or waits for what the lab does not send. There is an example at [`Lab`].
-    ///
-    /// # Panics
-    /// If it cannot be started, an answer or a signal of the lab is refused, or it takes longer than the
-    /// [`patience`](Self::patience). A run that fails is no panic: see [`LabRun::error`](super::LabRun::error).
-    #[track_caller]
-    pub fn run(&self, input: W::Input) -> impl Future<Output = LabRun<W>> + Send + '_ {
-        let here = Location::caller();
-        let input = input.to_record().map_err(|error| format!("the input cannot be recorded: {error}"));
-        async move {
-            match input {
-                Ok(input) => {
-                    self.undisturbed(&input).await.map_or_else(|problem| fail::<W>(here, &problem), |(run, _)| run)
-                }
-                Err(problem) => fail::<W>(here, &problem),
-            }
-        }
-    }
-
-    /// A run without a crash, and the world that it has left.
-    ///
-    /// # Errors
-    /// What keeps it from running, as text.
-    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(LabRun<W>, Arc<World>), String> {
-        let world = self.world();
-        let store = CrashStore::new(MemoryStore::new());
-        match self.process(&world, &store, input).await? {
-            Ended::Rests(rests) => Ok((LabRun::new(rests, world.calls(), self.mocked())?, world)),
-            Ended::Crashed => {
-                Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
-            }
-        }
     }
 
     pub(super) fn mocked(&self) -> Vec<Named> {

@@ -14,6 +14,7 @@ mod parts;
 mod places;
 mod process;
 mod repeatable;
+mod run;
 mod script;
 mod steps;
 mod world;

@@ -98,10 +98,7 @@ pub fn fails<E>(attempts: u32) -> Plan<E> {
 ///
 /// #[node]
 /// async fn charge(cents: u64) -> Result<String, std::io::Error> { Ok(format!("a real receipt over {cents}")) }
-/// #[node]
-/// async fn refuse(error: std::io::Error) -> String { format!("refused: {error}") }
 ///
-/// # mod kept { use super::*; }
 /// workflow! { pub pay(u64) -> String { START => charge; } }
 ///
 /// # graphweft::block_on(async {
