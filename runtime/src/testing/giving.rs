@@ -263,7 +263,7 @@ impl<W: Workflow> Lab<W> {
         self
     }
 
-    /// Sets the initial value of a key of the state; see [`Start::state`].
+    /// Sets the initial value of a key of the state; see [`Start::state`](crate::Start::state).
     ///
     /// ```
     /// # use graphweft::prelude::*;
