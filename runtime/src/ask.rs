@@ -144,6 +144,12 @@ impl<'c, T: Payload> Request<'c, T> {
         if length > max {
             return Err(fault(format!("the text of `{path}` has {length} bytes, and `max_value_size` allows {max}")));
         }
+        #[cfg(feature = "test-util")]
+        attempt
+            .check_answer(&name, key.as_deref(), within, |answer| {
+                T::__from_plain(answer).map(drop).map_err(|error| error.to_string())
+            })
+            .map_err(|fault| (context, fault))?;
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await.map_err(|fault| (context, fault))?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let was_answered = item.answer.is_some();

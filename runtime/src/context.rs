@@ -370,6 +370,8 @@ impl Context {
     pub fn stop<T>(&self, fault: Fault) -> impl Future<Output = T> + Send + use<T> {
         let attempt = Arc::clone(&self.0);
         async move {
+            #[cfg(feature = "test-util")]
+            attempt.panic_without_workflow(&fault);
             attempt.draft().fault.get_or_insert(fault);
             // It may be called by a task that the body has spawned.
             if let Some(requests) = attempt.requests.get() {

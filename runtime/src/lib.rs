@@ -24,6 +24,8 @@ mod fingerprint;
 mod graph;
 pub mod guide;
 mod halt;
+#[cfg(test)]
+mod json_graphs;
 mod lazy;
 mod node;
 mod node_facts;
@@ -46,8 +48,8 @@ pub mod store;
 mod sync;
 #[doc(hidden)]
 pub mod table;
-#[cfg(test)]
-mod testing;
+#[cfg(feature = "test-util")]
+pub mod testing;
 mod typed;
 mod value;
 mod workflow;

@@ -135,6 +135,8 @@ impl<T: Payload> Request<'_, T> {
                  `engine.start::<..>(..)`"
             )));
         };
+        #[cfg(feature = "test-util")]
+        attempt.check_signal(name, within)?;
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let schema = T::__schema().to_value();

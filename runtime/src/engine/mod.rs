@@ -53,6 +53,8 @@ mod tests;
 
 pub use answering::Answering;
 pub use build::EngineBuilder;
+#[cfg(feature = "test-util")]
+pub(crate) use build::MockWith;
 pub use cancel::CancelError;
 pub use check::Check;
 pub use delete::DeleteError;

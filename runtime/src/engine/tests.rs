@@ -10,12 +10,12 @@ use super::{BuildError, Engine, Outcome, Run, RunFilter, Start, StartError};
 use crate::context::Context;
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::fault::{Cause, Failure, Fault};
+use crate::json_graphs::{Made, Step, made};
 use crate::node::Node;
 use crate::replacement::Replacement;
 use crate::state::{StateKey, Sum};
 use crate::store::{MemoryStore, NewRun, Record, Store};
 use crate::table::{Definition, ScopeKind};
-use crate::testing::{Made, Step, made};
 use crate::workflow::Workflow;
 
 fn engine() -> Engine {

@@ -5,8 +5,8 @@ use serde_json::json;
 use super::past::Translation;
 use super::{Change, Fingerprint, Past, canonical, fnv1a};
 use crate::compile;
+use crate::json_graphs::{Made, made};
 use crate::table::{Definition, ScopeKind};
-use crate::testing::{Made, made};
 
 fn print(made: Made) -> Arc<Fingerprint> {
     compile::fingerprint(&made.build())

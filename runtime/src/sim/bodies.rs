@@ -24,12 +24,12 @@ use super::workflows::Workflows;
 use crate::clock::Clock;
 use crate::context::Context;
 use crate::core::NextRun;
+use crate::json_graphs::{Made, Net, Step, made_of};
 use crate::node::{Node, Payload};
 use crate::options::RetryPolicy;
 use crate::signal::Signal;
 use crate::state::{Append, StateKey, StateKeyFact, Sum};
 use crate::table::{Definition, Limits, ScopeKind};
-use crate::testing::{Made, Net, Step, made_of};
 use crate::value::MaxSize;
 
 /// How long an attempt may take that is not to end by itself; all others take much less.

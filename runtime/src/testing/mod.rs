@@ -1,8 +1,27 @@
-//! Workflows for tests, made of a line of text and closures.
+#![doc = include_str!("../../docs/testing.md")]
 
-mod exits;
-mod flow;
-mod net;
+mod alarm;
+mod arms;
+mod compare;
+mod context;
+mod crash_store;
+mod crashes;
+mod giving;
+mod lab;
+mod lab_run;
+mod outside;
+mod parts;
+mod places;
+mod process;
+mod repeatable;
+mod run;
+mod script;
+mod steps;
+mod world;
 
-pub(crate) use flow::{Made, Panics, Step, made, made_of};
-pub(crate) use net::{Net, net, try_net};
+pub use context::TestContext;
+pub use crashes::Crashes;
+pub use lab::Lab;
+pub use lab_run::{Calls, LabRun};
+pub use repeatable::Nodes;
+pub use script::{Plan, Script, fails, fails_with, hangs, panics, sequence, waits};

@@ -12,8 +12,8 @@ use crate::core::{
     Admission, Arrived, Chance, Conclusion, Emitted, Entered, Event, ItemPace, Layout, Lent, LentOf, NodeKind,
     NodeSpec, Place, Program, Report, Run, ScopeKind, TaskId, Tokens, Wanted, Writes,
 };
+use crate::json_graphs::{Net, try_net};
 use crate::options::NodeOptions;
-use crate::testing::{Net, try_net};
 
 /// A core, and what is under way in it by its path.
 struct Player {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use super::sim::{Sim, workflow};
 use crate::core::Writes;
-use crate::testing::try_net;
+use crate::json_graphs::try_net;
 
 /// xorshift64*: the same graphs and routes in every run of the test.
 pub(super) struct Random(u64);

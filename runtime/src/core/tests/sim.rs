@@ -14,8 +14,8 @@ use crate::core::{
     freeze, thaw,
 };
 use crate::fault::{Cause, Failure, Fault};
+use crate::json_graphs::{Net, net};
 use crate::options::NodeOptions;
-use crate::testing::{Net, net};
 
 /// Says what a run is made of.
 pub(super) struct Setup {

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::driver::{Ending, Job, Part};
+use crate::json_graphs::{Made, Step, made};
 use crate::shared::{Env, Shared};
-use crate::testing::{Made, Step, made};
 
 /// Says when it goes.
 struct Gone(mpsc::UnboundedSender<&'static str>, &'static str);

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::fault::Fault;
+use crate::json_graphs::{Made, Panics, Step, made};
 use crate::table::ScopeKind;
-use crate::testing::{Made, Panics, Step, made};
 
 fn chain() -> Made {
     made("START>a; a>b; b>END")

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::context::Context;
+use crate::json_graphs::{Step, made};
 use crate::state::{Append, StateKey};
 use crate::table::ScopeKind;
-use crate::testing::{Step, made};
 use crate::typed::parameter;
 
 async fn add(input: Value, _: Context) -> Step {

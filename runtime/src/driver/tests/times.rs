@@ -5,9 +5,9 @@ use tokio::time::Instant;
 
 use crate::context::Context;
 use crate::fault::Fault;
+use crate::json_graphs::{Made, Step, made};
 use crate::options::{NodeOptions, RetryPolicy};
 use crate::table::ScopeKind;
-use crate::testing::{Made, Step, made};
 
 fn retry(max_attempts: u32, jitter: f64) -> impl Fn(&mut NodeOptions) {
     move |of| of.retry = RetryPolicy { max_attempts, jitter, ..RetryPolicy::default() }

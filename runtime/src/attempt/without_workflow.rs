@@ -1,0 +1,110 @@
+//! The attempt of a context that a test has made, around which there is no workflow.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Attempt;
+use crate::fault::Fault;
+
+/// What such a context has in the place of people and other systems; the one of its run.
+#[derive(Default)]
+pub(crate) struct WithoutWorkflow(Mutex<Given>);
+
+#[derive(Default)]
+struct Given {
+    /// Whether the run is that of a context of a test: every run could have this.
+    is_without: bool,
+    answers: HashMap<String, Value>,
+    /// How many signals were sent and not waited for, by name.
+    signals: HashMap<&'static str, usize>,
+}
+
+impl WithoutWorkflow {
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// States what the context is given.
+    pub(crate) fn give(&self, answers: HashMap<String, Value>, signals: impl IntoIterator<Item = &'static str>) {
+        let mut given = self.given();
+        (given.is_without, given.answers) = (true, answers);
+        for name in signals {
+            *given.signals.entry(name).or_default() += 1;
+        }
+    }
+
+    /// The answer to a question with this name, with its key or without.
+    pub(crate) fn answer(&self, name: &str, key: Option<&str>) -> Option<Value> {
+        let given = self.given();
+        let with_key = key.and_then(|key| given.answers.get(&format!("{name}:{key}")));
+        with_key.or_else(|| given.answers.get(name)).cloned()
+    }
+}
+
+impl Attempt {
+    /// Whether it belongs to a context that a test has made, and not to a node that the test calls by that.
+    pub(crate) fn is_without_workflow(&self) -> bool {
+        self.parent.is_none() && self.run.companion::<WithoutWorkflow>().given().is_without
+    }
+
+    /// Ends the test, which would wait for ever where a workflow ends the attempt.
+    #[expect(clippy::panic, reason = "it is how a test fails")]
+    pub(crate) fn panic_without_workflow(&self, fault: &Fault) {
+        if self.is_without_workflow() {
+            panic!("the context of the test ends its node: {fault}");
+        }
+    }
+
+    /// Checks that a question will be answered.
+    ///
+    /// # Errors
+    /// If there is no answer, or one that cannot be read.
+    pub(crate) fn check_answer(
+        &self,
+        name: &str,
+        key: Option<&str>,
+        within: Option<Duration>,
+        read: impl FnOnce(&Value) -> Result<(), String>,
+    ) -> Result<(), Fault> {
+        let without = self.run.companion::<WithoutWorkflow>();
+        if !without.given().is_without {
+            return Ok(());
+        }
+        let message = match without.answer(name, key).as_ref().map(read) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => {
+                format!("the answer that the context of the test has to `{name}` cannot be read: {error}")
+            }
+            // Then the time passes.
+            None if within.is_some() => return Ok(()),
+            None => format!("the context of the test has no answer to `{name}`: add `.answer(\"{name}\", ..)` to it"),
+        };
+        Err(Fault::Context { message })
+    }
+
+    /// Checks that a signal has come.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub(crate) fn check_signal(&self, name: &'static str, within: Option<Duration>) -> Result<(), Fault> {
+        let without = self.run.companion::<WithoutWorkflow>();
+        let mut given = without.given();
+        if !given.is_without {
+            return Ok(());
+        }
+        match given.signals.get_mut(name).filter(|left| **left > 0) {
+            Some(left) => *left -= 1,
+            None if within.is_some() => {}
+            None => {
+                let message = format!(
+                    "the context of the test has no further signal `{name}`: add `.signal(..)` to it for each wait"
+                );
+                return Err(Fault::Context { message });
+            }
+        }
+        Ok(())
+    }
+}

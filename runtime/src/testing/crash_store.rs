@@ -1,0 +1,253 @@
+//! A store that is lost at a commit, as if the process had died there.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
+use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::EventKind;
+use crate::store::{
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogStore,
+    MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot,
+    StartedOver, Store, StoreError, Stored,
+};
+
+/// The store of one process: what is committed is in the [`MemoryStore`] behind it, which the next process gets.
+#[derive(Clone)]
+pub(super) struct CrashStore {
+    inner: MemoryStore,
+    process: Arc<Process>,
+}
+
+struct Process {
+    commits: Mutex<Commits>,
+    crashed: CancellationToken,
+}
+
+#[derive(Default)]
+struct Commits {
+    done: usize,
+    /// What the last one was.
+    last: String,
+    /// The commit that is lost, with everything after it; from 1.
+    loses: Option<usize>,
+    /// What the lost one was.
+    lost: String,
+}
+
+impl CrashStore {
+    /// One that loses nothing.
+    pub(super) fn new(inner: MemoryStore) -> Self {
+        CrashStore::of(inner, None)
+    }
+
+    /// One that loses the commit of this number, from 1, and everything after it.
+    pub(super) fn losing(inner: MemoryStore, commit: usize) -> Self {
+        CrashStore::of(inner, Some(commit))
+    }
+
+    fn of(inner: MemoryStore, loses: Option<usize>) -> Self {
+        let commits = Mutex::new(Commits { loses, ..Commits::default() });
+        CrashStore { inner, process: Arc::new(Process { commits, crashed: CancellationToken::new() }) }
+    }
+
+    /// What is stored.
+    pub(super) fn inner(&self) -> &MemoryStore {
+        &self.inner
+    }
+
+    pub(super) fn has_crashed(&self) -> bool {
+        self.process.crashed.is_cancelled()
+    }
+
+    /// Resolves when it has lost a commit.
+    pub(super) fn crashed(&self) -> impl Future<Output = ()> + use<> {
+        self.process.crashed.clone().cancelled_owned()
+    }
+
+    /// What the last commit was that is stored, and the one that is lost.
+    pub(super) fn crash_site(&self) -> (String, String) {
+        let commits = self.process.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        (commits.last.clone(), commits.lost.clone())
+    }
+
+    fn commit<'r>(&self, what: impl IntoIterator<Item = &'r Record>) -> Result<(), StoreError> {
+        let mut commits = self.process.commits.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check()?;
+        let what = described(what);
+        if commits.loses == Some(commits.done + 1) {
+            commits.lost = what;
+            self.process.crashed.cancel();
+            return self.check();
+        }
+        commits.done += 1;
+        commits.last = what;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        match self.has_crashed() {
+            true => Err(StoreError::Other { message: "the lab has crashed this process".to_owned() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Reads, unless the process has crashed.
+    fn read_from<'s, T: Send + 's>(
+        &'s self,
+        read: impl FnOnce(&'s MemoryStore) -> BoxFuture<'s, Result<T, StoreError>>,
+    ) -> BoxFuture<'s, Result<T, StoreError>> {
+        match self.check() {
+            Ok(()) => read(&self.inner),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+}
+
+/// The records of a commit, as text.
+fn described<'r>(records: impl IntoIterator<Item = &'r Record>) -> String {
+    let each: Vec<String> =
+        records.into_iter().map(|record| format!("{} `{}`", record.kind.name(), record.path)).collect();
+    match each.len() {
+        0 => "a change of the header only".to_owned(),
+        1..=4 => each.join(", "),
+        more => format!("{} and {} more", each[..3].join(", "), more - 3),
+    }
+}
+
+impl Store for CrashStore {
+    fn join(&self, workflows: Vec<String>) -> BoxFuture<'_, Result<Owner, StoreError>> {
+        self.read_from(|inner| inner.join(workflows))
+    }
+
+    // Also after a crash: the system notices that the process is dead.
+    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
+        self.inner.leave(owner)
+    }
+
+    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
+        async move {
+            self.commit(&run.records)?;
+            self.inner.create(run).await
+        }
+        .boxed()
+    }
+
+    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
+        let store = self.clone();
+        async move {
+            store.commit(batch.records.iter())?;
+            store.inner.append(batch).await
+        }
+        .boxed()
+    }
+
+    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
+        let store = self.clone();
+        async move {
+            store.commit(end.records.iter().chain(&next.records))?;
+            store.inner.start_over(end, next).await
+        }
+        .boxed()
+    }
+
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        self.read_from(|inner| inner.claim(claim))
+    }
+
+    fn delete(&self, delete: Delete) -> BoxFuture<'_, Result<Vec<RunKey>, StoreError>> {
+        self.read_from(|inner| inner.delete(delete))
+    }
+
+    fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.read_from(|inner| inner.reserve_task(task))
+    }
+
+    fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.read_from(|inner| inner.put_snapshot(run, snapshot))
+    }
+
+    fn read(&self, run: RunKey, from: u64, limit: usize) -> BoxFuture<'_, Result<Vec<Stored>, StoreError>> {
+        self.read_from(|inner| inner.read(run, from, limit))
+    }
+
+    fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
+        match self.check() {
+            Ok(()) => self.inner.header(id),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+
+    fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
+        self.read_from(|inner| inner.list(query))
+    }
+
+    fn count(&self, query: RunQuery) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.read_from(|inner| inner.count(query))
+    }
+
+    fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
+        self.read_from(|inner| inner.overview(query))
+    }
+
+    fn open_questions(&self, query: QuestionQuery) -> BoxFuture<'_, Result<Vec<AskedQuestion>, StoreError>> {
+        self.read_from(|inner| inner.open_questions(query))
+    }
+
+    fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.read_from(|inner| inner.is_alive(owner))
+    }
+
+    fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        match self.check() {
+            Ok(()) => self.inner.is_served(workflow),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
+    fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.read_from(|inner| inner.feed(query))
+    }
+
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedPlace, StoreError>> {
+        self.read_from(MemoryStore::feed_end)
+    }
+
+    fn graph(&self, hash: u64) -> BoxFuture<'_, Result<Option<Json>, StoreError>> {
+        self.read_from(|inner| inner.graph(hash))
+    }
+
+    fn keeps_snapshots(&self) -> bool {
+        self.inner.keeps_snapshots()
+    }
+
+    fn snapshot(&self, run: RunKey) -> BoxFuture<'_, Result<Option<Snapshot>, StoreError>> {
+        self.read_from(|inner| inner.snapshot(run))
+    }
+
+    fn logs(&self) -> Option<Arc<dyn LogStore>> {
+        self.inner.logs()
+    }
+}
+
+/// The records of a run and of those that follow it.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn records_of(store: &MemoryStore, run: &str) -> Result<Vec<(String, EventKind)>, StoreError> {
+    let (mut records, mut next) = (Vec::new(), Some(run.to_owned()));
+    while let Some(id) = next {
+        let Some(header) = store.header(&id).await? else { break };
+        let stored = store.read(header.key, 0, usize::MAX).await?;
+        records.extend(stored.into_iter().map(|stored| (stored.record.path.to_string(), stored.record.kind)));
+        next = header.next;
+    }
+    Ok(records)
+}

@@ -1,0 +1,218 @@
+//! A run that is crashed at each of its commits.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::panic::Location;
+
+use serde_json::Value as Json;
+
+use super::compare::{Crashed, Ran, compare};
+use super::crash_store::{CrashStore, records_of};
+use super::lab::{Lab, fail};
+use super::outside::RUN;
+use super::process::{Ended, Rests};
+use super::steps::Paths;
+use super::world::World;
+use crate::compile::all_used;
+use crate::event::EventKind;
+use crate::node::Payload;
+use crate::store::MemoryStore;
+use crate::workflow::Workflow;
+
+/// What [`Lab::crash_at_every_commit`] has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Crashes {
+    /// How many runs were crashed: one for each commit but the first, with which the run is stored.
+    pub count: usize,
+    /// The `at_most_once` nodes, children and steps that a crash has interrupted, by their paths, each once.
+    pub interrupted: Vec<String>,
+}
+
+impl<W: Workflow> Lab<W> {
+    /// Crashes the workflow at every commit, and asserts that its results and effects do not show it.
+    ///
+    /// The workflow runs once without a crash. Then it runs once for each commit that its store makes: that commit and everything
+    /// after it is lost, the engine is stopped, and a new engine resumes the run by what is stored. What is expected of each run:
+    ///
+    /// - It ends as the one without a crash: with the same output, with the same failure, or with the same open questions.
+    /// - A node that completes in both has the same output, and takes the same arm.
+    /// - A mock is called as often as the guarantees say: as in the run without a crash, and once more for each attempt that was
+    ///   under way at the crash. A completed attempt is not called again.
+    /// - Effects on resources ([`effects_on`](Self::effects_on)) are the same.
+    ///
+    /// An interrupted attempt of an `at_most_once` node is not called again. Its run goes the way of a failed node, which is expected:
+    /// [`Crashes::interrupted`] has the nodes to which that has happened, and only the calls are compared.
+    ///
+    /// All nodes have to be mocked, be `at_most_once`, or be [`repeatable`](Self::repeatable), so that no test repeats a real
+    /// effect by accident. Nodes that read a clock, a counter or anything else that is not their input have to be mocked: they
+    /// return something else in every run. Answers and signals of the lab are given again if they were lost.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn reserve(item: String) -> String { item }
+    /// #[node(at_most_once)]
+    /// async fn charge(item: String) -> String { format!("paid {item}") }
+    ///
+    /// workflow! { pub order(String) -> String { START => reserve => charge; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let lab = Lab::of::<order>().repeatable::<reserve>().mock::<charge>("paid".to_owned());
+    /// let crashes = lab.crash_at_every_commit("a lamp".into()).await;
+    /// assert_eq!(crashes.interrupted, ["order/charge"]);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// If a run does not do what is expected of it: the message names the commit, the node and the difference. If a node may not be
+    /// repeated. As [`run`](Self::run) does.
+    #[track_caller]
+    pub fn crash_at_every_commit(&self, input: W::Input) -> impl Future<Output = Crashes> + Send + '_ {
+        let here = Location::caller();
+        let input = input.to_record().map_err(|error| format!("the input cannot be recorded: {error}"));
+        async move {
+            let crashed = match input {
+                Ok(input) => self.crash(&input).await,
+                Err(problem) => Err(problem),
+            };
+            crashed.unwrap_or_else(|problem| fail::<W>(here, &problem))
+        }
+    }
+
+    async fn crash(&self, input: &Json) -> Result<Crashes, String> {
+        self.check_repeatable(self.not_repeatable())?;
+        let undisturbed = self.ran(input).await?;
+        self.check_repeatable(self.called_and_not_repeatable(&undisturbed))?;
+        let mut interrupted = BTreeSet::new();
+        for commit in 2.. {
+            let Some(crash) = self.crashed_at(input, commit).await? else {
+                return Ok(Crashes { count: commit - 2, interrupted: interrupted.into_iter().collect() });
+            };
+            match compare(&self.places(), &undisturbed, &crash) {
+                Ok(cut_short) => {
+                    if cut_short.is_empty() {
+                        self.compare_effects(&undisturbed, &crash)?;
+                    }
+                    interrupted.extend(cut_short);
+                }
+                Err(problem) => {
+                    let again = self.ran(input).await?;
+                    let note = match undisturbed.differs_from(&again) {
+                        Some(path) => format!(
+                            "\n  note: `{path}` differs in a second run without a crash as well: it depends on more than its input"
+                        ),
+                        None => String::new(),
+                    };
+                    return Err(format!("{problem}{note}"));
+                }
+            }
+        }
+        Err("it has more commits than can be counted".to_owned())
+    }
+
+    /// A run without a crash.
+    async fn ran(&self, input: &Json) -> Result<Ran, String> {
+        let (rests, world) = self.undisturbed(input).await?;
+        Ok(self.as_ran(rests, &world))
+    }
+
+    fn as_ran(&self, rests: Rests, world: &World) -> Ran {
+        let effects = self.effects.iter().map(|effects| (effects.of)(world).unwrap_or_default()).collect();
+        Ran { workflow: W::NAME, outcome: rests.outcome, events: rests.events, calls: world.calls(), effects }
+    }
+
+    /// A run that was crashed at a commit and resumed; `None` if it has no commit of this number.
+    async fn crashed_at(&self, input: &Json, commit: usize) -> Result<Option<Crashed>, String> {
+        let (world, disk) = (self.world(), MemoryStore::new());
+        let first = CrashStore::losing(disk.clone(), commit);
+        let at = |problem: String| format!("crash at commit {commit}: {problem}");
+        if let Ended::Rests(_) = self.process(&world, &first, input).await.map_err(at)? {
+            return Ok(None);
+        }
+        let stored = records_of(&disk, RUN).await.map_err(|error| at(error.to_string()))?;
+        let (last, lost) = first.crash_site();
+        world.next_process();
+        let resumed = self.process(&world, &CrashStore::new(disk), input).await;
+        let resumed = resumed.map_err(|problem| at(format!("{problem}\n  stored: {last}\n  lost:   {lost}")))?;
+        let Ended::Rests(rests) = resumed else {
+            return Err(at("the second process has crashed; this is a mistake in graphweft".to_owned()));
+        };
+        let ran = self.as_ran(rests, &world);
+        Ok(Some(Crashed { commit, last, lost, stored, ran }))
+    }
+
+    fn compare_effects(&self, undisturbed: &Ran, crash: &Crashed) -> Result<(), String> {
+        let effects = self.effects.iter().zip(&undisturbed.effects).zip(&crash.ran.effects);
+        for ((effects, before), after) in effects {
+            if before != after {
+                let type_name = effects.type_name;
+                return Err(crash.report(&format!(
+                    "the effects on `{type_name}` are not those of a run without a crash{}\n  undisturbed: {before}\n  crashed:     \
+                     {after}\n  help: the attempt that was under way runs again; let each effect be a node, a child or a \
+                     `ctx.step(..)` of its own, give it `ctx.idempotency_key()`, or make it `at_most_once`",
+                    crash.suspects()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of nodes in the graphs that nothing says about whether they may be repeated.
+    fn not_repeatable(&self) -> BTreeSet<String> {
+        let places = self.places();
+        let known = |type_id| {
+            let mocked = self.mocks.iter().map(|mock| mock.node.type_id);
+            mocked.chain(self.repeatable.iter().map(|node| node.type_id)).any(|known| known == type_id)
+        };
+        let mut refused = BTreeSet::new();
+        for entry in places.bodies() {
+            let is_mocked = self.mocks.iter().any(|mock| mock.node.type_id == entry.type_id);
+            if !known(entry.type_id) && !entry.options.at_most_once {
+                refused.insert(entry.name.clone());
+            }
+            if !is_mocked {
+                let used = all_used(entry.uses()).into_iter();
+                refused.extend(used.filter(|used| !used.is_workflow && !known(used.type_id)).map(|used| used.name));
+            }
+        }
+        refused
+    }
+
+    /// The same of the nodes that others have called, which are known by their names only.
+    fn called_and_not_repeatable(&self, ran: &Ran) -> BTreeSet<String> {
+        let records = ran.events.iter().map(|event| (event.path.as_str(), &event.kind));
+        let (paths, places) = (Paths::of(W::NAME, records), self.places());
+        let known: Vec<&str> =
+            self.mocks.iter().map(|mock| &mock.node).chain(&self.repeatable).map(|node| &*node.name).collect();
+        let mut refused = BTreeSet::new();
+        for event in &ran.events {
+            let is_node = match &event.kind {
+                // A step has no input.
+                EventKind::NodeStarted { inside: None, input, .. } => input.is_some() || paths.is_in_graph(&event.path),
+                _ => false,
+            };
+            let name = event.path.rsplit_once('/').map_or(event.path.as_str(), |(_, name)| name);
+            let name = name.split([':', '#', '[']).next().unwrap_or(name);
+            if is_node && places.find(&event.path).is_none() && !known.contains(&name) {
+                refused.insert(name.to_owned());
+            }
+        }
+        refused
+    }
+
+    fn check_repeatable(&self, refused: BTreeSet<String>) -> Result<(), String> {
+        if refused.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = refused.iter().map(|name| format!("`{name}`")).collect();
+        let example = refused.first().map_or("", String::as_str);
+        Err(format!(
+            "a crash would repeat nodes that are not mocked: {}\n  help: mock them by `.mock::<{example}>(..)`, or state that \
+             repeating them is harmless by `.repeatable::<{example}>()`",
+            names.join(", ")
+        ))
+    }
+}

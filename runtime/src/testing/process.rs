@@ -1,0 +1,218 @@
+//! One process that starts or resumes the run of a lab.
+
+use std::fmt::Write;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures::future::{Either, select};
+use serde_json::Value as Json;
+
+use super::alarm::alarm;
+use super::crash_store::{CrashStore, records_of};
+use super::lab::Lab;
+use super::outside::{Answer, RUN, Sending, Sent};
+use super::world::World;
+use crate::engine::{Engine, Outcome, Run};
+use crate::event::{Event, EventKind};
+use crate::node::Payload;
+use crate::question::AnswerError;
+use crate::store::{Append, HeaderChange, RunQuery, RunStatus, Store};
+use crate::workflow::Workflow;
+
+/// How long a process may take to stop.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// How a process has ended.
+pub(super) enum Ended {
+    /// Its store has lost a commit.
+    Crashed,
+    /// The run has ended, or waits for what the lab does not send.
+    Rests(Rests),
+}
+
+/// A run that has ended or waits.
+pub(super) struct Rests {
+    /// `Completed` has the output in the form of its record.
+    pub(super) outcome: Outcome<Json>,
+    /// The recorded events of the run, and of those that follow it.
+    pub(super) events: Vec<Event>,
+}
+
+impl<W: Workflow> Lab<W> {
+    /// Starts the run in a new process, or resumes it if it is in the store.
+    ///
+    /// # Errors
+    /// What keeps it from running, as text.
+    pub(super) async fn process(&self, world: &Arc<World>, store: &CrashStore, input: &Json) -> Result<Ended, String> {
+        let builder = self.configure(Engine::builder(), world).clock(clock_of(world)).store(store.clone());
+        let engine = builder.register::<W>().build().map_err(|error| format!("the engine cannot be built: {error}"))?;
+        let ended = {
+            let driven = pin!(self.drive(&engine, world, store, input));
+            match select(driven, pin!(alarm(self.patience))).await {
+                Either::Left((ended, _)) => Some(ended),
+                Either::Right(_) => None,
+            }
+        };
+        let ended = match ended {
+            Some(ended) => ended,
+            None => Err(self.under_way(store).await),
+        };
+        if let Either::Right(_) = select(pin!(engine.shutdown()), pin!(alarm(STOPPING))).await {
+            return Err("a node does not stop: it blocks its thread, without an `.await`".to_owned());
+        }
+        if store.has_crashed() { Ok(Ended::Crashed) } else { ended.map(Ended::Rests) }
+    }
+
+    async fn drive(&self, engine: &Engine, world: &World, store: &CrashStore, input: &Json) -> Result<Rests, String> {
+        let mut run = self.begin(engine, world, store, input).await?;
+        loop {
+            while let Some(next) = run.next().await.map_err(|error| error.to_string())? {
+                run = next;
+            }
+            // Before anything else: what is recorded from here on is not missed.
+            let seen = self.events(engine).await?.last().map_or(0, |event| event.seq + 1);
+            let came = match select(pin!(run.outcome()), pin!(store.crashed())).await {
+                Either::Left((came, _)) => came.map_err(|error| error.to_string())?,
+                Either::Right(_) => return Err("the process has crashed".to_owned()),
+            };
+            if let Outcome::Waiting(_) | Outcome::AwaitingSignals(_) = came {
+                let is_moving = match self.send(engine, &run, world).await? {
+                    Sending::Sent => {
+                        tokio::task::yield_now().await;
+                        continue;
+                    }
+                    Sending::SentBefore => true,
+                    // A time limit of what it waits for.
+                    Sending::Nothing => self.waits_for_a_timer(store).await?,
+                };
+                if is_moving {
+                    match select(pin!(run.events_from(seen).next()), pin!(store.crashed())).await {
+                        Either::Left(_) => continue,
+                        Either::Right(_) => return Err("the process has crashed".to_owned()),
+                    }
+                }
+            }
+            let events = self.events(engine).await?;
+            let recorded = events.last().map(|event| &event.kind);
+            let outcome = match (came, recorded) {
+                (Outcome::Completed(_), Some(EventKind::RunCompleted { output })) => Outcome::Completed(output.clone()),
+                (came, _) => came,
+            };
+            return Ok(Rests { outcome, events });
+        }
+    }
+
+    async fn begin(
+        &self,
+        engine: &Engine,
+        world: &World,
+        store: &CrashStore,
+        input: &Json,
+    ) -> Result<Run<Json>, String> {
+        let status = vec![RunStatus::Running, RunStatus::Waiting, RunStatus::Sleeping];
+        let query = RunQuery { status, ..RunQuery::default() };
+        let unfinished = store.list(query).await.map_err(|error| error.to_string())?;
+        let is_known = store.header(RUN).await.map_err(|error| error.to_string())?.is_some();
+        match unfinished.as_slice() {
+            // A run that waits is resumed at once, and not by the task that looks for runs which are due: that would look four
+            // times in each second of a paused clock.
+            [run] if run.id == RUN => {
+                let nudge = HeaderChange { nudge: true, ..HeaderChange::default() };
+                let append = Append::new(run.key, run.records, clock_of(world)(), Vec::new());
+                let nudged = store.inner().append(Append { header: nudge, ..append }).await;
+                nudged.map_err(|error| error.to_string())?;
+            }
+            [] if !is_known => {}
+            // It has started over, or has started others.
+            _ => {
+                let recovery = engine.recover().await.map_err(|error| error.to_string())?;
+                if let Some((run, error)) = recovery.failed.first() {
+                    return Err(format!("run `{run}` cannot be resumed: {error}"));
+                }
+                let run = engine.get_run(RUN).await.map_err(|error| error.to_string())?;
+                return run.ok_or_else(|| "the run is not in the store".to_owned());
+            }
+        }
+        let what = if is_known { "resumed" } else { "started" };
+        let input = W::Input::from_record(input).map_err(|error| format!("the input cannot be read back: {error}"))?;
+        let start = self.start(engine.start::<W>(input).id(RUN));
+        start.await.map(|run| run.of_output()).map_err(|error| format!("the run cannot be {what}: {error}"))
+    }
+
+    /// Sends all that the lab has for the questions and waits of the run.
+    async fn send(&self, engine: &Engine, run: &Run<Json>, world: &World) -> Result<Sending, String> {
+        let mut sending = Sending::Nothing;
+        for question in run.questions().await.map_err(|error| error.to_string())? {
+            let Some(answer) = Answer::to(&question, &self.answers, world) else { continue };
+            match engine.answer(RUN, &question.id, answer).await {
+                // It was withdrawn, since the answer to another one has come.
+                Ok(()) | Err(AnswerError::Withdrawn { .. }) => sending = Sending::Sent,
+                Err(error) => return Err(format!("the answer of the lab is refused: {error}")),
+            }
+        }
+        let waits = run.awaited_signals().await.map_err(|error| error.to_string())?;
+        if !waits.is_empty() {
+            let sent = Sent::to(&waits, &self.signals, &self.events(engine).await?, engine).await;
+            sending = sending.max(sent.map_err(|error| format!("the signal of the lab is refused: {error}"))?);
+        }
+        Ok(sending)
+    }
+
+    async fn waits_for_a_timer(&self, store: &CrashStore) -> Result<bool, String> {
+        let mut header = store.inner().header(RUN).await.map_err(|error| error.to_string())?;
+        while let Some(next) = header.as_ref().and_then(|header| header.next.clone()) {
+            header = store.inner().header(&next).await.map_err(|error| error.to_string())?;
+        }
+        Ok(header.is_some_and(|header| header.status != RunStatus::Running && header.wake_at.is_some()))
+    }
+
+    async fn events(&self, engine: &Engine) -> Result<Vec<Event>, String> {
+        let (mut events, mut next) = (Vec::new(), Some(RUN.to_owned()));
+        while let Some(id) = next.take() {
+            let of_run = engine.history(&id).await.map_err(|error| error.to_string())?.unwrap_or_default();
+            events.extend(of_run.into_iter().filter(|event| !event.derived));
+            if let Some(Event { kind: EventKind::RunStartedOver { next: id }, .. }) = events.last() {
+                next = Some(id.clone());
+            }
+        }
+        Ok(events)
+    }
+
+    /// The error of a run that does not end.
+    async fn under_way(&self, store: &CrashStore) -> String {
+        let mut text = format!("the run has not ended after {:?} of real time", self.patience);
+        let records = records_of(store.inner(), RUN).await.unwrap_or_default();
+        let mut open: Vec<(&str, Option<SystemTime>)> = Vec::new();
+        for (path, kind) in &records {
+            let until = match kind {
+                EventKind::NodeStarted { inside: None, .. } => None,
+                EventKind::TimerSet { until } => Some(*until),
+                kind if kind.is_result() || kind.ends_attempt() || *kind == EventKind::RequestWithdrawn => {
+                    open.retain(|(other, _)| other != path);
+                    continue;
+                }
+                _ => continue,
+            };
+            open.retain(|(other, _)| other != path);
+            open.push((path, until));
+        }
+        for (path, until) in open {
+            let _infallible = match until {
+                None => write!(text, "\n  under way: `{path}`"),
+                Some(_) => write!(text, "\n  timer:     `{path}`"),
+            };
+        }
+        text.push_str(
+            "\n  help: under `#[tokio::test(start_paused = true)]` timers of any length pass at once; a node that does real \
+             work gets more time by `.patience(..)`",
+        );
+        text
+    }
+}
+
+/// A clock that follows tokio's, so that paused time is the time of the run as well.
+pub(super) fn clock_of(world: &World) -> impl Fn() -> SystemTime + Send + Sync + 'static {
+    let (instant, time) = world.began();
+    move || time + instant.elapsed()
+}

@@ -1,0 +1,60 @@
+//! A run without a crash.
+
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::crash_store::CrashStore;
+use super::lab::{Lab, fail};
+use super::lab_run::LabRun;
+use super::process::{Ended, Rests};
+use super::world::World;
+use crate::node::Payload;
+use crate::store::MemoryStore;
+use crate::workflow::Workflow;
+
+impl<W: Workflow> Lab<W> {
+    /// Runs the workflow once, until it has ended or waits for what the lab does not send. There is an example at [`Lab`].
+    ///
+    /// # Panics
+    /// If it cannot be started, an answer or a signal of the lab is refused, or it takes longer than the
+    /// [`patience`](Self::patience). A run that fails is no panic: see [`LabRun::error`](super::LabRun::error).
+    #[track_caller]
+    pub fn run(&self, input: W::Input) -> impl Future<Output = LabRun<W>> + Send + '_ {
+        let here = Location::caller();
+        let input = input.to_record().map_err(|error| format!("the input cannot be recorded: {error}"));
+        async move {
+            let ran = match input {
+                Ok(input) => self.ran_once(&input).await,
+                Err(problem) => Err(problem),
+            };
+            ran.unwrap_or_else(|problem| fail::<W>(here, &problem))
+        }
+    }
+
+    /// A run, for assertions.
+    ///
+    /// # Errors
+    /// What keeps it from running, as text.
+    pub(super) async fn ran_once(&self, input: &Json) -> Result<LabRun<W>, String> {
+        let (rests, world) = self.undisturbed(input).await?;
+        LabRun::new(rests, world.calls(), self.mocked())
+    }
+
+    /// A run without a crash, and the world that it has left.
+    ///
+    /// # Errors
+    /// What keeps it from running, as text.
+    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(Rests, Arc<World>), String> {
+        let world = self.world();
+        let store = CrashStore::new(MemoryStore::new());
+        match self.process(&world, &store, input).await? {
+            Ended::Rests(rests) => Ok((rests, world)),
+            Ended::Crashed => {
+                Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
+            }
+        }
+    }
+}

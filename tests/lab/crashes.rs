@@ -1,0 +1,257 @@
+//! Workflows that survive a crash at every commit.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use graphweft::prelude::*;
+use graphweft::testing::{Lab, fails, sequence};
+
+use crate::{has_line, message_of};
+
+#[node]
+async fn validate(cents: u64) -> Result<u64, String> {
+    if cents > 0 { Ok(cents) } else { Err("nothing to pay".to_owned()) }
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1h", max_delay = "1h"))]
+async fn charge(cents: u64) -> Result<String, std::io::Error> {
+    Err(std::io::Error::other(format!("{cents} for real")))
+}
+
+#[node]
+async fn refuse(why: String) -> String {
+    format!("refused: {why}")
+}
+
+#[node]
+async fn notify(text: String) -> String {
+    format!("Dear customer: {text}")
+}
+
+workflow! {
+    checkout(u64) -> String {
+        START => validate => <ok: charge, err: refuse> => notify;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_and_routes_survive() {
+    let lab = Lab::of::<checkout>()
+        .mock::<charge>(fails(2).then("a receipt".to_owned()))
+        .repeatable::<(validate, refuse, notify)>();
+    // validate, two failures, a receipt, a message, and the end: a crash at each.
+    let crashes = lab.crash_at_every_commit(4000).await;
+    assert!(crashes.count >= 5, "{crashes:?}");
+    assert!(crashes.interrupted.is_empty(), "{crashes:?}");
+    lab.crash_at_every_commit(0).await;
+    Lab::of::<checkout>()
+        .mock::<charge>(fails(3).then(String::new()))
+        .repeatable::<(validate, refuse, notify)>()
+        .crash_at_every_commit(4000)
+        .await;
+}
+
+#[tokio::test]
+async fn a_node_that_may_not_be_repeated_is_refused() {
+    let lab = Lab::of::<checkout>().repeatable::<(validate, notify)>();
+    let text = message_of(lab.crash_at_every_commit(4000)).await;
+    has_line(&text, &["tests/lab/crashes.rs:", "a crash would repeat nodes that are not mocked: `charge`, `refuse`"]);
+    has_line(&text, &["help:", ".mock::<charge>(..)", ".repeatable::<charge>()"]);
+}
+
+#[tokio::test]
+async fn a_child_that_may_not_be_repeated_is_refused() {
+    #[node]
+    async fn search(query: String) -> usize {
+        query.len()
+    }
+    #[node]
+    async fn plan(query: String, ctx: &Context) -> usize {
+        let _noted = ctx.step("note", async || Ok::<_, Never>(1)).await;
+        ctx.call::<search>(query).await.unwrap_or_default()
+    }
+    #[node(uses(search))]
+    async fn declared(query: String, ctx: &Context) -> usize {
+        ctx.call::<search>(query).await.unwrap_or_default()
+    }
+    workflow! { research(String) -> usize { START => plan; } }
+    workflow! { stated(String) -> usize { START => declared; } }
+    let lab = Lab::of::<research>().repeatable::<plan>();
+    has_line(&message_of(lab.crash_at_every_commit("ants".into())).await, &["not mocked: `search`"]);
+    lab.repeatable::<search>().crash_at_every_commit("ants".into()).await;
+    let lab = Lab::of::<stated>().repeatable::<declared>();
+    has_line(&message_of(lab.crash_at_every_commit("ants".into())).await, &["not mocked: `search`"]);
+    lab.mock::<search>(4).crash_at_every_commit("ants".into()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_timers_steps_and_children_survive() {
+    #[node]
+    async fn fetch(url: String) -> String {
+        format!("{url} for real")
+    }
+    #[node]
+    async fn gather(topic: String, ctx: &Context) -> Vec<String> {
+        ctx.sleep(Duration::from_secs(86_400)).await;
+        let size = ctx.step("size", async || Ok::<_, Never>(2_u32)).await.unwrap_or_default();
+        let more = ctx.ask::<bool>("more", "One more?").await;
+        let mut found = Vec::new();
+        for at in 0..size + u32::from(more) {
+            found.push(ctx.call::<fetch>(format!("{topic}{at}")).key(at).await.unwrap_or_default());
+        }
+        found
+    }
+    workflow! { gathered(String) -> Vec<String> { START => gather; } }
+    let lab = Lab::of::<gathered>()
+        .register_node::<fetch>()
+        .mock_fn::<fetch>(|url| Ok(url.to_uppercase()))
+        .repeatable::<gather>()
+        .answer("more", true);
+    let run = lab.run("a".into()).await;
+    assert_eq!(run.output(), &["A0", "A1", "A2"]);
+    assert_eq!(run.called::<fetch>().count(), 3);
+    let crashes = lab.crash_at_every_commit("a".into()).await;
+    assert!(crashes.count >= 8, "{crashes:?}");
+}
+
+#[node]
+async fn draft(text: String) -> String {
+    format!("{text}.")
+}
+
+#[node]
+async fn is_long(text: String) -> Result<String, String> {
+    if text.len() < 4 { Err(text) } else { Ok(text) }
+}
+
+#[node]
+async fn pack(text: String) -> String {
+    format!("[{text}]")
+}
+
+#[node]
+async fn words(text: String) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[node]
+async fn join(texts: Vec<String>) -> String {
+    texts.join(" ")
+}
+
+workflow! { lengthen(String) -> String { START => draft => is_long => <ok: END, err: draft>; } }
+workflow! { digest(String) -> String { START => words => [lengthen => pack] => join; } }
+
+#[tokio::test]
+async fn loops_items_and_nested_workflows_survive() {
+    let lab = Lab::of::<digest>()
+        .repeatable::<(words, join, draft, is_long)>()
+        .mock_fn::<pack>(|text| Ok(format!("[{text}]")));
+    lab.crash_at_every_commit("a quick ant".into()).await;
+    Lab::of::<digest>()
+        .repeatable::<(words, join, pack)>()
+        .mock_fn::<lengthen>(Ok)
+        .crash_at_every_commit("a b".into())
+        .await;
+    let verdicts = sequence::<String, _>(["x".into(), "long".into(), "y".into(), "longer".into()]);
+    Lab::of::<digest>()
+        .mock::<draft>(verdicts)
+        .repeatable::<(words, is_long, pack, join)>()
+        .crash_at_every_commit("a".into())
+        .await;
+}
+
+#[tokio::test]
+async fn a_run_that_waits_for_an_answer_survives() {
+    #[node]
+    async fn ask(n: u32, ctx: &Context) -> u32 {
+        n + ctx.ask::<u32>("much", "How much?").await
+    }
+    workflow! { asked(u32) -> u32 { START => ask; } }
+    Lab::of::<asked>().repeatable::<ask>().crash_at_every_commit(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parallel_branches_survive_on_several_threads() {
+    #[node]
+    async fn left(n: u32) -> u32 {
+        n + 1
+    }
+    #[node]
+    async fn right(n: u32) -> u32 {
+        n + 2
+    }
+    #[node]
+    async fn sum(both: (u32, u32)) -> u32 {
+        both.0 * both.1
+    }
+    workflow! { both(u32) -> u32 { START => (left, right) => sum; } }
+    let lab = Lab::of::<both>().mock_fn::<left>(|n| Ok(n + 1)).mock_fn::<right>(|n| Ok(n + 2)).repeatable::<sum>();
+    lab.crash_at_every_commit(1).await;
+}
+
+#[tokio::test]
+async fn an_interrupted_attempt_that_may_run_once_is_listed_and_not_called_again() {
+    #[node(at_most_once)]
+    async fn pay(cents: u64) -> u64 {
+        cents
+    }
+    #[node]
+    async fn tell(cents: u64) -> String {
+        cents.to_string()
+    }
+    workflow! { paid(u64) -> String { START => pay => tell; } }
+    let lab = Lab::of::<paid>().mock::<pay>(7).mock_fn::<tell>(|cents| Ok(cents.to_string()));
+    assert_eq!(lab.crash_at_every_commit(7).await.interrupted, ["paid/pay"]);
+    // It is never repeated, so nothing has to be stated of it.
+    Lab::of::<paid>().repeatable::<tell>().crash_at_every_commit(7).await;
+}
+
+#[tokio::test]
+async fn state_of_the_run_survives() {
+    const TOTAL: StateKey<u64> = StateKey::new("total");
+    #[node]
+    async fn add(n: u64, #[writes(TOTAL)] total: StateWriter<u64>) -> u64 {
+        total.set(n * 2);
+        n
+    }
+    #[node]
+    async fn read(n: u64, #[state(TOTAL)] total: u64) -> u64 {
+        n + total
+    }
+    workflow! { summed(u64) -> u64 { START => add => read; } }
+    let lab = Lab::of::<summed>().repeatable::<(add, read)>();
+    assert_eq!(lab.run(3).await.output(), &9);
+    lab.crash_at_every_commit(3).await;
+}
+
+#[derive(Clone, Default)]
+struct Bank(Arc<Mutex<BTreeMap<String, u64>>>);
+
+#[tokio::test]
+async fn an_effect_under_an_idempotency_key_survives() {
+    #[node]
+    async fn book(cents: u64, ctx: &Context, #[resource] bank: &Bank) -> u64 {
+        bank.0.lock().unwrap().insert(ctx.idempotency_key(), cents);
+        cents
+    }
+    workflow! { booked(u64) -> u64 { START => book; } }
+    let lab = Lab::of::<booked>().repeatable::<book>().resource_with(Bank::default);
+    lab.effects_on::<Bank, _>(|bank| bank.0.lock().unwrap().clone()).crash_at_every_commit(4000).await;
+}
+
+#[tokio::test]
+async fn a_run_that_starts_over_survives() {
+    #[node]
+    async fn count(n: u32, ctx: &Context) -> u32 {
+        if n < 3 {
+            ctx.start_over::<counting>(n + 1).await;
+        }
+        n
+    }
+    workflow! { counting(u32) -> u32 { START => count; } }
+    let lab = Lab::of::<counting>().repeatable::<count>();
+    assert_eq!(lab.run(0).await.output(), &3);
+    lab.crash_at_every_commit(0).await;
+}

@@ -1,0 +1,132 @@
+//! Runs, and what is asserted of them.
+
+use graphweft::prelude::*;
+use graphweft::testing::{Lab, fails};
+
+use crate::{has_line, message};
+
+#[node]
+async fn validate(cents: u64) -> Result<u64, String> {
+    if cents > 0 { Ok(cents) } else { Err("nothing to pay".to_owned()) }
+}
+
+#[node(retry(max_attempts = 3, initial_delay = "1h", max_delay = "1h"))]
+async fn charge(cents: u64) -> Result<String, std::io::Error> {
+    Err(std::io::Error::other(format!("{cents} for real")))
+}
+
+#[node]
+async fn refuse(why: String) -> String {
+    format!("refused: {why}")
+}
+
+#[node]
+async fn notify(text: String) -> String {
+    format!("Dear customer: {text}")
+}
+
+workflow! {
+    checkout(u64) -> String {
+        START => validate => <ok: charge, err: refuse> => notify;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_third_attempt_of_a_mock_that_fails_twice_completes() {
+    let lab = Lab::of::<checkout>().mock::<charge>(fails(2).then("a receipt".to_owned()));
+    let run = lab.run(4000).await;
+    run.took(["validate", "charge#3", "notify"]);
+    assert_eq!(run.output(), "Dear customer: a receipt");
+    assert_eq!(run.called::<charge>().inputs(), [4000; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_way_is_reported_with_both_lists_and_the_place() {
+    let run = Lab::of::<checkout>().mock::<charge>(fails(1).then("a receipt".to_owned())).run(4000).await;
+    let text = message(|| run.took(["validate", "charge", "notify"]));
+    has_line(&text, &["expected:", r#"["validate", "charge", "notify"]"#]);
+    has_line(&text, &["took:", r#"["validate", "charge#2", "notify"]"#]);
+    has_line(&text, &["at 1", "`charge` was expected", "`charge#2` came"]);
+    has_line(&text, &["it has completed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_ends_early_is_reported_with_its_failure() {
+    let run = Lab::of::<checkout>().run(4000).await;
+    has_line(&message(|| run.took(["validate", "charge"])), &["`charge` was expected and its end came"]);
+    has_line(
+        &message(|| drop(run.output().clone())),
+        &["`checkout` has no output", "`checkout/charge` failed after 3 attempts"],
+    );
+    assert_eq!(run.error().attempts, 3);
+}
+
+#[tokio::test]
+async fn the_error_of_a_run_that_has_completed_is_a_mistake_of_the_test() {
+    let run = Lab::of::<checkout>().run(0).await;
+    run.took(["validate", "refuse", "notify"]);
+    has_line(&message(|| drop(run.error().clone())), &["`checkout` has not failed: it has completed"]);
+    has_line(&message(|| drop(run.called::<charge>())), &["calls of `charge` are not counted", ".mock::<charge>"]);
+}
+
+#[node]
+async fn draft(text: String) -> String {
+    text
+}
+
+#[node]
+async fn is_long(text: String) -> Result<String, String> {
+    if text.len() > 3 { Err(text[1..].to_owned()) } else { Ok(text) }
+}
+
+#[node]
+async fn pack(text: String) -> String {
+    format!("[{text}]")
+}
+
+#[node]
+async fn words(text: String) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}
+
+#[node]
+async fn join(texts: Vec<String>) -> String {
+    texts.join(" ")
+}
+
+workflow! { shorten(String) -> String { START => draft => is_long => <ok: END, err: draft>; } }
+workflow! { digest(String) -> String { START => words => [shorten => pack] => join; } }
+
+#[tokio::test]
+async fn turns_items_and_nested_workflows_are_in_the_list() {
+    let run = Lab::of::<digest>().run("a quick ant".into()).await;
+    let mut took: Vec<String> = Vec::new();
+    for event in run.journal() {
+        if matches!(event.kind, EventKind::NodeCompleted { .. }) {
+            took.push(event.path.clone());
+        }
+    }
+    assert_eq!(run.output(), "[a] [ick] [ant]");
+    // The second item takes three turns.
+    let text = message(|| run.took(["words"]));
+    has_line(&text, &["took:", "shorten[1]/draft#3", "shorten[1]/is_long#3", "pack[1]", "join"]);
+    assert!(took.contains(&"digest/shorten[1]/draft#3".to_owned()), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_nested_workflow_that_is_mocked_is_a_node() {
+    let run = Lab::of::<digest>().mock_fn::<shorten>(|text| Ok(text.to_uppercase())).run("a b".into()).await;
+    assert_eq!(run.output(), "[A] [B]");
+    assert_eq!(run.called::<shorten>().paths(), ["digest/shorten[0]", "digest/shorten[1]"]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_be_started_says_why_and_where() {
+    #[node]
+    async fn needs(n: u32, #[resource] pool: &String) -> usize {
+        pool.len() + n as usize
+    }
+    workflow! { needy(u32) -> usize { START => needs; } }
+    let text = crate::message_of(Lab::of::<needy>().run(1)).await;
+    has_line(&text, &["tests/lab/runs.rs:", "`needy`: the run cannot be started", "String", ".resource("]);
+}
