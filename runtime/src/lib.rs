@@ -32,6 +32,7 @@ mod requests;
 mod resource;
 mod route;
 mod run_error;
+pub mod scope;
 mod shared;
 mod signal;
 #[cfg(test)]

@@ -40,7 +40,7 @@ const FLOORS: &[&[&str]] = &[
     &["workflow"],
     &["engine", "typed"],
     &["child"],
-    &["ask"],
+    &["ask", "scope"],
 ];
 
 /// Not part of the program: what tests are made of.
