@@ -95,9 +95,10 @@ pub enum ScopeError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
+// No variant is called like the trait `Node`: rustc's messages would then write `graphweft::Node`.
 pub enum WrittenBy {
     /// A node of a run.
-    Node {
+    InRun {
         /// The id of the run.
         run: String,
         /// The path of the node.
@@ -146,7 +147,7 @@ impl ScopeError {
 impl fmt::Display for WrittenBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WrittenBy::Node { run, path } => write!(f, "`{path}` of run `{run}`"),
+            WrittenBy::InRun { run, path } => write!(f, "`{path}` of run `{run}`"),
             WrittenBy::Program => f.write_str("a program outside of a run"),
         }
     }

@@ -7,26 +7,15 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-use super::error::{ScopeError, WrittenBy};
+use super::error::ScopeError;
 use super::fold::{Entry, Fold};
 use crate::state_write::StateOp;
 use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry};
 
 /// After how many entries the next reader writes a snapshot.
 const SNAPSHOT_AFTER: usize = 256;
-
-/// What has become of an update.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Written {
-    /// It is there.
-    Written,
-    /// It is not, since another one has written this key.
-    Conflict { key: String, by: WrittenBy },
-}
 
 #[derive(Clone)]
 pub(super) struct ScopeLog {
@@ -84,14 +73,14 @@ impl ScopeLog {
     }
 
     /// Adds an entry, once for each key, unless one behind what was read has written a key that it overwrites.
-    pub(super) async fn append(&self, key: &str, entry: &Entry) -> Result<Written, ScopeError> {
+    pub(super) async fn append(&self, key: &str, entry: &Entry) -> Result<(), ScopeError> {
         let value = serde_json::to_value(entry).map_err(not_json)?;
         let new = NewLogEntry::new(self.log.as_str(), key, value, SystemTime::now());
         let sets = entry.writes.iter().filter(|write| matches!(write.op, StateOp::Set(_)));
         let overwritten: Vec<&str> = sets.map(|write| write.key.as_str()).collect();
         if overwritten.is_empty() {
             self.logs.append(new).await?;
-            return Ok(Written::Written);
+            return Ok(());
         }
         let mut end = entry.read;
         loop {
@@ -102,13 +91,18 @@ impl ScopeLog {
                         let other = self.entry(other)?;
                         if let Some(write) = other.writes.iter().find(|write| overwritten.contains(&write.key.as_str()))
                         {
-                            return Ok(Written::Conflict { key: write.key.clone(), by: other.by });
+                            return Err(ScopeError::Conflict {
+                                scope: self.scope.to_owned(),
+                                id: self.id.clone(),
+                                key: write.key.clone(),
+                                by: other.by,
+                            });
                         }
                     }
                     // Less than was read, if the log was deleted meanwhile.
                     end = now;
                 }
-                LogAppended::Added { .. } | LogAppended::Existing { .. } => return Ok(Written::Written),
+                LogAppended::Added { .. } | LogAppended::Existing { .. } => return Ok(()),
             }
         }
     }

@@ -50,7 +50,7 @@
 //! # Reading
 //! [`Context::scope`] reads the state of one scope as it is at this time, and records *how far* it has read, which is a number,
 //! and not what. So a node that starts again, after a restart or since its run was unloaded, reads the same, and many runs do not hold many copies. The next
-//! attempt of a node that has failed reads what is there then. [`ScopedState::get`] returns a value.
+//! attempt of a node that has failed reads the same too, as with all that is recorded, unless its update was a conflict: then it reads what is there now. [`ScopedState::get`] returns a value.
 //!
 //! # Writing
 //! [`ScopedState::update`] collects writes, and writes all of them at once when it is awaited. It takes the state that was

@@ -11,13 +11,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::ScopeError;
-use super::fold::Fold;
+use super::fold::{Entry, Fold};
 use super::id::{Scope, id_of};
 use super::log::{self, ScopeLog};
 use super::update::ScopeUpdate;
 use crate::child::Step;
 use crate::context::Context;
 use crate::engine::Engine;
+use crate::fault::Fault;
 use crate::options::RetryPolicy;
 use crate::state::{StateKey, WriteMode, decode, zero_of};
 use crate::value::{self, MaxSize};
@@ -57,7 +58,7 @@ impl Context {
     ///
     /// Dropping the future before it is ready reads nothing.
     pub fn scope<S: Scope>(&self, _: S) -> OpenScope<'_, S> {
-        OpenScope { from: From::Node(self), key: None, scope: PhantomData }
+        OpenScope { by: OpenedBy::Node(self), key: None, scope: PhantomData }
     }
 }
 
@@ -84,7 +85,7 @@ impl Engine {
     /// # Errors
     /// Awaiting it fails if the store fails or keeps no logs.
     pub fn scope<S: Scope>(&self, _: S, id: impl Into<String>) -> OpenScope<'static, S> {
-        OpenScope { from: From::Program(self.clone(), id.into()), key: None, scope: PhantomData }
+        OpenScope { by: OpenedBy::Program(self.clone(), id.into()), key: None, scope: PhantomData }
     }
 
     /// The sessions, users or applications that have state, sorted.
@@ -118,12 +119,12 @@ impl Engine {
 /// State that is to be read: [`Context::scope`], [`Engine::scope`]. Awaiting it reads.
 #[must_use = "nothing is read before it is awaited"]
 pub struct OpenScope<'c, S> {
-    from: From<'c>,
+    by: OpenedBy<'c>,
     key: Option<String>,
     scope: PhantomData<S>,
 }
 
-enum From<'c> {
+enum OpenedBy<'c> {
     Node(&'c Context),
     Program(Engine, String),
 }
@@ -142,9 +143,9 @@ impl<'c, S: Scope> IntoFuture for OpenScope<'c, S> {
     type IntoFuture = BoxFuture<'c, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        match self.from {
-            From::Node(context) => of_node(context, self.key).boxed(),
-            From::Program(engine, id) => of_program(engine, id, self.key).boxed(),
+        match self.by {
+            OpenedBy::Node(context) => of_node(context, self.key).boxed(),
+            OpenedBy::Program(engine, id) => of_program(engine, id, self.key).boxed(),
         }
     }
 }
@@ -164,7 +165,7 @@ async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<Sco
     let id = id_of::<S>(context)?;
     let engine = context.engine().ok_or(ScopeError::NoEngine)?;
     let log = ScopeLog::new(engine.logs()?, S::NAME, id);
-    let step = ScopeStep { context, scope: S::NAME, key };
+    let mut step = ScopeStep { context, scope: S::NAME, key, conflicts: 0 };
     // What the step has read, so that it is not read again behind it.
     let now: Arc<Mutex<Option<Fold>>> = Arc::default();
     let first = step.run("", || {
@@ -179,14 +180,16 @@ async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<Sco
     let first: u64 = first.await?;
     // Of all attempts at this node. A node that is executed anew reads behind what it has written before.
     let entry = format!("node {:?} {:?} {:?} {first}", context.run_id(), context.path(), step.key);
-    let until = if context.attempt() == 1 {
-        first
-    } else {
-        let position = step.run(&format!("@{}", context.attempt()), || {
-            let (log, entry) = (log.clone(), entry.clone());
-            async move { log.position_of(&entry, first).await }
-        });
-        position.await?
+    step.conflicts = step.earlier_conflicts()?;
+    let until = match step.conflicts {
+        0 => first,
+        conflicts => {
+            let position = step.run(&format!("@{conflicts}"), || {
+                let (log, entry) = (log.clone(), entry.clone());
+                async move { log.position_of(&entry, first).await }
+            });
+            position.await?
+        }
     };
     let now = now.lock().unwrap_or_else(PoisonError::into_inner).take();
     let fold = match now.filter(|fold| fold.end == until) {
@@ -196,20 +199,33 @@ async fn of_node<S: Scope>(context: &Context, key: Option<String>) -> Result<Sco
     Ok(ScopedState { log, fold, max: engine.max_value_size(), entry, reader: Reader::Node(step), scope: PhantomData })
 }
 
-/// The steps of a node that reads a scope: those of all its attempts have other names, since each reads anew.
+/// The steps of a node that reads and updates a scope.
+///
+/// ```text
+/// state.user                  the position up to which it reads
+/// state.user.write            fails, since another one has written the key
+/// state.user.conflict1        says so, since a retry of the run voids the steps that have failed
+/// state.user@1                of a later attempt at the node: the position up to which that reads
+/// state.user@1.write
+/// ```
+///
+/// The number of the node's attempt could not take the place of that of conflicts: a retry of the run begins with 1 again.
 pub(super) struct ScopeStep<'c> {
     pub(super) context: &'c Context,
     scope: &'static str,
     key: Option<String>,
+    /// How many there were in earlier attempts.
+    conflicts: u32,
 }
 
-impl<'c> ScopeStep<'c> {
+impl ScopeStep<'_> {
+    /// A step. Each is repeated if the store fails.
     fn run<'s, F, R, T>(&'s self, suffix: &str, body: F) -> Step<'s, T, ScopeError>
     where
         F: FnMut() -> R + Send + 's,
         R: Future<Output = Result<T, ScopeError>> + Send + 's,
     {
-        let step = self.context.step(format!("state.{}{suffix}", self.scope), body);
+        let step = self.context.step(self.name(suffix), body);
         let step = step.retry(RetryPolicy::with_max_attempts(3)).retry_when(ScopeError::is_passing);
         match &self.key {
             Some(key) => step.key(key),
@@ -217,17 +233,41 @@ impl<'c> ScopeStep<'c> {
         }
     }
 
-    /// The step that writes.
-    pub(super) fn write<'s, F, R, T>(&'s self, body: F) -> Step<'s, T, ScopeError>
-    where
-        F: FnMut() -> R + Send + 's,
-        R: Future<Output = Result<T, ScopeError>> + Send + 's,
-    {
-        match self.context.attempt() {
-            1 => self.run(".write", body),
-            attempt => self.run(&format!("@{attempt}.write"), body),
-        }
+    fn name(&self, suffix: &str) -> String {
+        format!("state.{}{suffix}", self.scope)
     }
+
+    pub(super) async fn write(&self, log: &ScopeLog, key: &str, entry: &Entry) -> Result<(), ScopeError> {
+        let written = self.run(&write_at(self.conflicts), || log.append(key, entry)).await.map_err(ScopeError::from);
+        if written.as_ref().is_err_and(ScopeError::is_conflict) {
+            let noted: Result<(), _> = self.run(&conflict(self.conflicts + 1), || async { Ok(()) }).await;
+            noted?;
+        }
+        written
+    }
+
+    /// How many conflicts there were in earlier attempts. One of this attempt, which starts again, is none of them.
+    fn earlier_conflicts(&self) -> Result<u32, Fault> {
+        let Some(desk) = self.context.0.run.known_desk() else { return Ok(0) };
+        let path = |suffix: &str| self.context.0.path_of(&self.name(suffix), self.key.as_deref());
+        let mut conflicts = 0;
+        while desk.item(&path(&conflict(conflicts + 1))?).is_some_and(|noted| noted.is_done()) {
+            let update = desk.item(&path(&write_at(conflicts))?);
+            if update.is_some_and(|update| !update.attempts.is_due()) {
+                break;
+            }
+            conflicts += 1;
+        }
+        Ok(conflicts)
+    }
+}
+
+fn write_at(conflicts: u32) -> String {
+    if conflicts == 0 { ".write".to_owned() } else { format!("@{conflicts}.write") }
+}
+
+fn conflict(number: u32) -> String {
+    format!(".conflict{number}")
 }
 
 /// The state of one scope, as it was read by [`Context::scope`] or [`Engine::scope`].

@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::error::{ScopeError, WrittenBy};
 use super::fold::Entry;
 use super::id::Scope;
-use super::log::Written;
 use super::scoped::{Reader, ScopedState};
 use crate::state::{Overwrite, Reducer, StateKey, StateOp, StateWrite, merge_op, set_op};
 
@@ -80,19 +79,13 @@ impl<'c, S: Scope> ScopeUpdate<'c, S> {
         }
         let ScopedState { log, fold, entry: key, reader, .. } = self.state;
         let by = match &reader {
-            Reader::Node(step) => WrittenBy::Node { run: step.context.run_id().to_owned(), path: step.context.path() },
+            Reader::Node(step) => WrittenBy::InRun { run: step.context.run_id().to_owned(), path: step.context.path() },
             Reader::Program => WrittenBy::Program,
         };
         let entry = Entry { by, read: fold.end, writes: self.writes };
-        let written = match &reader {
-            Reader::Node(step) => step.write(|| log.append(&key, &entry)).await?,
-            Reader::Program => log.append(&key, &entry).await?,
-        };
-        match written {
-            Written::Written => Ok(()),
-            Written::Conflict { key, by } => {
-                Err(ScopeError::Conflict { scope: log.scope.to_owned(), id: log.id, key, by })
-            }
+        match &reader {
+            Reader::Node(step) => step.write(&log, &key, &entry).await,
+            Reader::Program => log.append(&key, &entry).await,
         }
     }
 }

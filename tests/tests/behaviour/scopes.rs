@@ -186,7 +186,7 @@ async fn set_name(engine: &Engine, name: &str) {
 
 #[tokio::test]
 async fn an_overwrite_of_what_another_has_written_meanwhile_is_an_error_that_names_who() {
-    let engine = engine();
+    let engine = Engine::builder().register::<renaming_once>().build().unwrap();
     let start = |name: &str| engine.start::<renaming_once>(name.to_owned()).id(name).state(USER, "ada".to_owned());
     let (first, second) = (start("Ada").await.unwrap(), start("Bob").await.unwrap());
     for run in [&first, &second] {
@@ -205,6 +205,32 @@ async fn an_overwrite_of_what_another_has_written_meanwhile_is_an_error_that_nam
         (user.get(NAME).unwrap().unwrap().as_str(), user.get(SEEN).unwrap().unwrap()),
         ("Ada", vec!["Ada".into()])
     );
+    // A retry of the run reads anew.
+    let again = engine.retry("Bob").await.unwrap();
+    assert_eq!(again.result().await.unwrap(), json!("Ada"));
+}
+
+workflow! {
+    renaming_inside(String) -> Option<String> {
+        let inside = renaming_once(retry(max_attempts = 2));
+        START => inside;
+    }
+}
+
+#[tokio::test]
+async fn a_workflow_around_a_node_that_is_retried_after_a_conflict_reads_anew() {
+    let engine = engine();
+    let run = engine.start::<renaming_inside>("Bob".to_owned()).state(USER, "ada".to_owned()).await.unwrap();
+    let Outcome::Waiting(_) = run.outcome().await.unwrap() else { panic!("it asks") };
+    set_name(&engine, "Ada").await;
+    run.answer("go", true).await.unwrap();
+    let outcome = loop {
+        match run.outcome().await.unwrap() {
+            Outcome::Waiting(_) => drop(run.answer("go", true).await.unwrap()),
+            outcome => break outcome,
+        }
+    };
+    assert!(matches!(&outcome, Outcome::Completed(Some(before)) if before == "Ada"), "{outcome:?}");
 }
 
 #[tokio::test]
