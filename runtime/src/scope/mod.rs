@@ -48,7 +48,7 @@
 //! share the state of one application, or where a workflow may be renamed.
 //!
 //! # Reading
-//! [`Context::scope`] reads the state of one scope as it is at this time, and records *how far* it has read, which is a number,
+//! [`Context::scope`](crate::Context::scope) reads the state of one scope as it is at this time, and records *how far* it has read, which is a number,
 //! and not what. So a node that starts again, after a restart or since its run was unloaded, reads the same, and many runs do not hold many copies. The next
 //! attempt of a node that has failed reads the same too, as with all that is recorded, unless its update was a conflict: then it reads what is there now. [`ScopedState::get`] returns a value.
 //!
@@ -57,7 +57,7 @@
 //! read, so an update comes last; to update again, read again.
 //!
 //! - **Reducers** merge, whatever others have written meanwhile: two runs that add 1 add 2, in one process or in several.
-//! - [`Overwrite`](crate::state::Overwrite) checks a version: if anybody else has written the key since it was read, nothing of the update is
+//! - [`Overwrite`](crate::state::Overwrite) checks a version: if another one has written the key since it was read, nothing of the update is
 //!   written, and it is a [`ScopeError::Conflict`] that names the key, the scope and who has written. Let the node retry:
 //!   `#[node(retry(max_attempts = 3, when = ScopeError::is_conflict))]` reads anew and decides anew.
 //! - **Once.** An update has a key of the run and the path of the node. What happens to the process, and how often the node
@@ -84,8 +84,8 @@
 //! ```
 //!
 //! # Where it is stored
-//! In the logs of the engine's store ([`Engine::logs`]), beside the runs: names that begin with `%state` are taken. Each update is an entry, of
-//! the size of what it writes and some 200 bytes, for as long as the scope is not [deleted](Engine::delete_scope): a
+//! In the logs of the engine's store ([`Engine::logs`](crate::Engine::logs)), beside the runs: names that begin with `%state` are taken. Each update is an entry, of
+//! the size of what it writes and some 200 bytes, for as long as the scope is not [deleted](crate::Engine::delete_scope): a
 //! counter that is increased a million times takes some 300 MB. Reading does not grow with that: after every
 //! 256 entries the values are stored as one, and what is read is that and what came behind it. A node that restarts with an
 //! earlier position, or with one from before a deletion, may have to read more, or find nothing.

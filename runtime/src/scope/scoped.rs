@@ -9,12 +9,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::error::ScopeError;
 use super::fold::{Entry, Fold};
 use super::id::{Scope, id_of};
 use super::log::{self, ScopeLog};
-use super::update::ScopeUpdate;
 use crate::child::Step;
 use crate::context::Context;
 use crate::engine::Engine;
@@ -286,7 +286,7 @@ pub(super) enum Reader<'c> {
     Program,
 }
 
-impl<'c, S: Scope> ScopedState<'c, S> {
+impl<S: Scope> ScopedState<'_, S> {
     /// The value of a key; `None` if nothing has been written to it, and its reducer has no [`Zero`](crate::state::Zero).
     ///
     /// As for the state of a run, a field with a default or an `Option` may be added to the type, and a field that the value
@@ -310,7 +310,7 @@ impl<'c, S: Scope> ScopedState<'c, S> {
     ///
     /// # Errors
     /// [`ScopeError::Mismatch`] if there is none, since it was merged by reducers that do not fit each other.
-    pub fn get_json(&self, key: &str) -> Result<Option<crate::Json>, ScopeError> {
+    pub fn get_json(&self, key: &str) -> Result<Option<Value>, ScopeError> {
         let recorded = self.fold.get(key).map_err(|why| self.mismatch(key, why.to_owned()))?;
         let value = recorded.map(value::decode).transpose();
         value.map_err(|error| self.mismatch(key, error.to_string()))
@@ -319,11 +319,6 @@ impl<'c, S: Scope> ScopedState<'c, S> {
     /// The names of the keys that were written, sorted.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.fold.keys()
-    }
-
-    /// Writes to this state, all at once, when it is awaited.
-    pub fn update(self) -> ScopeUpdate<'c, S> {
-        ScopeUpdate::new(self)
     }
 
     fn mismatch(&self, key: &str, message: String) -> ScopeError {

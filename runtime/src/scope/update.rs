@@ -28,11 +28,14 @@ pub struct ScopeUpdate<'c, S> {
     refused: Option<ScopeError>,
 }
 
-impl<'c, S: Scope> ScopeUpdate<'c, S> {
-    pub(super) fn new(state: ScopedState<'c, S>) -> Self {
-        ScopeUpdate { state, writes: Vec::new(), refused: None }
+impl<'c, S: Scope> ScopedState<'c, S> {
+    /// Writes to this state, all at once, when it is awaited.
+    pub fn update(self) -> ScopeUpdate<'c, S> {
+        ScopeUpdate { state: self, writes: Vec::new(), refused: None }
     }
+}
 
+impl<S: Scope> ScopeUpdate<'_, S> {
     /// Replaces the value of a key.
     pub fn set<T: Serialize>(self, key: StateKey<T, Overwrite, S>, value: T) -> Self {
         let max = self.state.max;
