@@ -226,7 +226,7 @@ async fn a_workflow_around_a_node_that_is_retried_after_a_conflict_reads_anew() 
     run.answer("go", true).await.unwrap();
     let outcome = loop {
         match run.outcome().await.unwrap() {
-            Outcome::Waiting(_) => drop(run.answer("go", true).await.unwrap()),
+            Outcome::Waiting(_) => run.answer("go", true).await.unwrap(),
             outcome => break outcome,
         }
     };
