@@ -1,5 +1,6 @@
 //! How an agent fails.
 
+use graphweft::scope::ScopeError;
 use graphweft::{ChildError, Fault};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,9 @@ pub enum AgentError {
     /// The session of the agent could not be used.
     #[error(transparent)]
     Session(SessionError),
+    /// The state of a session, a user or an application could not be used. No agent returns it: it is for the code of a node around one.
+    #[error(transparent)]
+    Scope(ScopeError),
     /// The summary of a session ends at the limit of tokens ([`Memory::compact`](crate::Memory::compact)). It is not used.
     #[error("the summary of the session was cut off after {tokens} tokens; allow more with `Agent::max_tokens`")]
     SummaryCutOff {
@@ -97,6 +101,15 @@ impl From<Fault> for AgentError {
 impl From<SessionError> for AgentError {
     fn from(error: SessionError) -> Self {
         AgentError::Session(error)
+    }
+}
+
+impl From<ScopeError> for AgentError {
+    fn from(error: ScopeError) -> Self {
+        match error {
+            ScopeError::Fault(fault) => AgentError::Fault(fault),
+            error => AgentError::Scope(error),
+        }
     }
 }
 

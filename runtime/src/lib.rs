@@ -38,6 +38,7 @@ mod resource;
 mod route;
 mod run_error;
 mod schema;
+pub mod scope;
 mod shared;
 mod signal;
 #[cfg(test)]

@@ -41,7 +41,7 @@ const FLOORS: &[&[&str]] = &[
     &["workflow"],
     &["engine", "typed"],
     &["child"],
-    &["ask"],
+    &["ask", "scope"],
     &["testing"],
 ];
 

@@ -1,11 +1,13 @@
 //! Programs as users write them, held against what graphweft promises: what they share.
 
+mod dying;
 mod forwarding;
 mod on_disk;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use dying::Dying;
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
 use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};

@@ -9,9 +9,10 @@ use syn::parse::Parser as _;
 use syn::punctuated::Punctuated;
 use syn::{Expr, ExprPath, Path, Token};
 
-const OF_AN_AGENT: [&str; 16] = [
+const OF_AN_AGENT: [&str; 17] = [
     "tools",
     "model",
+    "memory",
     "instructions",
     "max_turns",
     "repairs",
@@ -102,6 +103,10 @@ fn read(options: &mut AgentOptions, reader: &mut Reader, option: &Written) {
         "model" => {
             ("model", reader.value(option, "\"small\"").cloned().map(|value| Setting::Expression(Box::new(value))))
         }
+        "memory" => {
+            let memory = reader.value(option, "Memory::session(\"chat\")").cloned();
+            ("memory", memory.map(|value| Setting::Expression(Box::new(value))))
+        }
         "check" => {
             ("check", reader.value(option, "Refund::check").cloned().map(|value| Setting::Expression(Box::new(value))))
         }
@@ -185,7 +190,7 @@ fn is_meant(word: &str) -> Option<&'static str> {
         }
         "max_iterations" | "max_steps" => "the number of model calls is `max_turns = 6`",
         "budget" => "it is set by `with = |agent| agent.budget(Budget::new().tokens(10_000))`",
-        "memory" | "session" => "it is set by `with = |agent| agent.memory(Memory::session(\"chat\"))`",
+        "session" => "it is a memory: `memory = Memory::session(\"chat\")`",
         "in_run" => "such an agent is made by value: `Agent::new(..).in_run()`",
         "uses" => "what an agent may call are its `tools(..)`",
         "resource" | "resources" => "a resource is a parameter: `#[resource] db: &Pool`",

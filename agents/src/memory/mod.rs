@@ -9,6 +9,9 @@ mod run_agent;
 mod session;
 mod turn;
 
+/// The session of a run, for agents with [`Memory::session`]: `engine.start::<chat>(text).state(SESSION, "ada".to_owned())`.
+#[doc(inline)]
+pub use graphweft::scope::SESSION;
 use graphweft::state::Append;
 use graphweft::{Context, StateKey};
 
@@ -23,9 +26,6 @@ pub use turn::Overlap;
 use crate::agent_error::AgentError;
 use crate::chat::Chat;
 use crate::message::Message;
-
-/// The session of a run, for agents with [`Memory::session`]: `engine.start::<chat>(text).state(SESSION, "ada".to_owned())`.
-pub const SESSION: StateKey<String> = StateKey::new("session");
 
 /// What an agent remembers from one time to the next ([`Agent::memory`](crate::Agent::memory)). Without one, each time is its first.
 ///

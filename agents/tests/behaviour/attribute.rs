@@ -3,8 +3,9 @@
 use std::fmt;
 
 use graphweft::prelude::*;
+use graphweft::state::Append;
 use graphweft::{GraphUse, NodeInfo, StartError, json};
-use graphweft_agents::{AgentError, Message, ModelError, Models, Scripted, Tool, agent};
+use graphweft_agents::{AgentError, Memory, Message, ModelError, Models, SESSION, Scripted, Tool, agent};
 use graphweft_tests::{failure, paths};
 
 use crate::scene::{call, last_text, results, run};
@@ -125,6 +126,47 @@ async fn what_the_check_refuses_is_corrected() {
     let model = Scripted::turns([Message::assistant("far too long"), Message::assistant("short")]);
     assert_eq!(run::<hall>(model.clone(), "a".into()).await.unwrap(), "short");
     assert_eq!(last_text(&model.requests()[1]), "That does not fit: it is too long.");
+}
+
+/// You chat.
+#[agent(memory = Memory::session("chat"))]
+async fn chats(text: String) -> String {
+    text
+}
+
+workflow! {
+    chat(String) -> String { START => chats; }
+}
+
+#[tokio::test]
+async fn an_agent_with_a_memory_sees_what_was_said_before() {
+    let model = Scripted::new(|request| Ok(Message::assistant(format!("{} messages", request.messages.len()))));
+    let engine = Engine::builder().resource(Models::new(model)).build().unwrap();
+    for (session, expected) in [("ada", "1 messages"), ("ada", "3 messages"), ("bob", "1 messages")] {
+        let run = engine.start::<chat>("hello".into()).state(SESSION, session.into()).await.unwrap();
+        assert_eq!(run.result().await.unwrap(), expected);
+    }
+}
+
+const CASE: StateKey<Vec<Message>, Append> = StateKey::new("case");
+
+/// You judge.
+#[agent(memory = Memory::state(CASE))]
+async fn judges(text: String, #[may_write(CASE)] _case: StateWriter<Vec<Message>, Append>) -> String {
+    text
+}
+
+workflow! {
+    trial(String) -> String {
+        let again = judges();
+        START => judges => again;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_with_a_memory_of_its_run_sees_what_was_said_in_it() {
+    let model = Scripted::new(|request| Ok(Message::assistant(format!("{} messages", request.messages.len()))));
+    assert_eq!(run::<trial>(model, "guilty?".into()).await.unwrap(), "3 messages");
 }
 
 #[tokio::test]

@@ -1,21 +1,14 @@
 //! A process that dies at any of its commits, to runs and to sessions: a session holds each message once.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::{BoxFuture, Either, pending, select};
+use futures::future::{Either, select};
 use graphweft::json;
 use graphweft::prelude::*;
-use graphweft::store::{
-    Append, Appended, Created, LogAppended, LogEntry, LogStore, NewLogEntry, NewRun, Owner, SqliteStore, StartedOver,
-    Store, StoreError,
-};
+use graphweft::store::{SqliteStore, Store};
 use graphweft_agents::{Agent, Compaction, Memory, Message, Models, SESSION, Scripted, SessionEntry, Sessions, Tool};
-use graphweft_tests::life;
-use tokio::sync::Notify;
+use graphweft_tests::{Dying, life};
 
 use crate::scene::{call, texts};
 
@@ -34,92 +27,6 @@ workflow! {
     chat(String) -> String {
         let guest: Agent<String, String> = guest();
         START => guest;
-    }
-}
-
-/// Dies at one of its commits: from then on nothing is ever answered.
-#[derive(Clone)]
-struct Dying {
-    inner: SqliteStore,
-    left: Arc<AtomicI64>,
-    carried_out: bool,
-    died: Arc<Notify>,
-}
-
-impl Dying {
-    fn is_dead(&self) -> bool {
-        self.left.load(Ordering::SeqCst) < 0
-    }
-
-    fn commit<'a, T: Send + 'a>(
-        &self,
-        commit: BoxFuture<'a, Result<T, StoreError>>,
-    ) -> BoxFuture<'a, Result<T, StoreError>> {
-        match self.left.fetch_sub(1, Ordering::SeqCst) {
-            left if left > 0 => commit,
-            left => {
-                let (carried_out, died) = (left == 0 && self.carried_out, Arc::clone(&self.died));
-                async move {
-                    if carried_out {
-                        commit.await?;
-                    }
-                    died.notify_one();
-                    pending().await
-                }
-                .boxed()
-            }
-        }
-    }
-}
-
-impl Store for Dying {
-    graphweft_tests::forward_store! {
-        join read header list count overview open_questions delete reserve_task claim is_alive is_served feed feed_end graph
-        keeps_snapshots put_snapshot snapshot
-    }
-
-    fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        if self.is_dead() { std::future::ready(()).boxed() } else { self.inner.leave(owner) }
-    }
-
-    fn create(&self, run: NewRun) -> BoxFuture<'_, Result<Created, StoreError>> {
-        self.commit(self.inner.create(run))
-    }
-
-    fn append(&self, batch: Append) -> BoxFuture<'static, Result<Appended, StoreError>> {
-        self.commit(self.inner.append(batch))
-    }
-
-    fn start_over(&self, end: Append, next: NewRun) -> BoxFuture<'static, Result<StartedOver, StoreError>> {
-        self.commit(self.inner.start_over(end, next))
-    }
-
-    fn logs(&self) -> Option<Arc<dyn LogStore>> {
-        let inner = self.inner.logs()?;
-        Some(Arc::new(DyingLogs { inner, store: self.clone() }))
-    }
-}
-
-struct DyingLogs {
-    inner: Arc<dyn LogStore>,
-    store: Dying,
-}
-
-impl LogStore for DyingLogs {
-    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        self.store.commit(self.inner.append(entry))
-    }
-
-    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        self.inner.read(log, after, until)
-    }
-
-    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.inner.list(prefix)
-    }
-
-    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.inner.delete(log)
     }
 }
 
@@ -145,11 +52,11 @@ async fn says(engine: &Engine, text: &str) -> String {
 fn dies_at(path: &Path, commit: i64, carried_out: bool) -> bool {
     life(async {
         let inner = SqliteStore::open(path).await.unwrap();
-        let dying = Dying { inner, left: Arc::new(AtomicI64::new(commit)), carried_out, died: Arc::default() };
-        let died = Arc::clone(&dying.died);
+        let dying = Dying::at(commit, carried_out, inner);
+        let died = Box::pin(dying.died());
         let engine = engine(dying, &model());
         let ends = Box::pin(says(&engine, "second"));
-        let is_dead = matches!(select(ends, Box::pin(died.notified())).await, Either::Right(_));
+        let is_dead = matches!(select(ends, died).await, Either::Right(_));
         if !is_dead {
             engine.shutdown().await;
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::inner::Engine;
 use crate::context::Context;
 use crate::store::LogStore;
+use crate::value::MaxSize;
 
 /// The store keeps no logs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,10 @@ impl Engine {
     /// [`NoLogs`] if the store has none.
     pub fn logs(&self) -> Result<Arc<dyn LogStore>, NoLogs> {
         self.0.store.logs().ok_or(NoLogs)
+    }
+
+    pub(crate) fn max_value_size(&self) -> MaxSize {
+        self.0.env.max_value_size
     }
 }
 

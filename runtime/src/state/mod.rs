@@ -120,9 +120,13 @@
 //! it was when the node around them started, and what has been written inside since. The graph around the node sees
 //! what they have written when the node completes, all of it at once. What was written inside an attempt that failed is
 //! discarded, also where the run continues by the arm `err` or with another attempt.
+//!
+//! # Beyond the run
+//! What outlives a run, of a session, of a user or of the application, has keys with a third parameter: [`scope`](crate::scope).
 
 mod key;
 mod reducer;
+mod scope;
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -131,6 +135,7 @@ pub use graphweft_graph::state_proof::{StateFacts, StateKeyFact};
 pub use key::StateKey;
 pub(crate) use reducer::zero_of;
 pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Reducer, Sum, Union, WriteMode, Zero};
+pub use scope::{App, PerRun, Session, User};
 
 use crate::core::fold_into;
 use crate::draft::{Part, SharedDraft};

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use graphweft::prelude::*;
-use graphweft_agents::{Agent, Classifier, Tool, agent};
+use graphweft::state::Append;
+use graphweft_agents::{Agent, Classifier, Memory, Message, Tool, agent};
 
 #[value]
 struct Mail {
@@ -78,6 +79,20 @@ async fn refunds(mail: Mail, cents: u32, _ctx: &Context, #[resource] shop: &Shop
 
 async fn ctx_free(name: &str) -> &str {
     name
+}
+
+const CASE: StateKey<Vec<Message>, Append> = StateKey::new("case");
+
+/// You chat.
+#[agent(memory = Memory::session("chat"))]
+async fn chats(text: String) -> String {
+    text
+}
+
+/// You judge.
+#[agent(memory = Memory::state(CASE))]
+async fn judges(text: String, #[may_write(CASE)] _case: StateWriter<Vec<Message>, Append>) -> String {
+    text
 }
 
 /// An agent that has itself as a tool.

@@ -1,0 +1,76 @@
+//! Whose state it is.
+
+use std::fmt::Debug;
+
+use super::error::ScopeError;
+use crate::context::Context;
+use crate::state::{App, Session, StateKey, User};
+
+/// The session of a run, for state of a [`Session`]: `engine.start::<chat>(text).state(SESSION, "monday".to_owned())`.
+pub const SESSION: StateKey<String> = StateKey::new("session");
+
+/// The user of a run, for state of a [`User`]: `engine.start::<chat>(text).state(USER, "ada".to_owned())`.
+pub const USER: StateKey<String> = StateKey::new("user");
+
+/// The application that a run belongs to, for state of an [`App`]. Without it, it is the name of the run's workflow.
+pub const APP: StateKey<String> = StateKey::new("app");
+
+/// Whose state it is: [`Session`], [`User`] or [`App`].
+pub trait Scope: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
+    #[doc(hidden)]
+    const NAME: &'static str;
+    /// The key of the run's state with the id.
+    #[doc(hidden)]
+    const ID: StateKey<String>;
+    /// The id in a run that has none.
+    #[doc(hidden)]
+    fn default_id(workflow: &str) -> Option<&str>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! scopes {
+    ($($scope:ident: $name:literal, $id:ident, $default:expr;)*) => {$(
+        impl sealed::Sealed for $scope {}
+
+        impl Scope for $scope {
+            const NAME: &'static str = $name;
+            const ID: StateKey<String> = $id;
+
+            fn default_id(workflow: &str) -> Option<&str> {
+                let default: fn(&str) -> Option<&str> = $default;
+                default(workflow)
+            }
+        }
+    )*};
+}
+
+scopes! {
+    Session: "session", SESSION, |_| None;
+    User: "user", USER, |_| None;
+    App: "app", APP, |workflow| Some(workflow);
+}
+
+/// The id of the scope in this run.
+pub(super) fn id_of<S: Scope>(context: &Context) -> Result<String, ScopeError> {
+    if let Some(id) = context.state().get(S::ID)? {
+        return Ok(id);
+    }
+    let path = context.path();
+    let workflow = path.split_once('/').map_or(path.as_str(), |(workflow, _)| workflow);
+    let none = || ScopeError::NoId { scope: S::NAME.to_owned(), key: S::ID.name().to_owned() };
+    S::default_id(workflow).map(str::to_owned).ok_or_else(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_application_has_an_id_without_one() {
+        assert_eq!(App::default_id("chat"), Some("chat"));
+        assert_eq!((Session::default_id("chat"), User::default_id("chat")), (None, None));
+    }
+}

@@ -1,0 +1,176 @@
+//! The log of a scope, in the store of an engine.
+//!
+//! `%state/user/ada` has an entry for each update. `%state-at/user/ada` has one or two snapshots, each the fold of the entries up to a
+//! position: a cache, which may be missing, and counts only if the entry at its position is there. So one that
+//! outlives the deletion of the log, since it was written at that time, says nothing: positions are never given again.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use super::error::ScopeError;
+use super::fold::{Entry, Fold};
+use crate::state_write::StateOp;
+use crate::store::{LogAppended, LogEntry, LogStore, NewLogEntry};
+
+/// After how many entries the next reader writes a snapshot.
+const SNAPSHOT_AFTER: usize = 256;
+
+#[derive(Clone)]
+pub(super) struct ScopeLog {
+    logs: Arc<dyn LogStore>,
+    pub(super) scope: &'static str,
+    pub(super) id: String,
+    log: String,
+}
+
+impl ScopeLog {
+    pub(super) fn new(logs: Arc<dyn LogStore>, scope: &'static str, id: String) -> Self {
+        let log = format!("{}{}", prefix_of(scope), escaped(&id));
+        ScopeLog { logs, scope, id, log }
+    }
+
+    /// The state up to a position; with `u64::MAX`, as it is now.
+    pub(super) async fn read(&self, until: u64) -> Result<Fold, ScopeError> {
+        let (mut fold, entries) = self.snapshot_and_news(until).await?;
+        for entry in &entries {
+            fold.apply(entry.position, &self.entry(entry)?.writes);
+        }
+        if until == u64::MAX && entries.len() >= SNAPSHOT_AFTER {
+            // It is a cache: without it, more is read the next time.
+            if let Err(error) = self.put_snapshot(&fold).await {
+                tracing::debug!(log = self.log, %error, "a snapshot of the state of a scope was not written");
+            }
+        }
+        Ok(fold)
+    }
+
+    /// The last snapshot up to a position, and the entries behind it.
+    async fn snapshot_and_news(&self, until: u64) -> Result<(Fold, Vec<LogEntry>), ScopeError> {
+        let snapshots = self.logs.read(&self.snapshots(), 0, u64::MAX).await?;
+        let snapshots = snapshots.into_iter().filter_map(|snapshot| Fold::deserialize(&snapshot.value).ok());
+        let last = snapshots.filter(|fold| 0 < fold.end && fold.end <= until).max_by_key(|fold| fold.end);
+        if let Some(fold) = last {
+            let mut entries = self.logs.read(&self.log, fold.end - 1, until).await?;
+            if entries.first().is_some_and(|entry| entry.position == fold.end) {
+                entries.remove(0);
+                return Ok((fold, entries));
+            }
+        }
+        Ok((Fold::default(), self.logs.read(&self.log, 0, until).await?))
+    }
+
+    async fn put_snapshot(&self, fold: &Fold) -> Result<(), ScopeError> {
+        let log = self.snapshots();
+        let snapshot = serde_json::to_value(fold).map_err(not_json)?;
+        // Between the two there is none, and more is read.
+        if self.logs.read(&log, 0, u64::MAX).await?.len() > 1 {
+            self.logs.delete(&log).await?;
+        }
+        self.logs.append(NewLogEntry::new(log, fold.end.to_string(), snapshot, SystemTime::now())).await?;
+        Ok(())
+    }
+
+    /// Adds an entry, once for each key, unless one behind what was read has written a key that it overwrites.
+    pub(super) async fn append(&self, key: &str, entry: &Entry) -> Result<(), ScopeError> {
+        let value = serde_json::to_value(entry).map_err(not_json)?;
+        let new = NewLogEntry::new(self.log.as_str(), key, value, SystemTime::now());
+        let sets = entry.writes.iter().filter(|write| matches!(write.op, StateOp::Set(_)));
+        let overwritten: Vec<&str> = sets.map(|write| write.key.as_str()).collect();
+        if overwritten.is_empty() {
+            self.logs.append(new).await?;
+            return Ok(());
+        }
+        let mut end = entry.read;
+        loop {
+            match self.logs.append(new.clone().behind(end)).await? {
+                LogAppended::Conflict { end: now } => {
+                    let news = self.logs.read(&self.log, end, now).await?;
+                    for other in &news {
+                        let other = self.entry(other)?;
+                        if let Some(write) = other.writes.iter().find(|write| overwritten.contains(&write.key.as_str()))
+                        {
+                            return Err(ScopeError::Conflict {
+                                scope: self.scope.to_owned(),
+                                id: self.id.clone(),
+                                key: write.key.clone(),
+                                by: other.by,
+                            });
+                        }
+                    }
+                    // Less than was read, if the log was deleted meanwhile.
+                    end = now;
+                }
+                LogAppended::Added { .. } | LogAppended::Existing { .. } => return Ok(()),
+            }
+        }
+    }
+
+    /// The position up to which another attempt reads: now, or if this key is there already, as who has written it.
+    pub(super) async fn position_of(&self, key: &str, after: u64) -> Result<u64, ScopeError> {
+        let entries = self.logs.read(&self.log, after, u64::MAX).await?;
+        match entries.iter().find(|entry| entry.key == key) {
+            Some(own) => Ok(self.entry(own)?.read),
+            None => Ok(entries.last().map_or(after, |last| last.position)),
+        }
+    }
+
+    /// Deletes it. Returns whether there was something.
+    pub(super) async fn delete(&self) -> Result<bool, ScopeError> {
+        // The snapshots first: without the log they would not be found again.
+        self.logs.delete(&self.snapshots()).await?;
+        Ok(self.logs.delete(&self.log).await?)
+    }
+
+    fn snapshots(&self) -> String {
+        format!("%state-at/{}/{}", self.scope, escaped(&self.id))
+    }
+
+    fn entry(&self, entry: &LogEntry) -> Result<Entry, ScopeError> {
+        Entry::deserialize(&entry.value).map_err(|error| ScopeError::Unreadable {
+            log: self.log.clone(),
+            position: entry.position,
+            message: error.to_string(),
+        })
+    }
+}
+
+/// The ids that have state in a scope, sorted.
+pub(super) async fn ids(logs: &dyn LogStore, scope: &'static str) -> Result<Vec<String>, ScopeError> {
+    let prefix = prefix_of(scope);
+    let logs = logs.list(&prefix).await?;
+    let mut ids: Vec<String> = logs.iter().filter_map(|log| log.strip_prefix(&prefix)).map(unescaped).collect();
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// No session of an agent has a log that begins like this: the percent sign of its name would be followed by a number.
+fn prefix_of(scope: &str) -> String {
+    format!("%state/{scope}/")
+}
+
+/// An id without the character that ends a text for some stores.
+fn escaped(id: &str) -> String {
+    id.replace('%', "%25").replace('\0', "%00")
+}
+
+fn unescaped(id: &str) -> String {
+    id.replace("%00", "\0").replace("%25", "%")
+}
+
+fn not_json(error: serde_json::Error) -> ScopeError {
+    ScopeError::Store { message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_same_after_it_was_escaped() {
+        for id in ["", "/", "%", "%25", "%00", "\0", "%\0%2500", "ada/../bob", "ä\u{10ffff}"] {
+            assert_eq!(unescaped(&escaped(id)), id);
+        }
+    }
+}
