@@ -1,4 +1,4 @@
-//! The command line of graphweft: `graphweft list runs.db`, and the same commands in a program of your own.
+//! The command line of graphweft: `graphweft --store runs.db list`, and the same commands in a program of your own.
 //!
 //! The binary `graphweft` opens a store without the code of its workflows. It lists and shows runs, follows, answers, signals, cancels
 //! and deletes them, and serves the page. It requests a `retry`, which a program that has the code carries out. [`main`] puts the
@@ -40,7 +40,8 @@
 //! # Errors
 //! An error is a text on standard error, with `--json` an object in a line: `{"error":{"code":"unknown_run","message":".."}}`, and `field`
 //! if something at one place of a value is wrong. The codes are those of [`graphweft_inspector::Problem`], and `no_store`, `no_graph`,
-//! `invalid_json`, `invalid_tag`, `unread`, `build_failed`, `not_served`, `output_failed` and `usage`.
+//! `build_failed`, `not_served`, `output_failed` and `usage`. Nothing is on standard output then, except for what `fork`, `ui` and `tail`
+//! print at once: the id of the new run, the address, and events.
 //!
 //! # Texts of others
 //! Control characters, characters without a width and those that change the direction of writing are printed as `\u{fffd}`, and escaped
@@ -143,10 +144,12 @@ fn code(carried_out: Result<Ended, CliError>, output: Output) -> ExitCode {
 
 /// `--help` and `--version` come here as well.
 fn usage(error: &clap::Error) -> ExitCode {
+    let output = Output { json: std::env::args_os().any(|argument| argument == "--json") };
     let text = error.render().to_string();
     if !error.use_stderr() {
-        print::help(error);
-    } else if std::env::args_os().any(|argument| argument == "--json") {
+        return code(Ended::Done.having_printed(print::help(error)), output);
+    }
+    if output.json {
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
         print::json_error(&json!({ "error": { "code": "usage", "message": message } }));
     } else {
