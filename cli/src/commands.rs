@@ -161,7 +161,7 @@ async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliErro
     let inspector = Inspector::new(engine.clone());
     let inspector = if asked.read_only { inspector.read_only() } else { inspector };
     let serving = inspector.bind(asked.port).await.map_err(CliError::Serve)?;
-    let printed = print::done(output, &serving.url(), &json!({ "url": serving.url() }));
+    let printed = print::done(output, &serving.url(), &json!({ "url": serving.url(), "read_only": asked.read_only }));
     serving.until(async { _ = tokio::signal::ctrl_c().await }).await.map_err(CliError::Serve)?;
     Ended::Done.having_printed(printed)
 }

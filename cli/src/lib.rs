@@ -22,6 +22,9 @@
 //! With the feature `mcp`, the command `mcp` serves the workflows of such a program as the tools of an MCP server over the standard streams;
 //! see `graphweft_inspector::mcp`.
 //!
+//! A file or a directory that this user cannot write to is read by all commands that change nothing, and its page is read-only. What is
+//! not possible then is in [`read_only`](graphweft::store::SqliteStoreBuilder::read_only).
+//!
 //! # Exit codes
 //! | code | meaning |
 //! | --- | --- |
@@ -69,10 +72,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use graphweft::Engine;
-use graphweft::store::SqliteStore;
+use graphweft::store::{SqliteStore, StoreError};
 use serde_json::json;
 
-use crate::arguments::{Alone, Output, Own, Request};
+use crate::arguments::{Alone, Command, Output, Own, Request};
 use crate::error::{CliError, Ended};
 
 /// Carries out the arguments of the process in a program that has an engine. Engines that are to continue the runs of other processes
@@ -110,7 +113,7 @@ fn own_name() -> String {
 }
 
 async fn in_file(alone: Alone) -> Result<Ended, CliError> {
-    let command = match alone.request {
+    let mut command = match alone.request {
         Request::OfRuns(command) => command,
         Request::Completions(asked) => {
             let name = Alone::command().get_name().to_owned();
@@ -122,10 +125,29 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     if !path.exists() {
         return Err(CliError::NoStore { path: path.to_owned() });
     }
-    let engine = Engine::builder().store(SqliteStore::open(path).await?).build()?;
+    let store = open(path, &mut command, alone.output).await?;
+    let engine = Engine::builder().store(store).build()?;
     let carried_out = commands::carry_out(&engine, command, alone.output).await;
     engine.shutdown().await;
     carried_out
+}
+
+/// Opens a file. One that cannot be written to is read, if that is enough.
+async fn open(path: &Path, command: &mut Command, output: Output) -> Result<SqliteStore, StoreError> {
+    let refusal = match SqliteStore::open(path).await {
+        Err(refusal @ (StoreError::ReadOnly { .. } | StoreError::Busy { .. })) if !command.writes() => refusal,
+        opened => return opened,
+    };
+    let store = SqliteStore::builder().read_only().open(path).await?;
+    if let Command::Ui(asked) = command
+        && !asked.read_only
+    {
+        asked.read_only = true;
+        if !output.json {
+            print::error(&format!("the page changes nothing: {refusal}"));
+        }
+    }
+    Ok(store)
 }
 
 fn code(carried_out: Result<Ended, CliError>, output: Output) -> ExitCode {

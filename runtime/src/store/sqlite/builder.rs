@@ -62,9 +62,10 @@ impl SqliteStoreBuilder {
     ///
     /// These are not possible, and have an error that says so:
     /// - to create the file, or to convert one of an [older format](StoreError::OlderFormat);
-    /// - to read a log without its shared memory ([`StoreError::Open`]): `runs.db-wal` without `runs.db-shm`, as in an
-    ///   incomplete copy. Open a copy of all files that are there for writing;
-    /// - to read while a program has the file for itself (`PRAGMA locking_mode = EXCLUSIVE`): [`StoreError::Busy`].
+    /// - to read a log without its shared memory, `runs.db-wal` without `runs.db-shm` ([`StoreError::Open`]): as in an incomplete
+    ///   copy, which can be opened for writing;
+    /// - to read while a program has the file for itself, by `PRAGMA locking_mode = EXCLUSIVE` ([`StoreError::Open`] or
+    ///   [`Busy`](StoreError::Busy)).
     ///
     /// Opening takes up to two seconds if the file has been changed just before, and no process has it open: then it is read
     /// without locks, and only the time of its last change shows whether it was changed meanwhile. A process that reads a

@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | both | a process has the file open, or was killed | with both, by SQLite's locks, without writing to them |
 //! | neither | no process has it open | the file alone, without locks, for as long as nothing changes it |
-//! | one, or a rollback journal | it is being opened or closed; or it was copied without the other one | not at all |
+//! | one, or a rollback journal | it is being opened or closed, is in exclusive use, or was copied without the other one | not at all |
 //!
 //! Without locks a process may open the file and write to it at any time. Before it changes the file it makes the log. So
 //! what was read counts only if afterwards there is still no log, and the file is as it was before. Otherwise the file is
@@ -206,8 +206,8 @@ fn address(path: &Path, how: &str) -> String {
 
 fn incomplete(path: &Path, part: &Path) -> Trouble {
     let message = format!(
-        "`{}` is there without what belongs to it, and a store that is opened for reading only makes no files; open it for \
-         writing, or a copy of it and of all files beside it",
+        "`{}` is there without what belongs to it, and a store that is opened for reading only makes no files; it may be in \
+         the use of a program that has it for itself; if it is a copy, copy the files beside it too, or open it for writing",
         part.display()
     );
     StoreError::Open { path: path.to_owned(), message }.into()

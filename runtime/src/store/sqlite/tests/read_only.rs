@@ -204,7 +204,8 @@ async fn a_lock_for_writing_does_not_stop_reading_and_one_for_all_does() {
     let other = behind_the_back(&path);
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; PRAGMA user_version").unwrap();
     let error = open_to_read(&path).await.unwrap_err();
-    println!("{error}");
+    assert!(matches!(error, StoreError::Open { .. }), "{error:?}");
+    assert!(error.to_string().contains("a program that has it for itself"), "{error}");
 }
 
 #[tokio::test]
