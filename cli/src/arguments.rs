@@ -83,6 +83,30 @@ pub(crate) enum Command {
     Mcp,
 }
 
+impl Command {
+    /// Whether it changes something in the store.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Command::List(_)
+            | Command::Show(_)
+            | Command::Tail(_)
+            | Command::Graph(_)
+            | Command::Questions(_)
+            | Command::Check
+            | Command::Ui(_) => false,
+            Command::Prune(asked) => !asked.dry_run,
+            Command::Answer(_)
+            | Command::Signal(_)
+            | Command::Cancel(_)
+            | Command::Retry(_)
+            | Command::Fork(_)
+            | Command::Delete(_) => true,
+            #[cfg(feature = "mcp")]
+            Command::Mcp => true,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct List {
     /// With this status; may be repeated.
@@ -251,7 +275,7 @@ pub(crate) struct Ui {
     /// The port; 0 for any.
     #[arg(long, default_value_t = 8080)]
     pub(crate) port: u16,
-    /// Change nothing.
+    /// Change nothing. It is so for a file that cannot be written to.
     #[arg(long)]
     pub(crate) read_only: bool,
 }

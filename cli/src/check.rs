@@ -4,11 +4,12 @@ use graphweft::Engine;
 use serde_json::{Value, json};
 
 use crate::arguments::Output;
+use crate::commands::has_no_code;
 use crate::error::{CliError, Ended};
 use crate::print;
 
 pub(crate) async fn check(engine: &Engine, output: Output) -> Result<Ended, CliError> {
-    if engine.workflows().next().is_none() {
+    if has_no_code(engine) {
         return Err(CliError::NeedsCode { command: "check" });
     }
     let check = engine.check().await?;

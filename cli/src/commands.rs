@@ -38,17 +38,15 @@ fn done(output: Output, text: &str, value: &Value) -> Result<Ended, CliError> {
 }
 
 /// Whether the engine is that of a file, whose workflows are not known.
-fn has_no_code(engine: &Engine) -> bool {
+pub(crate) fn has_no_code(engine: &Engine) -> bool {
     engine.workflows().next().is_none()
 }
 
 /// A run that was cancelled before is as it was to become. One that has ended otherwise is refused, since that cannot be undone.
 async fn cancel(engine: &Engine, asked: OneRun, output: Output) -> Result<Ended, CliError> {
-    let mut run = engine.get_run(&asked.run).await?.ok_or(CliError::UnknownRun { run: asked.run })?;
-    // The last one is cancelled.
-    while let Some(next) = run.next().await? {
-        run = next;
-    }
+    let run = engine.get_run(&asked.run).await?.ok_or(CliError::UnknownRun { run: asked.run })?;
+    // It is the one that is cancelled.
+    let run = run.last().await?;
     match run.status().await? {
         RunStatus::Cancelled => {
             let text = format!("`{}` has already ended: it was cancelled", run.id());
@@ -163,7 +161,7 @@ async fn ui(engine: &Engine, asked: Ui, output: Output) -> Result<Ended, CliErro
     let inspector = Inspector::new(engine.clone());
     let inspector = if asked.read_only { inspector.read_only() } else { inspector };
     let serving = inspector.bind(asked.port).await.map_err(CliError::Serve)?;
-    let printed = print::done(output, &serving.url(), &json!({ "url": serving.url() }));
+    let printed = print::done(output, &serving.url(), &json!({ "url": serving.url(), "read_only": asked.read_only }));
     serving.until(async { _ = tokio::signal::ctrl_c().await }).await.map_err(CliError::Serve)?;
     Ended::Done.having_printed(printed)
 }

@@ -61,7 +61,7 @@ pub(crate) enum CliError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Build(#[from] BuildError),
-    #[error("the page cannot be served: {0}")]
+    #[error("cannot serve: {0}")]
     Serve(io::Error),
     #[error("the output cannot be written: {0}")]
     Output(io::Error),
@@ -82,7 +82,6 @@ impl CliError {
 
     fn code(&self) -> (&'static str, Option<String>) {
         let problem: Problem = match self {
-            CliError::Answer(AnswerError::Unread { .. }) => return ("unread", None),
             CliError::Answer(error) => error.clone().into(),
             CliError::Signal(error) => error.clone().into(),
             CliError::Retry(error) => error.clone().into(),

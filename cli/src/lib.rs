@@ -1,4 +1,4 @@
-//! The command line of graphweft: `graphweft list runs.db`, and the same commands in a program of your own.
+//! The command line of graphweft: `graphweft --store runs.db list`, and the same commands in a program of your own.
 //!
 //! The binary `graphweft` opens a store without the code of its workflows. It lists and shows runs, follows, answers, signals, cancels
 //! and deletes them, and serves the page. It requests a `retry`, which a program that has the code carries out. [`main`] puts the
@@ -22,6 +22,9 @@
 //! With the feature `mcp`, the command `mcp` serves the workflows of such a program as the tools of an MCP server over the standard streams;
 //! see `graphweft_inspector::mcp`.
 //!
+//! A file or a directory that this user cannot write to is read by all commands that change nothing, and its page is read-only. What is
+//! not possible then is in [`read_only`](graphweft::store::SqliteStoreBuilder::read_only).
+//!
 //! # Exit codes
 //! | code | meaning |
 //! | --- | --- |
@@ -40,7 +43,8 @@
 //! # Errors
 //! An error is a text on standard error, with `--json` an object in a line: `{"error":{"code":"unknown_run","message":".."}}`, and `field`
 //! if something at one place of a value is wrong. The codes are those of [`graphweft_inspector::Problem`], and `no_store`, `no_graph`,
-//! `invalid_json`, `invalid_tag`, `unread`, `build_failed`, `not_served`, `output_failed` and `usage`.
+//! `build_failed`, `not_served`, `output_failed` and `usage`. Nothing is on standard output then, except for what `fork`, `ui` and `tail`
+//! print at once: the id of the new run, the address, and events.
 //!
 //! # Texts of others
 //! Control characters, characters without a width and those that change the direction of writing are printed as `\u{fffd}`, and escaped
@@ -68,10 +72,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use graphweft::Engine;
-use graphweft::store::SqliteStore;
+use graphweft::store::{SqliteStore, StoreError};
 use serde_json::json;
 
-use crate::arguments::{Alone, Output, Own, Request};
+use crate::arguments::{Alone, Command, Output, Own, Request};
 use crate::error::{CliError, Ended};
 
 /// Carries out the arguments of the process in a program that has an engine. Engines that are to continue the runs of other processes
@@ -109,7 +113,7 @@ fn own_name() -> String {
 }
 
 async fn in_file(alone: Alone) -> Result<Ended, CliError> {
-    let command = match alone.request {
+    let mut command = match alone.request {
         Request::OfRuns(command) => command,
         Request::Completions(asked) => {
             let name = Alone::command().get_name().to_owned();
@@ -121,10 +125,29 @@ async fn in_file(alone: Alone) -> Result<Ended, CliError> {
     if !path.exists() {
         return Err(CliError::NoStore { path: path.to_owned() });
     }
-    let engine = Engine::builder().store(SqliteStore::open(path).await?).build()?;
+    let store = open(path, &mut command, alone.output).await?;
+    let engine = Engine::builder().store(store).build()?;
     let carried_out = commands::carry_out(&engine, command, alone.output).await;
     engine.shutdown().await;
     carried_out
+}
+
+/// Opens a file. One that cannot be written to is read, if that is enough.
+async fn open(path: &Path, command: &mut Command, output: Output) -> Result<SqliteStore, StoreError> {
+    let refusal = match SqliteStore::open(path).await {
+        Err(refusal @ (StoreError::ReadOnly { .. } | StoreError::Busy { .. })) if !command.writes() => refusal,
+        opened => return opened,
+    };
+    let store = SqliteStore::builder().read_only().open(path).await?;
+    if let Command::Ui(asked) = command
+        && !asked.read_only
+    {
+        asked.read_only = true;
+        if !output.json {
+            print::error(&format!("the page changes nothing: {refusal}"));
+        }
+    }
+    Ok(store)
 }
 
 fn code(carried_out: Result<Ended, CliError>, output: Output) -> ExitCode {
@@ -143,10 +166,12 @@ fn code(carried_out: Result<Ended, CliError>, output: Output) -> ExitCode {
 
 /// `--help` and `--version` come here as well.
 fn usage(error: &clap::Error) -> ExitCode {
+    let output = Output { json: std::env::args_os().any(|argument| argument == "--json") };
     let text = error.render().to_string();
     if !error.use_stderr() {
-        print::help(error);
-    } else if std::env::args_os().any(|argument| argument == "--json") {
+        return code(Ended::Done.having_printed(print::help(error)), output);
+    }
+    if output.json {
         let message = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
         print::json_error(&json!({ "error": { "code": "usage", "message": message } }));
     } else {

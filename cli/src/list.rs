@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::arguments::{List, Output, Questions};
 use crate::error::{CliError, Ended};
 use crate::print;
-use crate::safe::first_line;
 use crate::status::word;
 use crate::times::{age, duration};
 
@@ -50,8 +49,9 @@ pub(crate) async fn questions(engine: &Engine, asked: Questions, output: Output)
     if output.json {
         return Ended::Done.having_printed(print::json(&json!(questions)));
     }
-    let rows = questions
-        .iter()
-        .map(|open| [open.run.clone(), open.question.name.clone(), age(open.asked), first_line(&open.question.prompt)]);
+    let rows = questions.iter().map(|open| {
+        let prompt = open.question.prompt.lines().next().unwrap_or_default();
+        [open.run.clone(), open.question.name.clone(), age(open.asked), prompt.to_owned()]
+    });
     Ended::Done.having_printed(print::table(["RUN", "QUESTION", "AGE", "PROMPT"], rows.collect()))
 }

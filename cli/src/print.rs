@@ -65,6 +65,7 @@ pub(crate) fn json_error(value: &Value) {
 }
 
 /// Help, which has no text of others, in its colours.
-pub(crate) fn help(help: &clap::Error) {
-    let _printed = help.print();
+pub(crate) fn help(help: &clap::Error) -> io::Result<()> {
+    help.print()?;
+    io::stdout().flush()
 }

@@ -20,22 +20,14 @@ pub(crate) fn safe_json(json: &str) -> String {
     safe
 }
 
-/// Control characters, what changes the direction of writing (CVE-2021-42574), and what has no width.
+/// Control characters, what changes the direction of writing (CVE-2021-42574), and what shows nothing. The page has the same ones in
+/// `inspector/page/src/ui/visible.ts`, except for the ends of lines and tabs, which it shows.
 fn is_unsafe(char: char) -> bool {
     char.is_control()
         || matches!(char,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// How many characters of a text are in a list.
-const LINE: usize = 120;
-
-/// The first line of a text, for a list. If that is long it is cut, and says how long it is.
-pub(crate) fn first_line(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    let (beginning, characters) = (cut(line, LINE), line.chars().count());
-    if characters > LINE { format!("{beginning} ({characters} characters)") } else { beginning }
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180e}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// So many characters of a text.
@@ -73,10 +65,30 @@ mod tests {
         assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
     }
 
+    /// The characters of the page's expression: `\u00ad`, `\u{e0000}`, `\u200b-\u200f`.
+    fn hidden_on_the_page() -> Vec<(u32, u32)> {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../inspector/page/src/ui/visible.ts");
+        let file = std::fs::read_to_string(file).unwrap();
+        let expression = file.lines().find_map(|line| line.strip_prefix("const HIDDEN = /")).unwrap();
+        let (mut ranges, mut first) = (Vec::new(), None);
+        for char in expression.split("\\u").skip(1) {
+            let digits = char.trim_start_matches('{').split(|char: char| !char.is_ascii_hexdigit()).next();
+            let number = u32::from_str_radix(digits.unwrap(), 16).unwrap();
+            if char.ends_with('-') {
+                first = Some(number);
+            } else {
+                ranges.push((first.take().unwrap_or(number), number));
+            }
+        }
+        ranges
+    }
+
     #[test]
-    fn a_long_text_says_how_long_it_is() {
-        assert_eq!(first_line("one\ntwo"), "one");
-        assert_eq!(first_line(&"é".repeat(120)), "é".repeat(120));
-        assert_eq!(first_line(&"é".repeat(121)), format!("{}… (121 characters)", "é".repeat(120)));
+    fn the_page_hides_the_same_characters() {
+        let ranges = hidden_on_the_page();
+        for char in '\0'..=char::MAX {
+            let is_hidden = ranges.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(char)));
+            assert_eq!(is_unsafe(char), is_hidden || matches!(char, '\t' | '\n'), "{char:?}");
+        }
     }
 }

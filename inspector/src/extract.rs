@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use serde::de::DeserializeOwned;
 
 use crate::problem::{Problem, shown};
@@ -21,9 +21,7 @@ impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &Inspected) -> Result<Self, Problem> {
-        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if !kind.eq_ignore_ascii_case("application/json") {
+        if !is_json(request.headers()) {
             return Err(Problem::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "not_json",
@@ -53,6 +51,13 @@ impl<T: DeserializeOwned> FromRequest<Inspected> for Sent<T> {
         })?;
         Ok(Sent(read))
     }
+}
+
+/// Whether the content type is `application/json`, with any parameters.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
 }
 
 /// The whole of a body, if it is not too long and not too slow.

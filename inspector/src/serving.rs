@@ -61,7 +61,7 @@ impl Serving {
     /// Serves until the process ends, or until the future is dropped.
     ///
     /// # Errors
-    /// If connections cannot be accepted any more.
+    /// See [`until`](Self::until).
     pub async fn run(self) -> io::Result<()> {
         self.until(std::future::pending()).await
     }
@@ -72,7 +72,8 @@ impl Serving {
     /// if it reads nothing for 10 s of what waits for it. A body has to arrive within 20 s.
     ///
     /// # Errors
-    /// If connections cannot be accepted any more.
+    /// None in this version. A connection that cannot be accepted, for example since the process has too many open files, is logged, and
+    /// the server accepts again after a second; what is wrong with one connection ends only that one.
     pub async fn until(self, end: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut listener = PatientListener(self.listener);
         let (close, closed) = watch::channel(());

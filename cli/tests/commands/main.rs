@@ -1,6 +1,8 @@
 //! The binary, on a file that another program has written.
 
 mod outputs;
+#[cfg(target_os = "linux")]
+mod read_only;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

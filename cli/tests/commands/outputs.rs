@@ -49,7 +49,10 @@ async fn the_exit_code_is_that_of_the_run_although_no_one_reads() {
             }
         }
     }
-    assert_eq!(with_closed_output(&runs, &["list"]).await.code, 0);
+    for command in ["list", "--help"] {
+        let ran = with_closed_output(&runs, &[command]).await;
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{command}");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -68,6 +71,10 @@ async fn what_was_done_is_said_although_it_cannot_be_printed() {
     let listed = on_a_full_disk(&runs, &["list"]).await;
     assert_eq!(listed.code, 7);
     assert!(listed.err.starts_with("error: the output cannot be written: "), "{}", listed.err);
+    for asked in ["--help", "--version"] {
+        let helped = on_a_full_disk(&runs, &[asked]).await;
+        assert_eq!((helped.code, &helped.err), (7, &listed.err), "{asked}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,7 @@ import type { Graphs, ViewPart } from '../src/api/types';
 import { fit, LEAST_SCALE } from '../src/graph/fit';
 import type { Scene } from '../src/graph/scene';
 import { keysAround } from '../src/view/keys';
-import { addPart, emptyView } from '../src/view/model';
+import { addPart, calledGraphs, emptyView } from '../src/view/model';
 import { KINDS, STATES } from '../src/view/names';
 import { nodeOfThing } from '../src/view/place';
 import recorded from './fixtures/graphs.json';
@@ -86,7 +86,7 @@ describe('a graph that is fitted into a pane', () => {
       fit({ graphs: graphs(0), called: graphsOfCalls, moment, whole: moment, open: new Set(open), selected: null }, 1440, Infinity).scene;
     const known = new Map([['f00d', graphs(called)]]);
 
-    expect([...view.calledGraphs]).toEqual(['f00d']);
+    expect(calledGraphs(view)).toEqual(['f00d']);
     const closed = shown([], known).nodes[caller]!;
     expect([closed.inner, closed.openKey, closed.pills.map((pill) => pill.text)]).toEqual([null, `called ${path}`, ['called']]);
     const open = shown(keysAround(view, view.things[3]!), known).nodes[caller]!;

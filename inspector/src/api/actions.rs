@@ -115,14 +115,12 @@ pub(super) async fn cancel(
     At(id): At<String>,
     Sent(Empty {}): Sent<Empty>,
 ) -> Result<Response, Problem> {
-    let mut run = runs::found(&inspected, &id).await?;
+    let run = runs::found(&inspected, &id).await?;
     run.cancel().await?;
-    while let Some(next) = run.next().await? {
-        run = next;
-    }
-    let status = run.status().await?;
+    let last = run.last().await?;
+    let status = last.status().await?;
     let code = if status.is_over() { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((code, Json(Cancellation { run: run.id().to_owned(), status })).into_response())
+    Ok((code, Json(Cancellation { run: last.id().to_owned(), status })).into_response())
 }
 
 /// Retries a run that has failed or was cancelled. Recorded results are reused.

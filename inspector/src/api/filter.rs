@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use graphweft::store::{QuestionPlace, RunKey};
 use graphweft::{QuestionFilter, RunFilter, RunStatus};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::extract::Asked;
+use crate::model::STATUSES;
 use crate::problem::{Problem, shown};
 
 /// How many runs or questions a page has at most.
@@ -78,8 +79,8 @@ pub(super) fn tags(asked: &mut Asked) -> Result<Vec<(String, String)>, Problem> 
 
 fn status(text: &str) -> Result<RunStatus, Problem> {
     RunStatus::deserialize(Value::from(text)).map_err(|_| {
-        let known = "`running`, `waiting`, `sleeping`, `completed`, `failed`, `cancelled` or `started_over`";
-        Problem::parameter("status", format!("`{}` is not a status: {known}", shown(text)))
+        let known = STATUSES.map(|status| format!("`{}`", json!(status).as_str().unwrap_or_default())).join(", ");
+        Problem::parameter("status", format!("`{}` is not a status, which are {known}", shown(text)))
     })
 }
 

@@ -102,10 +102,11 @@ pub(super) async fn graph(State(inspected): State<Inspected>, At(id): At<String>
     }
 }
 
-/// The graph with this hash, as it is in the events and the view of a run: that of a child workflow.
+/// The graph with this hash, of whichever run. The events and the view of a run have the hashes of the child workflows that its nodes
+/// have called.
 #[utoipa::path(
     get, path = "/api/graphs/{hash}", tag = "runs", operation_id = "get_graph",
-    params(("hash" = String, Path, description = "The hash, as 16 hexadecimal digits")),
+    params(("hash" = String, Path, pattern = "^[0-9a-fA-F]{16}$", description = "The hash, as 16 hexadecimal digits")),
     responses((status = 200, body = Graphs), (status = "default", body = Problem, content_type = "application/problem+json"))
 )]
 pub(super) async fn stored_graph(
@@ -116,7 +117,9 @@ pub(super) async fn stored_graph(
         let detail = format!("the store has no graph `{}`; a hash has 16 hexadecimal digits", shown(&hash));
         Problem::new(StatusCode::NOT_FOUND, "unknown_graph", detail).at("hash")
     };
-    let number = u64::from_str_radix(&hash, 16).map_err(|_| unknown())?;
+    // A sign or fewer digits make a number as well.
+    let digits = Some(&hash).filter(|hash| hash.len() == 16 && hash.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    let number = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or_else(unknown)?;
     let graphs = inspected.engine.stored_graph(number).await?.ok_or_else(unknown)?;
     Ok(Json(graphs).into_response())
 }

@@ -97,15 +97,6 @@ fn said(Recorded { answer, by, .. }: &Recorded) -> String {
     }
 }
 
-/// The last of the runs that follow a run which has started over: the one that asks.
-pub(super) async fn last(run: &Run<Value>) -> Result<Run<Value>, StoreError> {
-    let mut last = run.clone();
-    while let Some(next) = last.next().await? {
-        last = next;
-    }
-    Ok(last)
-}
-
 /// Waits until a question is not open any more. Cancel safe.
 pub(super) async fn closed(run: &Run<Value>, question: &str) -> Result<(), StoreError> {
     let mut events = run.events();

@@ -10,7 +10,7 @@ use rmcp::service::{PeerRequestOptions, RequestContext, ServiceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{Answered, Recorded, answer, closed, elsewhere, last, not_taken};
+use super::answers::{Answered, Recorded, answer, closed, elsewhere, not_taken};
 use super::form::{Filled, Form};
 use super::late::Late;
 use super::outcome;
@@ -114,7 +114,7 @@ impl Call<'_> {
                 let asked = [(question.id.clone(), InputRequest::Elicitation(ElicitRequest::new(form)))].into();
                 return Ok(InputRequiredResult::new(Some(asked), Some(run.id().to_owned())).into());
             }
-            let asking = last(run).await.map_err(|error| self.failed(run, &error))?;
+            let asking = run.last().await.map_err(|error| self.failed(run, &error))?;
             let shown = tokio::select! {
                 shown = self.show(&asking, question, problem.take()) => shown.map_err(|error| self.failed(run, &error))?,
                 never = progress.follow() => match never {},
@@ -154,7 +154,7 @@ impl Call<'_> {
 
     /// Takes the answers with which a client repeats a call.
     async fn take(&self, run: &Run<Value>, answers: InputResponses) -> Result<Taken, String> {
-        let asking = last(run).await.map_err(|error| self.failed(run, &error))?;
+        let asking = run.last().await.map_err(|error| self.failed(run, &error))?;
         let mut taken = Taken::default();
         for (id, answered) in answers {
             let open = asking.questions().await.map_err(|error| self.failed(run, &error))?;

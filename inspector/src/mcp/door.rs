@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{Answered, answer, last};
+use super::answers::{Answered, answer};
 use super::brief::brief;
 use super::call::{Asks, Call};
 use super::tools::{AnswerArguments, Tools, WorkflowTool};
@@ -72,7 +72,7 @@ impl Door {
             AnswerArguments::read(request.arguments.unwrap_or_default())?;
         let found = self.engine.get_run(&run).await.map_err(|error| error.to_string())?;
         let found = found.ok_or_else(|| format!("at `run_id`: there is no run `{}`", shown(&run)))?;
-        let asking = last(&found).await.map_err(|error| error.to_string())?;
+        let asking = found.last().await.map_err(|error| error.to_string())?;
         match answer(&self.engine, &asking, &question, given, call.client()).await.map_err(|error| error.to_string())? {
             Answered::Recorded => Ok(found),
             Answered::NotTaken(why) | Answered::Rejected(why) => Err(why),

@@ -1,4 +1,8 @@
 //! Answers that a person gives after the call has been cancelled.
+//!
+//! A client cancels a call after a time limit of its own, often of a minute, and a person takes longer than that. Cancelling a call does
+//! nothing to its run, so the question stays open, and not every client takes the form away. Without this, an answer that is sent a
+//! moment later would be lost without a word.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use super::message;
 
 /// How many bytes a line may have.
-pub(super) const LINE: usize = 16 << 20;
+const LINE: usize = 16 << 20;
 
 /// What is kept of the memory of a long line.
 const KEPT: usize = 64 << 10;

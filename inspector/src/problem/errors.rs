@@ -92,6 +92,8 @@ impl From<AnswerError> for Problem {
             AnswerError::Ambiguous { .. } => Problem::new(CONFLICT, "ambiguous_question", detail),
             AnswerError::AlreadyAnswered { .. } => Problem::new(CONFLICT, "already_answered", detail),
             AnswerError::Withdrawn { .. } => Problem::new(CONFLICT, "withdrawn", detail),
+            // It is recorded. The API responds to it with the same status.
+            AnswerError::Unread { .. } => Problem::new(StatusCode::ACCEPTED, "unread", detail),
             AnswerError::Run(error) => error.clone().into(),
             AnswerError::Store(error) => error.clone().into(),
             _ => Problem::new(INTERNAL, "answer_failed", detail),

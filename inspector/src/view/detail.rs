@@ -65,7 +65,7 @@ pub enum What {
         /// Until when it may take.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<u64>,
-        /// For a child: the hash of its graph, for `GET /graphs/{hash}`.
+        /// For a child: the hash of its graph, for `GET /api/graphs/{hash}`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         graph: Option<String>,
     },

@@ -132,9 +132,11 @@ async fn a_signal_is_checked_and_a_child_workflow_is_drawn_without_the_code() {
         What::Entered { graph, .. } => graph.clone(),
         _ => None,
     });
-    let graph = server.get(&format!("/api/graphs/{}", hash.unwrap())).await.ok();
+    let hash = hash.unwrap();
+    let graph = server.get(&format!("/api/graphs/{hash}")).await.ok();
     assert_eq!(graph["graph"]["nodes"][2]["name"], "double");
-    for unknown in ["0000000000000007", "x", "-1", "11111111111111111"] {
+    let long = format!("0{hash}");
+    for unknown in ["0000000000000007", "x", "-1", "11111111111111111", "7", "+000000000000007", &long] {
         let problem = server.get(&format!("/api/graphs/{unknown}")).await.problem(404);
         assert_eq!(problem, ("unknown_graph".to_owned(), "hash".to_owned()));
     }

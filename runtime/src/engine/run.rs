@@ -164,6 +164,39 @@ impl<T> Run<T> {
         Ok(self.engine.get_run(&next).await?.map(|next| next.of_output()))
     }
 
+    /// The last of the runs that follow this one, each of which has [started over](crate::Context::start_over) as the
+    /// next: the one that executes, or that has ended for good. The same run if it has not started over.
+    ///
+    /// ```
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node]
+    /// async fn count(from: u32, ctx: &Context) -> u32 {
+    ///     if from < 3 { ctx.start_over::<counting>(from + 1).await } else { from }
+    /// }
+    ///
+    /// workflow! { pub counting(u32) -> u32 { START => count; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let engine = Engine::builder().build()?;
+    /// let run = engine.start::<counting>(1).id("counter").await?;
+    /// run.result().await?;
+    ///
+    /// let last = run.last().await?;
+    /// assert_eq!((last.id(), last.status().await?), ("counter~2", RunStatus::Completed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn last(&self) -> Result<Run<T>, StoreError> {
+        let mut last = self.clone();
+        while let Some(next) = last.next().await? {
+            last = next;
+        }
+        Ok(last)
+    }
+
     /// Cancels the run. Every running node is cancelled; when they have stopped the run ends as `Cancelled`, which
     /// [`outcome`](Self::outcome) waits for. A run that has ended or is failing does not change. A run of another
     /// process is cancelled through the store. If the run has [started over](crate::Context::start_over), the last run that

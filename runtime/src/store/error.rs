@@ -36,7 +36,20 @@ pub enum StoreError {
         /// The newest format that this version reads.
         known: u32,
     },
-    /// The file, or the directory that it is in, cannot be written to.
+    /// The file was written by an older version of graphweft, and is opened for reading only: it cannot be converted.
+    #[error(
+        "`{}` has format {found}, and is read as format {known}; open it once for writing, which converts it, or open a copy",
+        path.display()
+    )]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The format that this version reads.
+        known: u32,
+    },
+    /// The file, or the directory that it is in, cannot be written to; or it is opened for reading only.
     #[error("`{}` cannot be written to: {message}", path.display())]
     ReadOnly {
         /// The file.

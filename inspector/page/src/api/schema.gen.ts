@@ -45,7 +45,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The graph with this hash, as it is in the events and the view of a run: that of a child workflow. */
+        /**
+         * The graph with this hash, of whichever run. The events and the view of a run have the hashes of the child workflows that its nodes
+         *     have called.
+         */
         get: operations["get_graph"];
         put?: never;
         post?: never;
@@ -1140,7 +1143,7 @@ export interface components {
         } | {
             /** @description Whether `max_parallel` limits how many run at once. */
             bounded?: boolean;
-            /** @description For a child: the hash of its graph, for `GET /graphs/{hash}`. */
+            /** @description For a child: the hash of its graph, for `GET /api/graphs/{hash}`. */
             graph?: string | null;
             /**
              * Format: int64

@@ -1,6 +1,6 @@
 import { useId, useState } from 'react';
 import type { ApiError } from '../api/client';
-import type { ValueState } from './useValue';
+import type { ValueState } from './value';
 
 interface Props {
   value: unknown;

@@ -2,7 +2,7 @@ import Form from '@rjsf/core';
 import { useMemo } from 'react';
 import type { ApiError } from '../api/client';
 import { errorAt, fieldOf, partsOf } from './fieldPath';
-import type { ValueState } from './useValue';
+import type { ValueState } from './value';
 import { JsonEditor } from './JsonEditor';
 import { forForm, hasForm, isNothing } from './schema';
 import { templates } from './templates';

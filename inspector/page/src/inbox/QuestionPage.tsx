@@ -2,9 +2,9 @@ import { useState, type FormEvent } from 'react';
 import { ApiError, post } from '../api/client';
 import type { Answered, AskedQuestion, Graphs } from '../api/types';
 import { useResource } from '../api/useResource';
-import { descriptionOf, fieldsOf, titleOf } from '../forms/schema';
-import { LazyForm } from '../forms/LazyForm';
-import { useValue } from '../forms/useValue';
+import { titleOf } from '../forms/schema';
+import { firstValue } from '../forms/value';
+import { ValueField } from '../forms/ValueField';
 import { nodeOfPath } from '../graph/model';
 import { link, toRun } from '../shell/router';
 import { age, duration } from '../ui/duration';
@@ -52,7 +52,7 @@ export function QuestionPage({ asked, now, readOnly, onAnswered }: Props) {
 
 function AnswerForm({ asked: { run, question }, onAnswered }: { asked: AskedQuestion; onAnswered: (accepted: boolean) => void }) {
   const { schema } = question;
-  const { state, setState, asJson, setAsJson } = useValue(schema);
+  const [state, setState] = useState(() => firstValue(schema));
   const [refused, setRefused] = useState<ApiError | null>(null);
   const [by, setBy] = useState('');
   const [sending, setSending] = useState(false);
@@ -71,18 +71,22 @@ function AnswerForm({ asked: { run, question }, onAnswered }: { asked: AskedQues
   };
   return (
     <form className="card" onSubmit={submit}>
-      <h2>
-        Your answer
-        <span className="r">
-          <span>{titleOf(schema)}</span>
-          <button type="button" className="ghost" onClick={() => setAsJson(!asJson)}>
-            {asJson ? 'As a form' : 'As JSON'}
-          </button>
-        </span>
-      </h2>
-      <div className="bd fields">
-        {fieldsOf(schema) && descriptionOf(schema) && <p className="dim">{descriptionOf(schema)}</p>}
-        <LazyForm schema={schema} value={state.value} refused={refused} asJson={asJson} onChange={setState} />
+      <ValueField
+        schema={schema}
+        value={state.value}
+        refused={refused}
+        onChange={setState}
+        className="bd fields"
+        heading={(change) => (
+          <h2>
+            Your answer
+            <span className="r">
+              <span>{titleOf(schema)}</span>
+              {change}
+            </span>
+          </h2>
+        )}
+      >
         <div className="field apart">
           <label htmlFor="answer-by">
             Your name <span className="opt">optional</span>
@@ -92,7 +96,7 @@ function AnswerForm({ asked: { run, question }, onAnswered }: { asked: AskedQues
           </div>
           <div className="help">It is recorded with the answer.</div>
         </div>
-      </div>
+      </ValueField>
       {refused && (
         <p className="refused" role="alert">
           {refused.message}

@@ -2,9 +2,8 @@ import { useId, useState } from 'react';
 import { ApiError, post } from '../api/client';
 import type { AwaitedSignal, Signal, Signalled } from '../api/types';
 import { useResource } from '../api/useResource';
-import { LazyForm } from '../forms/LazyForm';
-import { hasForm } from '../forms/schema';
-import { firstValue, type ValueState } from '../forms/useValue';
+import { firstValue, type ValueState } from '../forms/value';
+import { ValueField } from '../forms/ValueField';
 import { awaitedSignals } from '../view/awaited';
 import { Dialog, type DialogOfRun } from './Dialog';
 
@@ -15,11 +14,11 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
   const fields = useId();
   const [name, setName] = useState(names[0] ?? '');
   const awaited = useResource<AwaitedSignal[]>(['runs', run.id, 'signals']);
-  const schema = awaited.data?.find((one) => one.name === name.trim())?.schema ?? null;
+  const schema = awaited.data?.find((one) => one.name === name.trim())?.schema ?? true;
   // What was written for another type is dropped.
   const type = JSON.stringify(schema);
   const [written, setWritten] = useState<{ type: string; state: ValueState } | null>(null);
-  const payload = written?.type === type ? written.state : firstValue(schema ?? true);
+  const payload = written?.type === type ? written.state : firstValue(schema);
   const [id, setId] = useState('');
   const [by, setBy] = useState('');
   const [refused, setRefused] = useState<ApiError | null>(null);
@@ -58,7 +57,19 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
       {awaited.loading && !awaited.data ? (
         <span className="bone" style={{ width: '60%' }} />
       ) : (
-        <PayloadField key={type} schema={schema} value={payload.value} refused={refused} onChange={(state) => setWritten({ type, state })} />
+        <ValueField
+          key={type}
+          schema={schema}
+          value={payload.value}
+          refused={refused}
+          onChange={(state) => setWritten({ type, state })}
+          heading={(change, asJson) => (
+            <div className="stacked">
+              {asJson ? 'Payload, as JSON' : 'Payload'} {asJson && <span className="dim">null if it is empty</span>}
+              {change}
+            </div>
+          )}
+        />
       )}
       <label className="stacked" htmlFor={`${fields}-id`}>
         Id <span className="dim">optional; the same name and id again do not count</span>
@@ -69,34 +80,6 @@ export function SignalDialog({ run, moment, selected, onClose, onDone }: DialogO
       </label>
       <input id={`${fields}-by`} name="by" type="text" autoComplete="name" value={by} onChange={(event) => setBy(event.target.value)} />
     </Dialog>
-  );
-}
-
-interface PayloadProps {
-  /** Null if no node waits for the signal. */
-  schema: unknown;
-  value: unknown;
-  refused: ApiError | null;
-  onChange: (state: ValueState) => void;
-}
-
-function PayloadField({ schema, value, refused, onChange }: PayloadProps) {
-  const isForm = schema !== null && hasForm(schema);
-  const [asJson, setAsJson] = useState(!isForm);
-  return (
-    <>
-      <div className="stacked">
-        {asJson ? 'Payload, as JSON' : 'Payload'} {asJson && <span className="dim">null if it is empty</span>}
-        {isForm && (
-          <button type="button" className="ghost" onClick={() => setAsJson(!asJson)}>
-            {asJson ? 'As a form' : 'As JSON'}
-          </button>
-        )}
-      </div>
-      <div className="fields">
-        <LazyForm schema={schema ?? true} value={value} refused={refused} asJson={asJson} onChange={onChange} />
-      </div>
-    </>
   );
 }
 

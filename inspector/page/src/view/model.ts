@@ -52,8 +52,6 @@ export interface RunView {
   taken: Map<number, Taken[]>;
   statuses: { seq: number; status: Status }[];
   details: Detail[];
-  /** The hashes of the graphs of workflows that nodes have called. */
-  calledGraphs: Set<string>;
   /** By event, the first thing that moved and the first detail; they tell what the event was. */
   movedAt: Map<number, { thing: number; look: Look; attempt: number }>;
   detailAt: Map<number, Detail>;
@@ -71,11 +69,13 @@ export const emptyView = (): RunView => ({
   taken: new Map(),
   statuses: [],
   details: [],
-  calledGraphs: new Set(),
   movedAt: new Map(),
   detailAt: new Map(),
   version: 0,
 });
+
+/** The hashes of the graphs of the workflows that nodes of a run have called. */
+export const calledGraphs = ({ things }: RunView): string[] => [...new Set(things.flatMap(({ graph }) => graph ?? []))].sort();
 
 /** Adds a part to a view, in place; a whole one replaces what there is. Returns a new top object, so that readers see a change. */
 export function addPart(old: RunView, part: ViewPart): RunView {
@@ -100,10 +100,7 @@ export function addPart(old: RunView, part: ViewPart): RunView {
     const thing = view.things[detail.thing];
     thing?.details.push(detail);
     // What is inside of it is numbered by the first one.
-    if (thing && detail.type === 'entered' && detail.graph) {
-      thing.graph ??= detail.graph;
-      view.calledGraphs.add(thing.graph);
-    }
+    if (thing && detail.type === 'entered') thing.graph ??= detail.graph ?? null;
   }
   for (const progress of part.progress) {
     const thing = view.things[progress.thing];

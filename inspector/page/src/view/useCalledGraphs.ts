@@ -1,12 +1,12 @@
-import { useEffect, useState } from 'react';
+import { useEffect, useMemo, useState } from 'react';
 import { get } from '../api/client';
 import type { Graphs } from '../api/types';
-import type { RunView } from './model';
+import { calledGraphs, type RunView } from './model';
 
 /** The graphs of the workflows that nodes of a run have called, by their hashes, as they come. */
-export function useCalledGraphs({ calledGraphs }: RunView): ReadonlyMap<string, Graphs> {
+export function useCalledGraphs(view: RunView): ReadonlyMap<string, Graphs> {
   const [known, setKnown] = useState<ReadonlyMap<string, Graphs>>(new Map());
-  const wanted = [...calledGraphs].sort().join(' ');
+  const wanted = useMemo(() => calledGraphs(view).join(' '), [view]);
   useEffect(() => {
     const controller = new AbortController();
     for (const hash of wanted.split(' ').filter((hash) => hash && !known.has(hash))) {

@@ -1,9 +1,8 @@
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { ApiError, post } from '../api/client';
 import type { Started } from '../api/types';
-import { descriptionOf, fieldsOf } from '../forms/schema';
-import { LazyForm } from '../forms/LazyForm';
-import { useValue } from '../forms/useValue';
+import { firstValue } from '../forms/value';
+import { ValueField } from '../forms/ValueField';
 import { navigate, toRun } from '../shell/router';
 import { parseTags } from './tags';
 
@@ -17,7 +16,7 @@ interface Props {
 const OWN_FIELDS = ['invalid_id', 'invalid_tag', 'deleted', 'other_workflow', 'other_input', 'invalid_state', 'missing_state'];
 
 export function StartForm({ name, schema, isAsked }: Props) {
-  const { state, setState, asJson, setAsJson } = useValue(schema);
+  const [state, setState] = useState(() => firstValue(schema));
   const [id, setId] = useState('');
   const [tags, setTags] = useState('');
   const [refused, setRefused] = useState<ApiError | null>(null);
@@ -47,17 +46,19 @@ export function StartForm({ name, schema, isAsked }: Props) {
   const isOwn = refused !== null && OWN_FIELDS.includes(refused.code);
   return (
     <form className="card" ref={form} onSubmit={submit}>
-      <h2>
-        Start a run
-        <span className="r">
-          <button type="button" className="ghost" onClick={() => setAsJson(!asJson)}>
-            {asJson ? 'As a form' : 'As JSON'}
-          </button>
-        </span>
-      </h2>
-      <div className="bd fields">
-        {fieldsOf(schema) && descriptionOf(schema) && <p className="dim">{descriptionOf(schema)}</p>}
-        <LazyForm schema={schema} value={state.value} refused={isOwn ? null : refused} asJson={asJson} onChange={setState} />
+      <ValueField
+        schema={schema}
+        value={state.value}
+        refused={isOwn ? null : refused}
+        onChange={setState}
+        className="bd fields"
+        heading={(change) => (
+          <h2>
+            Start a run
+            <span className="r">{change}</span>
+          </h2>
+        )}
+      >
         <div className="field apart">
           <label htmlFor="start-id">
             Run id <span className="opt">optional</span>
@@ -75,7 +76,7 @@ export function StartForm({ name, schema, isAsked }: Props) {
             <input id="start-tags" type="text" placeholder="env:prod team:platform" value={tags} onChange={(event) => setTags(event.target.value)} />
           </div>
         </div>
-      </div>
+      </ValueField>
       {refused && (
         <p className="refused" role="alert">
           {refused.message}

@@ -11,6 +11,14 @@ use super::settings::beside;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
+/// The canonical path of a file that is there.
+pub(super) fn find(path: &Path) -> Result<PathBuf, StoreError> {
+    is_a_path(path)?;
+    let found = fs::canonicalize(path).map_err(|error| cannot_open(error, path))?;
+    has_one_name(&found)?;
+    Ok(found)
+}
+
 /// The canonical path of the file, which is the same for all processes, whatever links they use: the log and the lock
 /// files of owners are beside it. A file that does not exist is made.
 pub(super) fn find_or_make(path: &Path) -> Result<PathBuf, StoreError> {
@@ -126,9 +134,9 @@ fn has_one_name(_path: &Path) -> Result<(), StoreError> {
 /// removed or replaced: what it writes then is in files without a name, and gone when it ends.
 pub(super) struct OpenFile {
     pub(super) path: PathBuf,
-    /// The identities of the three files when they were opened. As long as one connection is open, SQLite makes no
-    /// others.
-    parts: [(PathBuf, Identity); 3],
+    /// The identities of the files when they were opened, the database first. As long as one connection is open, SQLite
+    /// makes no others.
+    parts: Vec<(PathBuf, Identity)>,
     /// The length of the database at the last look.
     length: AtomicU64,
     opened: Instant,
@@ -143,8 +151,18 @@ const FRESH: u64 = 10;
 impl OpenFile {
     /// The files of an open database, by a connection that has read from it.
     pub(super) fn of(path: PathBuf) -> io::Result<OpenFile> {
-        let part = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
-        let parts = [part(path.clone())?, part(beside(&path, "wal"))?, part(beside(&path, "shm"))?];
+        let parts = [path.clone(), beside(&path, "wal"), beside(&path, "shm")];
+        OpenFile::with(path, parts.into())
+    }
+
+    /// The database alone, to which nothing is written: others may make the files beside it, and remove them.
+    pub(super) fn read_only(path: PathBuf) -> io::Result<OpenFile> {
+        OpenFile::with(path.clone(), vec![path])
+    }
+
+    fn with(path: PathBuf, parts: Vec<PathBuf>) -> io::Result<OpenFile> {
+        let identified = |part: PathBuf| fs::metadata(&part).map(|found| (part, identity(&found)));
+        let parts = parts.into_iter().map(identified).collect::<io::Result<_>>()?;
         let length = fs::metadata(&path)?.len().into();
         Ok(OpenFile { path, parts, length, opened: Instant::now(), looked: AtomicU64::new(0), gone: OnceLock::new() })
     }
@@ -162,8 +180,8 @@ impl OpenFile {
             return Ok(());
         }
         self.looked.store(now, Ordering::Relaxed);
-        let [(database, opened), ..] = &self.parts;
-        self.change_of(database, *opened).map_or(Ok(()), |message| Err(self.is_gone(message)))
+        let change = self.parts.first().and_then(|(database, opened)| self.change_of(database, *opened));
+        change.map_or(Ok(()), |message| Err(self.is_gone(message)))
     }
 
     fn is_not_gone(&self) -> Result<(), StoreError> {
@@ -218,16 +236,16 @@ impl OpenFile {
 
 /// Distinguishes a file from every other that exists at the same time: its device and its number there. Elsewhere than
 /// on Unix an open file cannot be removed.
-type Identity = (u64, u64);
+pub(super) type Identity = (u64, u64);
 
 #[cfg(unix)]
-fn identity(file: &fs::Metadata) -> Identity {
+pub(super) fn identity(file: &fs::Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
 
     (file.dev(), file.ino())
 }
 
 #[cfg(not(unix))]
-fn identity(_file: &fs::Metadata) -> Identity {
+pub(super) fn identity(_file: &fs::Metadata) -> Identity {
     (0, 0)
 }

@@ -1,5 +1,6 @@
 //! Runs in a file, by SQLite.
 
+mod builder;
 mod check;
 mod claim;
 mod codec;
@@ -23,6 +24,7 @@ mod schema;
 mod seal;
 mod settings;
 mod snapshots;
+mod source;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -42,8 +44,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rusqlite::Connection;
 use serde_json::Value;
-use tokio::sync::oneshot;
 
+pub use self::builder::SqliteStoreBuilder;
 use self::claim::Plan;
 use self::file::OpenFile;
 use self::log_index::LogIndex;
@@ -52,7 +54,8 @@ use self::reader::Reader;
 use self::runs::{EncodedAppend, EncodedGraph, EncodedRun};
 use self::schema::MOST_RECORDS;
 pub use self::settings::Durability;
-use self::settings::{LOG_ROWS, Settings};
+use self::settings::{Access, LOG_ROWS, Settings};
+use self::source::Source;
 use self::trouble::Trouble;
 use self::write_transaction::WriteTransaction;
 use self::writer::Shared;
@@ -87,10 +90,13 @@ use super::{
 /// Reads and long writes run on the store's own threads; a write that takes less than a millisecond may run where the
 /// future is polled.
 ///
+/// A file that cannot be written to is opened with [`read_only`](SqliteStoreBuilder::read_only).
+///
 /// # Errors
 /// Opening fails with [`StoreError::Open`], [`NotADatabase`](StoreError::NotADatabase),
-/// [`NewerFormat`](StoreError::NewerFormat), [`ReadOnly`](StoreError::ReadOnly) or [`Corrupt`](StoreError::Corrupt),
-/// and does not change the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
+/// [`NewerFormat`](StoreError::NewerFormat), [`OlderFormat`](StoreError::OlderFormat),
+/// [`ReadOnly`](StoreError::ReadOnly), [`Busy`](StoreError::Busy) or [`Corrupt`](StoreError::Corrupt), and does not change
+/// the file. Other operations can fail with [`Full`](StoreError::Full), [`Busy`](StoreError::Busy),
 /// [`Corrupt`](StoreError::Corrupt), [`BadRecord`](StoreError::BadRecord) and [`Io`](StoreError::Io), and then add
 /// nothing, not even in part. If the file is removed, renamed, replaced, emptied or cut off while it is open, that is
 /// noticed within a third of the [lease](SqliteStoreBuilder::lease): from then on every operation fails with
@@ -116,90 +122,17 @@ use super::{
 pub struct SqliteStore(Arc<Handle>);
 
 struct Handle {
-    shared: Arc<Shared>,
+    file: Arc<OpenFile>,
+    settings: Settings,
     reader: Reader,
-    /// Graphs that are in the file, so that they need not be encoded again for every run.
-    graphs: Mutex<HashSet<u64>>,
+    /// If it is opened for reading only, the error of every method that writes.
+    writing: Result<Writing, StoreError>,
 }
 
-/// How to open a [`SqliteStore`].
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use graphweft::store::{Durability, SqliteStore};
-///
-/// # let directory = tempfile::tempdir()?;
-/// # let path = directory.path().join("runs.db");
-/// # graphweft::block_on(async {
-/// let store = SqliteStore::builder()
-///     .durability(Durability::Relaxed)
-///     .busy_timeout(Duration::from_secs(30))
-///     .open(&path)
-///     .await?;
-/// # drop(store);
-/// # Ok::<(), graphweft::store::StoreError>(()) })?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-#[must_use = "nothing is opened before `open`"]
-pub struct SqliteStoreBuilder(Settings);
-
-impl SqliteStoreBuilder {
-    /// Which failures recorded events survive. The default is [`Durability::Full`].
-    pub fn durability(mut self, durability: Durability) -> Self {
-        self.0.durability = durability;
-        self
-    }
-
-    /// After how long without a heartbeat an engine of another machine, or of this one before its restart, is
-    /// considered dead. The default is 15 s. A death on this machine is detected at once.
-    pub fn lease(mut self, lease: Duration) -> Self {
-        self.0.lease = lease;
-        self
-    }
-
-    /// How long to wait while another process writes, before [`StoreError::Busy`]. The default is 5 s.
-    pub fn busy_timeout(mut self, busy_timeout: Duration) -> Self {
-        self.0.busy_timeout = busy_timeout;
-        self
-    }
-
-    /// After how many appends their rows are moved from the commit log to the journals of their runs. For tests, which
-    /// want it to happen often.
-    #[doc(hidden)]
-    pub fn log_rows(mut self, rows: usize) -> Self {
-        self.0.log_rows = rows;
-        self
-    }
-
-    /// Opens the file, and creates it if it does not exist; its directory must exist. Needs no tokio runtime.
-    ///
-    /// Symbolic links are resolved: all processes that open the same file know of each other. A file with several hard
-    /// links is refused, since SQLite looks for the log of a file by its name.
-    ///
-    /// # Errors
-    /// See [`SqliteStore`].
-    pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore, StoreError> {
-        let (path, settings) = (path.as_ref().to_owned(), self.0);
-        let (opened, result) = oneshot::channel();
-        let failed = StoreError::Open { path: path.clone(), message: "the system gives no thread".to_owned() };
-        let thread = std::thread::Builder::new().name("graphweft-write".to_owned());
-        let spawned = thread.spawn(move || match Handle::open(path, settings) {
-            Ok((handle, reader_is_closed)) => {
-                let shared = Arc::clone(&handle.shared);
-                // If the caller is gone, the handle is dropped and the thread ends.
-                drop(opened.send(Ok(SqliteStore(Arc::new(handle)))));
-                shared.work();
-                // The connection that is closed last removes the log. If two are closed at once, each considers the
-                // other one still open. So the reader's is closed first.
-                let _ = reader_is_closed.recv();
-            }
-            Err(error) => drop(opened.send(Err(error))),
-        });
-        spawned.map_err(|_| failed)?;
-        result.await.map_err(|_| StoreError::Closed)?
-    }
+struct Writing {
+    shared: Arc<Shared>,
+    /// Graphs that are in the file, so that they need not be encoded again for every run.
+    graphs: Mutex<HashSet<u64>>,
 }
 
 impl SqliteStore {
@@ -228,6 +161,7 @@ impl SqliteStore {
     /// Configures how a file is opened.
     pub fn builder() -> SqliteStoreBuilder {
         SqliteStoreBuilder(Settings {
+            access: Access::Write,
             durability: Durability::Full,
             lease: Duration::from_secs(15),
             busy_timeout: Duration::from_secs(5),
@@ -238,24 +172,49 @@ impl SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SqliteStore")
-            .field("path", &self.0.shared.file.path)
-            .field("settings", &self.0.shared.settings)
-            .finish()
+        f.debug_struct("SqliteStore").field("path", &self.0.file.path).field("settings", &self.0.settings).finish()
     }
 }
 
 impl Handle {
     fn open(path: PathBuf, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
-        let path = file::find_or_make(&path)?;
-        let connection = open::writer(&path, &settings)?;
-        let reading = open::reader(&path, &settings)?;
-        let file = OpenFile::of(path.clone()).map_err(|error| Trouble::from(error).at(&path))?;
+        match settings.access {
+            Access::Write => Handle::for_writing(&file::find_or_make(&path)?, settings),
+            Access::Read => Handle::for_reading(&file::find(&path)?, settings),
+        }
+    }
+
+    fn for_writing(path: &Path, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
+        let connection = open::writer(path, &settings)?;
+        let source = Source::beside_writer(open::reader(path, &settings)?);
+        let file = OpenFile::of(path.to_owned()).map_err(|error| Trouble::from(error).at(path))?;
+        Handle::start(file, settings, source, |file| {
+            Ok(Writing { shared: Arc::new(Shared::new(file, settings, connection)), graphs: Mutex::default() })
+        })
+    }
+
+    fn for_reading(path: &Path, settings: Settings) -> Result<(Handle, Receiver<()>), StoreError> {
+        let source = Source::read_only(path, &settings).map_err(|trouble| trouble.at(path))?;
+        let file = OpenFile::read_only(path.to_owned()).map_err(|error| Trouble::from(error).at(path))?;
+        let message = "it is opened for reading only".to_owned();
+        Handle::start(file, settings, source, |file| Err(StoreError::ReadOnly { path: file.path.clone(), message }))
+    }
+
+    fn start(
+        file: OpenFile,
+        settings: Settings,
+        source: Source,
+        writing: impl FnOnce(Arc<OpenFile>) -> Result<Writing, StoreError>,
+    ) -> Result<(Handle, Receiver<()>), StoreError> {
         let file = Arc::new(file);
         let (reader, reader_is_closed) =
-            Reader::start(Arc::clone(&file), reading).map_err(|error| Trouble::from(error).at(&path))?;
-        let shared = Arc::new(Shared::new(file, settings, connection));
-        Ok((Handle { shared, reader, graphs: Mutex::default() }, reader_is_closed))
+            Reader::start(Arc::clone(&file), source).map_err(|error| Trouble::from(error).at(&file.path))?;
+        let writing = writing(Arc::clone(&file));
+        Ok((Handle { file, settings, reader, writing }, reader_is_closed))
+    }
+
+    fn writing(&self) -> Result<&Writing, StoreError> {
+        self.writing.as_ref().map_err(Clone::clone)
     }
 
     /// Does a write in the caller or on the thread, whichever is quicker, in one transaction with other queued work.
@@ -263,8 +222,9 @@ impl Handle {
         &self,
         work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let result = self.shared.queue.push(work);
-        self.shared.help();
+        let shared = &self.writing()?.shared;
+        let result = shared.queue.push(work);
+        shared.help();
         result.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -273,20 +233,21 @@ impl Handle {
         &self,
         work: impl FnOnce(&mut WriteTransaction<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let result = self.shared.queue.push(work);
-        self.shared.queue.wake();
+        let queue = &self.writing()?.shared.queue;
+        let result = queue.push(work);
+        queue.wake();
         result.await.map_err(|_| StoreError::Closed)?
     }
 
     fn encode_graph(&self, graph: &(u64, Value)) -> Result<EncodedGraph, StoreError> {
         let (hash, body) = graph;
-        let is_known = self.known_graphs(|graphs| graphs.contains(hash));
+        let is_known = self.known_graphs(|graphs| graphs.contains(hash))?;
         let body = (!is_known).then(|| serde_json::to_string(body)).transpose().map_err(unwritable)?;
         Ok(EncodedGraph { hash: *hash, body })
     }
 
-    fn known_graphs<T>(&self, with: impl FnOnce(&mut HashSet<u64>) -> T) -> T {
-        with(&mut self.graphs.lock().unwrap_or_else(PoisonError::into_inner))
+    fn known_graphs<T>(&self, with: impl FnOnce(&mut HashSet<u64>) -> T) -> Result<T, StoreError> {
+        Ok(with(&mut self.writing()?.graphs.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn encode_run(&self, run: &NewRun) -> Result<EncodedRun, StoreError> {
@@ -302,7 +263,7 @@ impl Handle {
         let (hash, run) = (run.graph.0, self.encode_run(&run)?);
         let created = self.write(move |transaction| runs::create(transaction, &run)).await??;
         if matches!(created, Created::New(_)) {
-            self.known_graphs(|graphs| graphs.insert(hash));
+            self.known_graphs(|graphs| graphs.insert(hash))?;
         }
         Ok(created)
     }
@@ -333,11 +294,12 @@ impl Handle {
     async fn append(&self, batch: Append) -> Result<Appended, StoreError> {
         let hashes: Vec<u64> = batch.header.graphs().map(|graph| graph.0).collect();
         let batch = self.encode_append(batch)?;
-        let result = self.shared.queue.push_append(batch);
-        self.shared.help();
+        let shared = &self.writing()?.shared;
+        let result = shared.queue.push_append(batch);
+        shared.help();
         let appended = result.await.map_err(|_| StoreError::Closed)??;
         if appended == Appended::Done && !hashes.is_empty() {
-            self.known_graphs(|graphs| graphs.extend(hashes));
+            self.known_graphs(|graphs| graphs.extend(hashes))?;
         }
         Ok(appended)
     }
@@ -348,7 +310,7 @@ impl Handle {
     }
 
     async fn delete(&self, delete: Delete) -> Result<Vec<RunKey>, StoreError> {
-        let (now, lease) = (delete.now, self.shared.settings.lease);
+        let (now, lease) = (delete.now, self.settings.lease);
         let deleted = self.write_on_thread(move |transaction| delete::runs(transaction, &delete, lease)).await?;
         while self.write_on_thread(move |transaction| delete::sweep(transaction, now)).await? {}
         while self.write_on_thread(|transaction| delete::return_pages(transaction)).await? {}
@@ -356,26 +318,27 @@ impl Handle {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Claimed, StoreError> {
+        let owners = &self.writing()?.shared.owners;
         let claim = Arc::new(claim);
         let mut claimed = self.take_over(Arc::clone(&claim)).await?;
         let owner = claim.owner;
-        if self.shared.owners.take_lapsed(owner) {
+        if owners.take_lapsed(owner) {
             match self.reader.read(move |connection| claim::lost(connection, &claim)).await {
                 Ok(lost) => claimed.nudged.extend(lost),
                 // The runs that were claimed must not be lost by this error: the next claim looks again.
-                Err(_) => self.shared.owners.lapses(owner),
+                Err(_) => owners.lapses(owner),
             }
         }
         Ok(claimed)
     }
 
     async fn take_over(&self, claim: Arc<Claim>) -> Result<Claimed, StoreError> {
-        let (path, wanted) = (self.shared.file.path.clone(), Arc::clone(&claim));
+        let (path, wanted) = (self.file.path.clone(), Arc::clone(&claim));
         let plan = self.reader.read(move |connection| Plan::make(connection, &path, &wanted)).await?;
         if let Some(claimed) = plan.nothing_to_do() {
             return Ok(claimed);
         }
-        let path = self.shared.file.path.clone();
+        let path = self.file.path.clone();
         let carry_out = move |transaction: &mut WriteTransaction<'_>| {
             let plan = Plan::make(transaction, &path, &claim)?;
             let dead = plan.dead().to_vec();
@@ -383,19 +346,20 @@ impl Handle {
         };
         let (claimed, dead) = self.write_on_thread(carry_out).await?;
         for owner in dead {
-            owners::remove_file(&self.shared.file.path, owner);
+            owners::remove_file(&self.file.path, owner);
         }
         Ok(claimed)
     }
 
     async fn join(&self, workflows: Vec<String>) -> Result<Owner, StoreError> {
-        let (path, lease) = (self.shared.file.path.clone(), self.shared.settings.lease);
+        let (path, lease) = (self.file.path.clone(), self.settings.lease);
         let workflows = serde_json::to_string(&workflows).map_err(unwritable)?;
         let join = move |transaction: &mut WriteTransaction<'_>| owners::join(transaction, &path, lease, workflows);
         let lock = self.write_on_thread(join).await?;
-        let owner = self.shared.owners.add(lock);
+        let shared = &self.writing()?.shared;
+        let owner = shared.owners.add(lock);
         // From now on the thread has a lease to renew.
-        self.shared.queue.call();
+        shared.queue.call();
         Ok(owner)
     }
 }
@@ -404,14 +368,17 @@ impl Handle {
 impl SqliteStore {
     /// Has the store treat an owner as dead from here on, whatever the owner does. Its runs stay as they are.
     pub(crate) fn believe_dead(&self, owner: Owner) {
-        drop(self.0.shared.owners.remove(owner));
-        self.0.shared.owners.lapses(owner);
+        let owners = &self.0.writing().expect("it is opened for writing").shared.owners;
+        drop(owners.remove(owner));
+        owners.lapses(owner);
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.shared.queue.finish();
+        if let Ok(writing) = &self.writing {
+            writing.shared.queue.finish();
+        }
     }
 }
 
@@ -426,9 +393,10 @@ impl Store for SqliteStore {
     }
 
     fn leave(&self, owner: Owner) -> BoxFuture<'static, ()> {
-        let lock = self.0.shared.owners.remove(owner);
-        let left = self.0.shared.queue.push_leave(owner, lock);
-        self.0.shared.queue.wake();
+        // No owner has joined a store that is only read.
+        let Ok(Writing { shared, .. }) = &self.0.writing else { return std::future::ready(()).boxed() };
+        let left = shared.queue.push_leave(owner, shared.owners.remove(owner));
+        shared.queue.wake();
         left.map(drop).boxed()
     }
 
@@ -464,7 +432,7 @@ impl Store for SqliteStore {
     }
 
     fn overview(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunOverview>, StoreError>> {
-        let path = self.0.shared.file.path.clone();
+        let path = self.0.file.path.clone();
         self.0.reader.read_journal(move |moment, log| read::overview(moment, log, &path, &query)).boxed()
     }
 
@@ -477,7 +445,7 @@ impl Store for SqliteStore {
     }
 
     fn reserve_task(&self, task: ReserveTask) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let path = self.0.shared.file.path.clone();
+        let path = self.0.file.path.clone();
         self.0.write_on_thread(move |transaction| tasks::reserve(transaction, &path, &task)).boxed()
     }
 
@@ -486,17 +454,17 @@ impl Store for SqliteStore {
     }
 
     fn is_alive(&self, owner: Owner) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let path = self.0.shared.file.path.clone();
+        let path = self.0.file.path.clone();
         self.0.reader.read(move |connection| owners::is_alive(connection, &path, owner)).boxed()
     }
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        let (path, workflow) = (self.0.shared.file.path.clone(), workflow.to_owned());
+        let (path, workflow) = (self.0.file.path.clone(), workflow.to_owned());
         self.0.reader.read(move |connection| owners::is_served(connection, &path, &workflow)).boxed()
     }
 
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
-        let path = self.0.shared.file.path.clone();
+        let path = self.0.file.path.clone();
         let read = move |moment: &Connection, _log: &LogIndex| feed::page(moment, &path, &query);
         self.0.reader.read_journal(read).boxed()
     }
@@ -510,7 +478,7 @@ impl Store for SqliteStore {
     }
 
     fn keeps_snapshots(&self) -> bool {
-        true
+        self.0.writing.is_ok()
     }
 
     fn put_snapshot(&self, run: RunKey, snapshot: Snapshot) -> BoxFuture<'_, Result<(), StoreError>> {

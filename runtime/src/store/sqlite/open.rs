@@ -71,7 +71,11 @@ fn open_log(connection: &Connection) -> Result<(), Trouble> {
 fn connect(path: &Path, how: OpenFlags, busy_timeout: Duration) -> Result<Connection, Trouble> {
     // The path is absolute, so that SQLite takes none for a `file:` address.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | how;
-    let connection = Connection::open_with_flags(path, flags)?;
+    prepared(Connection::open_with_flags(path, flags)?, busy_timeout)
+}
+
+/// A connection with what all have in common.
+pub(super) fn prepared(connection: Connection, busy_timeout: Duration) -> Result<Connection, Trouble> {
     connection.busy_timeout(busy_timeout)?;
     // SQLite verifies the cell sizes of a page, so that a damaged page is detected.
     connection.pragma_update(None, "cell_size_check", true)?;

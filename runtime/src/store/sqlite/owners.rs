@@ -294,10 +294,18 @@ pub(super) fn remove_file(database: &Path, dead: i64) {
     }
 }
 
-/// Whether a living process has the lock. `None` if the file is missing, from which nothing follows for its process.
+/// Whether a living process has the lock. `None` if the file is missing or cannot be read, from which nothing follows for
+/// its process.
 fn is_held(path: &Path) -> io::Result<Option<bool>> {
-    let file = match OpenOptions::new().write(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+    // For reading if it belongs to another user: it can be locked all the same.
+    let opened = OpenOptions::new().write(true).open(path).or_else(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => File::open(path),
+        _ => Err(error),
+    });
+    let file = match opened {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+            return Ok(None);
+        }
         file => file?,
     };
     match file.try_lock() {

@@ -7,13 +7,14 @@ use tokio::sync::oneshot;
 
 use super::file::OpenFile;
 use super::log_index::LogIndex;
+use super::source::Source;
 use super::trouble::Trouble;
 use crate::store::StoreError;
 
 /// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
 pub(super) const STACK: usize = 16 << 20;
 
-type Work = Box<dyn FnOnce(&Connection, &mut LogIndex) + Send>;
+type Work = Box<dyn FnOnce(&mut Source, &mut LogIndex) + Send>;
 
 /// Sends work to the thread, which ends when this is dropped.
 pub(super) struct Reader {
@@ -23,15 +24,15 @@ pub(super) struct Reader {
 
 impl Reader {
     /// The receiver gets an error when the thread has closed its connection.
-    pub(super) fn start(file: Arc<OpenFile>, connection: Connection) -> std::io::Result<(Reader, mpsc::Receiver<()>)> {
+    pub(super) fn start(file: Arc<OpenFile>, mut source: Source) -> std::io::Result<(Reader, mpsc::Receiver<()>)> {
         let (work, queued) = mpsc::channel::<Work>();
         let (open, closed) = mpsc::channel();
         std::thread::Builder::new().name("graphweft-read".to_owned()).stack_size(STACK).spawn(move || {
             let mut log = LogIndex::default();
             for work in queued {
-                work(&connection, &mut log);
+                work(&mut source, &mut log);
             }
-            drop(connection);
+            drop(source);
             drop(open);
         })?;
         Ok((Reader { file, work }, closed))
@@ -40,17 +41,17 @@ impl Reader {
     /// Reads what is not in the journal.
     pub(super) async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble> + Send + 'static,
+        work: impl Fn(&Connection) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(|connection, _log| work(connection)).await
+        self.run(move |connection, _log| work(connection)).await
     }
 
     /// Reads as of one moment, with the index of what is still in the log: other processes may write meanwhile.
     pub(super) async fn read_journal<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, &LogIndex) -> Result<T, Trouble> + Send + 'static,
+        work: impl Fn(&Connection, &LogIndex) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(|connection, log| {
+        self.run(move |connection, log| {
             let moment = connection.unchecked_transaction()?;
             log.refresh(&moment)?;
             work(&moment, log)
@@ -60,12 +61,12 @@ impl Reader {
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection, &mut LogIndex) -> Result<T, Trouble> + Send + 'static,
+        work: impl Fn(&Connection, &mut LogIndex) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (answer, result) = oneshot::channel();
         let file = Arc::clone(&self.file);
-        let work = Box::new(move |connection: &Connection, log: &mut LogIndex| {
-            let read = file.is_there().map_err(Trouble::from).and_then(|()| work(connection, log));
+        let work = Box::new(move |source: &mut Source, log: &mut LogIndex| {
+            let read = file.is_there().map_err(Trouble::from).and_then(|()| source.read(log, work));
             // The caller may be gone.
             drop(answer.send(read.map_err(|trouble| trouble.at(&file.path))));
         });

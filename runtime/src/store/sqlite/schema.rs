@@ -186,6 +186,16 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Tr
     Ok(step.commit()?)
 }
 
+/// Checks that a file which is not written to has [`FORMAT`].
+pub(super) fn is_current(connection: &Connection, path: &Path) -> Result<(), Trouble> {
+    let path = match format(&*connection.unchecked_transaction()?, path)? {
+        FORMAT => return Ok(()),
+        0 => StoreError::NotADatabase { path: path.to_owned(), message: "it is empty".to_owned() },
+        found => StoreError::OlderFormat { path: path.to_owned(), found, known: FORMAT },
+    };
+    Err(path.into())
+}
+
 /// The format of a file, 0 of an empty one.
 fn format(connection: &Connection, path: &Path) -> Result<u32, Trouble> {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));

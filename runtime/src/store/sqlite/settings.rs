@@ -27,8 +27,16 @@ pub enum Durability {
     Relaxed,
 }
 
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Write,
+    Read,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
+    pub(super) access: Access,
     pub(super) durability: Durability,
     pub(super) lease: Duration,
     pub(super) busy_timeout: Duration,

@@ -16,7 +16,7 @@ use crate::store::StoreError;
 use crate::store::sqlite::file::OpenFile;
 use crate::store::sqlite::queue::{Queue, Wake};
 use crate::store::sqlite::schema::migrate;
-use crate::store::sqlite::settings::beside;
+use crate::store::sqlite::settings::{Access, beside};
 use crate::store::sqlite::tests::place;
 use crate::store::sqlite::trouble::Trouble;
 use crate::store::sqlite::write_transaction::{Journals, WriteTransaction};
@@ -143,8 +143,13 @@ fn a_caller_that_helps_leaves_nobody_without_an_answer() {
         let file = std::sync::Arc::clone(&file);
         model(move || {
             let connection = database();
-            let settings =
-                Settings { durability, lease: Duration::from_secs(10), busy_timeout: Duration::ZERO, log_rows: 1 };
+            let settings = Settings {
+                access: Access::Write,
+                durability,
+                lease: Duration::from_secs(10),
+                busy_timeout: Duration::ZERO,
+                log_rows: 1,
+            };
             let shared = Arc::new(Shared::new(std::sync::Arc::clone(&file), settings, connection));
             let calling = thread::spawn({
                 let shared = Arc::clone(&shared);

@@ -9,15 +9,18 @@ mod loom_models;
 mod moving;
 mod opening;
 mod owners;
+mod read_only;
 mod taken_away;
 mod writing;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::SqliteStore;
+use super::writer::Shared;
 use crate::store::StoreError;
 
 /// A directory of its own, and a path in it.
@@ -47,7 +50,7 @@ fn behind_the_back(path: &Path) -> Connection {
 
 /// Drops the only handle, and waits until its threads have closed the file: SQLite removes the log then.
 async fn closed(store: SqliteStore) {
-    let log = super::settings::beside(&store.0.shared.file.path, "wal");
+    let log = super::settings::beside(&store.0.file.path, "wal");
     drop(store);
     gone(&log).await;
 }
@@ -56,4 +59,9 @@ async fn gone(file: &Path) {
     while file.exists() {
         tokio::task::yield_now().await;
     }
+}
+
+/// What a store that writes has.
+fn shared(store: &SqliteStore) -> &Arc<Shared> {
+    &store.0.writing().unwrap().shared
 }

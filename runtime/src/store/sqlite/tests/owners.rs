@@ -126,7 +126,7 @@ async fn an_owner_that_was_wrongly_believed_dead_is_refused_and_lives_on() {
     other.claim(claim(me)).await.unwrap();
 
     let late = add(&one, run, 1, &[said("late")]).await;
-    one.0.shared.owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
+    shared(&one).owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
     create(&one, NewRun { owner: Some(slow), ..new_run("b") }).await;
 
     assert_eq!(late, Appended::Conflict);
@@ -141,7 +141,7 @@ async fn an_owner_that_was_wrongly_believed_dead_learns_once_what_it_has_lost() 
     move_elsewhere(&path, slow, 1);
     other.claim(claim(me)).await.unwrap();
     let kept = create(&one, NewRun { owner: Some(slow), ..new_run("b") }).await;
-    one.0.shared.owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
+    shared(&one).owners.renew(&behind_the_back(&path), Duration::from_secs(15)).unwrap();
 
     let executing = Claim { except: vec![lost, kept.key], ..claim(slow) };
     assert_eq!(one.claim(executing.clone()).await.unwrap().nudged, [lost]);
@@ -276,7 +276,7 @@ async fn a_run_whose_header_is_damaged_keeps_no_other_from_being_taken() {
 #[tokio::test]
 async fn an_owner_whose_leaving_could_not_be_recorded_is_dead_at_once() {
     let (_directory, _path, [(one, leaving), (other, _)]) = two_processes().await;
-    let lock = one.0.shared.owners.remove(leaving);
+    let lock = shared(&one).owners.remove(leaving);
     let queue = super::super::queue::Queue::default();
     let left = queue.push_leave(leaving, lock);
     for job in queue.take(1) {

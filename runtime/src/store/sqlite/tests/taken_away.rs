@@ -105,7 +105,7 @@ async fn a_file_that_is_cut_off_stops_its_store() {
     // All of it is in the file.
     behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let whole = fs::metadata(&path).unwrap().len();
-    store.0.shared.file.look_at_length();
+    store.0.file.look_at_length();
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(whole / 2).unwrap();
     let text = once_noticed(&store).await.to_string();
     assert!(text.contains(&format!("was cut off, from {whole} to {} bytes,", whole / 2)), "{text}");
@@ -122,7 +122,7 @@ async fn a_small_file_that_is_cut_off_and_as_long_as_before_when_it_is_looked_at
     behind_the_back(&path).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     let whole = file.metadata().unwrap().len();
-    store.0.shared.file.look_at_length();
+    store.0.file.look_at_length();
     // As when a page behind the cut is copied back from the log at the same moment.
     file.set_len(whole / 2).and_then(|()| file.set_len(whole)).unwrap();
     let text = once_noticed(&store).await.to_string();
@@ -139,7 +139,7 @@ async fn a_file_that_is_shorter_after_a_vacuum_is_whole() {
     let is_busy = || other.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).unwrap() != 0;
     let checkpoint = || while is_busy() {};
     checkpoint();
-    store.0.shared.file.look_at_length();
+    store.0.file.look_at_length();
     let before = fs::metadata(&path).unwrap().len();
     other.execute_batch("CREATE TABLE more (x); INSERT INTO more VALUES (zeroblob(50000)); DROP TABLE more").unwrap();
     other.execute_batch("DELETE FROM journal WHERE length(body) > 10000; VACUUM").unwrap();
@@ -172,13 +172,13 @@ async fn a_file_that_others_use_and_copy_the_log_back_to_is_the_same_file() {
     behind_the_back(&path).query_row(checkpoint, [], |_| Ok(())).unwrap();
     behind_the_back(&path).execute_batch("VACUUM").unwrap();
 
-    assert_eq!(store.0.shared.file.look(), Ok(()));
+    assert_eq!(store.0.file.look(), Ok(()));
     header(&store, "b").await;
 }
 
 /// Drops a handle beside which there is another.
 async fn closed_beside(store: SqliteStore) {
-    let shared = std::sync::Arc::downgrade(&store.0.shared);
+    let shared = std::sync::Arc::downgrade(shared(&store));
     drop(store);
     while shared.strong_count() > 0 {
         tokio::task::yield_now().await;

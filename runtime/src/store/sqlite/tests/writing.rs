@@ -78,7 +78,7 @@ async fn where_a_journal_ends_is_not_believed_of_a_transaction_that_was_undone()
         graphs: Vec::new(),
         questions: None,
     };
-    let queue = &store.0.shared.queue;
+    let queue = &shared(&store).queue;
 
     let added = queue.push_append(append());
     let failed = queue.push(|_| Err::<(), _>(Trouble::Damaged("it fails".to_owned())));
