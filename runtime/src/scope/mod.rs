@@ -3,12 +3,11 @@
 //! ```
 //! use graphweft::prelude::*;
 //! use graphweft::scope::{App, ScopeError, USER, User};
-//! use graphweft::state::{Append, Sum};
+//! use graphweft::state::{Append, Overwrite, Sum};
 //!
 //! const VISITS: StateKey<u64, Sum, App> = StateKey::new("visits");
 //! const TOPICS: StateKey<Vec<String>, Append, User> = StateKey::new("topics");
-//! const LANGUAGE: StateKey<String, state::Overwrite, User> = StateKey::new("language");
-//! # use graphweft::state;
+//! const LANGUAGE: StateKey<String, Overwrite, User> = StateKey::new("language");
 //!
 //! #[node]
 //! async fn greet(topic: String, ctx: &Context) -> Result<String, ScopeError> {
