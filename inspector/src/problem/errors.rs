@@ -92,6 +92,7 @@ impl From<AnswerError> for Problem {
             AnswerError::Ambiguous { .. } => Problem::new(CONFLICT, "ambiguous_question", detail),
             AnswerError::AlreadyAnswered { .. } => Problem::new(CONFLICT, "already_answered", detail),
             AnswerError::Withdrawn { .. } => Problem::new(CONFLICT, "withdrawn", detail),
+            AnswerError::NotRegistered { .. } => Problem::new(CONFLICT, "not_registered", detail),
             // It is recorded. The API responds to it with the same status.
             AnswerError::Unread { .. } => Problem::new(StatusCode::ACCEPTED, "unread", detail),
             AnswerError::Run(error) => error.clone().into(),
@@ -144,6 +145,7 @@ impl From<SignalError> for Problem {
             SignalError::InvalidLength { what, .. } => {
                 Problem::new(BAD, "invalid_length", detail).at(if *what == "sender" { "by" } else { what })
             }
+            SignalError::NotRegistered { .. } => Problem::new(CONFLICT, "not_registered", detail),
             SignalError::Invalid { field, .. } => Problem::new(BAD, "invalid_payload", detail).at(field),
             SignalError::NotRecordable { .. } => Problem::new(BAD, "not_recordable", detail).at("."),
             SignalError::Store(error) => error.clone().into(),
@@ -182,6 +184,24 @@ impl From<WatchError> for Problem {
             WatchError::UnknownCursor { .. } => Problem::new(CONFLICT, "unknown_cursor", detail).at("after"),
             WatchError::Store(error) => error.clone().into(),
             _ => Problem::new(INTERNAL, "watch_failed", detail),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workflow_that_is_not_registered_has_one_code() {
+        let (run, workflow) = ("refund-42".to_owned(), "refund".to_owned());
+        let problems: [Problem; 3] = [
+            RunError::NotRegistered { workflow: workflow.clone() }.into(),
+            AnswerError::NotRegistered { run: run.clone(), workflow: workflow.clone() }.into(),
+            SignalError::NotRegistered { run, workflow, signal: "paid".to_owned() }.into(),
+        ];
+        for problem in problems {
+            assert_eq!((problem.status, problem.code), (CONFLICT.as_u16(), "not_registered"), "{}", problem.detail);
         }
     }
 }
