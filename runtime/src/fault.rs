@@ -101,6 +101,12 @@ pub enum Fault {
         /// The problem there.
         message: Box<str>,
     },
+    /// The function [around](crate::EngineBuilder::around) the attempt has refused it, or made it fail.
+    #[error("{message}")]
+    Refused {
+        /// Why.
+        message: String,
+    },
     /// A request of the node to its context failed: a resource, a state key, a child, a question.
     #[error("{message}")]
     Context {

@@ -3,6 +3,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod around;
 mod ask;
 mod asked;
 mod attempt;
@@ -55,6 +56,7 @@ mod typed;
 mod value;
 mod workflow;
 
+pub use around::{Call, CallKind, Done, Next};
 pub use ask::{Ask, AskHuman, Elapsed, Wait, Within};
 pub use asked::Question;
 pub use block_on::block_on;

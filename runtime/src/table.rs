@@ -12,6 +12,7 @@ use graphweft_graph::{Graph, NodeIx, Plan};
 use schemars::Schema;
 use tokio_util::sync::ReusableBoxFuture;
 
+use crate::around::Attempted;
 pub use crate::attempt::Holder;
 use crate::attempt::{At, Bodies};
 use crate::context::Context;
@@ -93,6 +94,16 @@ pub struct Error {
     pub routed: Option<Routed>,
     /// The recorded form of the error, if it takes no arm and has one.
     pub json: Option<Box<serde_json::Value>>,
+}
+
+impl Attempted for Finished {
+    fn error(&self) -> Option<String> {
+        match self {
+            Finished::Emitted { .. } | Finished::Waiting => None,
+            Finished::Failed(error) => Some(error.cause.to_string()),
+            Finished::Fault(fault) => Some(fault.to_string()),
+        }
+    }
 }
 
 impl From<Fault> for Finished {

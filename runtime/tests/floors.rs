@@ -24,7 +24,7 @@ const FLOORS: &[&[&str]] = &[
         "sync",
         "value",
     ],
-    &["core", "event", "fingerprint", "node_facts", "node_info"],
+    &["around", "core", "event", "fingerprint", "node_facts", "node_info"],
     &["asked"],
     &["draft", "store"],
     &["halt", "state"],

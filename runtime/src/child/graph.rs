@@ -9,6 +9,7 @@ use super::form::FormOf;
 use super::kept::Kept;
 use super::retries::Retries;
 use super::tried::{self, Attempted, Begun, GivenError, Moves, Start, Work, fails};
+use crate::around::CallKind;
 use crate::attempt::Attempt;
 use crate::driver::{Ending, Job, Part};
 use crate::fault::{Failure, Fault};
@@ -32,6 +33,10 @@ impl<N: Node, F: FormOf<N::Error>> Work for GraphWork<N, F> {
     type Output = N::Output;
     type Error = N::Error;
     type Form = F;
+
+    fn kind(&self) -> Option<CallKind> {
+        None
+    }
 
     fn graph(&self) -> Option<&'static Arc<Definition>> {
         Some(self.inside)

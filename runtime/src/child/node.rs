@@ -11,6 +11,7 @@ use super::retries::Retries;
 use super::tried::{Asked, Attempted, Begun, GivenError, Input, Moves, Start, Work, failed, fails};
 use serde_json::Value as Json;
 
+use crate::around::CallKind;
 use crate::attempt::{Attempt, Beat};
 use crate::compile::check_resources;
 use crate::context::Context;
@@ -125,6 +126,10 @@ impl<N: Node, F: FormOf<N::Error>> Work for NodeWork<N, F> {
     type Output = N::Output;
     type Error = N::Error;
     type Form = F;
+
+    fn kind(&self) -> Option<CallKind> {
+        Some(CallKind::Child)
+    }
 
     fn is_last(&self) -> bool {
         self.attempt.as_ref().is_some_and(|attempt| attempt.is_last())

@@ -16,6 +16,7 @@ use super::form::{AsPayload, AsText, ErrorForm, ErrorPayload, FormOf, IntoErrorT
 use super::retries::Retries;
 use super::tried::{Asked, Attempted, Begun, GivenError, Moves, Start, Work, failed};
 use super::{ChildError, ErrorText};
+use crate::around::CallKind;
 use crate::context::Context;
 use crate::lazy::Lazy;
 use crate::node::Payload;
@@ -357,6 +358,10 @@ impl<T: Payload, E: Send + 'static, F: FormOf<E>> Work for StepWork<'_, T, E, F>
     type Output = T;
     type Error = E;
     type Form = F;
+
+    fn kind(&self) -> Option<CallKind> {
+        Some(CallKind::Step)
+    }
 
     fn is_last(&self) -> bool {
         self.is_last.load(Ordering::Relaxed)

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use super::error::ChildError;
 use super::form::{ErrorForm, FormOf, Unread, Written};
+use crate::around::{self, Call, CallKind};
 use crate::attempt::{Attempt, Beat};
 use crate::compile;
 use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
@@ -42,6 +43,9 @@ pub(super) trait Work: Send {
     fn graph(&self) -> Option<&'static Arc<Definition>> {
         None
     }
+
+    /// What the functions around its attempts are passed; `None` for a graph, which has them around its nodes.
+    fn kind(&self) -> Option<CallKind>;
 
     /// Whether the last attempt that began has said that no other may follow.
     fn is_last(&self) -> bool {
@@ -124,6 +128,16 @@ pub(super) enum Attempted<T, E> {
 impl<T, E> From<Fault> for Attempted<T, E> {
     fn from(fault: Fault) -> Self {
         Attempted::Fault(fault)
+    }
+}
+
+impl<T: Send, E: Send> around::Attempted for Attempted<T, E> {
+    fn error(&self) -> Option<String> {
+        match self {
+            Attempted::Output { .. } => None,
+            Attempted::Error { chain, .. } => Some(chain.join(": ")),
+            Attempted::Fault(fault) => Some(fault.to_string()),
+        }
     }
 }
 
@@ -359,6 +373,7 @@ impl Asked {
             }
             let was_stopped = self.parent.is_stopped();
             let attempted = {
+                let kind = work.kind();
                 let Begun { body, attempt, moves } = work.begin(Start {
                     parent: &self.parent,
                     path: &self.path,
@@ -370,6 +385,10 @@ impl Asked {
                 });
                 let span = tracing::debug_span!("node", path = %self.path, attempt = number);
                 let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
+                let body = match kind {
+                    Some(kind) => self.surrounded(body, kind, number),
+                    None => body,
+                };
                 let running = Running::new(body, self.options.timeout, permits, span);
                 let attempted = self.shown_if_slow(running.until_over(attempt)).await;
                 moving = moves.over(&self.parent);
@@ -415,6 +434,21 @@ impl Asked {
             drop(error);
             (number, delay) = (number + 1, Some(time));
         }
+    }
+
+    /// The attempt with what the engine has around all of them.
+    fn surrounded<'w, T: Send + 'w, E: Send + 'w>(
+        &self,
+        body: AttemptBody<'w, Attempted<T, E>>,
+        kind: CallKind,
+        attempt: u32,
+    ) -> AttemptBody<'w, Attempted<T, E>> {
+        let around = &self.parent.run.env.around;
+        if around.is_empty() {
+            return body;
+        }
+        let call = Call { kind, run_id: self.parent.run.id().to_owned(), path: self.path.clone(), attempt };
+        AttemptBody::new(around.wrap(&call, Box::pin(body)))
     }
 
     /// Records that an attempt begins: with the next commit, or before it begins if it may not be made twice.

@@ -20,7 +20,10 @@ use crate::table::{Definition, Emitted, Finished, Token, Tokens, no_body};
 impl Driver {
     /// Whether the result of the lone attempt may be recorded after the next nodes have begun.
     fn may_record_in_place(&self) -> bool {
-        let is_plain = self.within.is_none() && self.permits.is_none() && !self.has_recorded_values;
+        let is_plain = self.within.is_none()
+            && self.permits.is_none()
+            && !self.has_recorded_values
+            && self.shared.env.around.is_empty();
         let is_only = self.ready.is_empty() && self.retained.is_empty();
         is_plain && is_only && self.may_lag() && self.shared.known_desk().is_none_or(|desk| desk.is_empty())
     }

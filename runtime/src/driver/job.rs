@@ -96,7 +96,8 @@ impl Job {
         let permits = self.shared.permits.clone();
         let waiting = (env.max_concurrency() > 0).then(Arc::default);
         let program = Arc::clone(&executable.program);
-        let is_bare = !self.shared.records() && within.is_none() && permits.is_none();
+        let is_bare =
+            !self.shared.records() && within.is_none() && permits.is_none() && self.shared.env.around.is_empty();
         let is_watched = self.shared.records() || within.is_some();
         let run = Run::new(program, env.max_concurrency(), is_watched, self.state, prefix);
         Driver {

@@ -20,6 +20,7 @@ use super::runs::Runs;
 use super::runtime::{self, Unfit};
 use super::signal_logs::SignalLogs;
 use super::snapshot_queue::SnapshotQueue;
+use crate::around::{Call, Done, Next};
 use crate::clock::Clock;
 use crate::compile::{all_used, check_resources, check_resources_of};
 use crate::context::Context;
@@ -105,6 +106,52 @@ impl EngineBuilder {
     /// come to, made beside the run by a task of its own; without one that fits, all records are read.
     pub fn snapshot_every(mut self, records: u64) -> Self {
         self.env.snapshot_every = records;
+        self
+    }
+
+    /// Sets a function around every attempt at a node, a child or a step, which is called in its place: it runs the attempt with
+    /// [`Next::run`], and may do something before and after, such as measuring, logging, waiting or refusing. Of several, the first
+    /// is outermost.
+    ///
+    /// It is passed which attempt it is, but no values, and returns the [`Done`] of the attempt, or [`Done::failed`]. It is a part of the
+    /// attempt: it counts for the time limit, is dropped with it, and a panic of it is one of the node. What is not
+    /// attempted has nothing around it: a node whose result is recorded is not. A nested workflow and a child that is a workflow have
+    /// it around their nodes.
+    ///
+    /// An engine without such a function pays nothing for it. With one, nodes that follow one another in memory cost as much as others.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use graphweft::prelude::*;
+    ///
+    /// #[node]
+    /// async fn double(n: u32) -> u32 { 2 * n }
+    /// #[node]
+    /// async fn print(n: u32) -> String { n.to_string() }
+    /// workflow! { pub doubled(u32) -> String { START => double => print; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// let seen = Arc::new(Mutex::new(Vec::new()));
+    /// let log = Arc::clone(&seen);
+    /// let engine = Engine::builder().around(move |call, next| {
+    ///     let log = Arc::clone(&log);
+    ///     async move {
+    ///         let done = next.run().await;
+    ///         log.lock().unwrap().push(format!("{} {}", call.path, done.is_completed()));
+    ///         done
+    ///     }
+    /// });
+    /// let run = engine.build()?.start::<doubled>(4).await?;
+    /// assert_eq!(run.result().await?, "8");
+    /// assert_eq!(*seen.lock().unwrap(), ["doubled/double true", "doubled/print true"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+    /// ```
+    pub fn around<F, R>(mut self, function: F) -> Self
+    where
+        F: Fn(Call, Next) -> R + Send + Sync + 'static,
+        R: Future<Output = Done> + Send + 'static,
+    {
+        self.env.around.add(function);
         self
     }
 

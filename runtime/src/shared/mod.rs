@@ -44,6 +44,7 @@ pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
 pub(crate) use tree::below;
 
+use crate::around::Around;
 use crate::clock::Clock;
 use crate::core::Chance;
 use crate::event::EventKind;
@@ -59,6 +60,8 @@ pub(crate) type Thing = Box<dyn Any + Send + Sync>;
 pub(crate) struct Env {
     pub(crate) resources: HashMap<TypeId, Thing>,
     pub(crate) replacements: HashMap<TypeId, Thing>,
+    /// What is around every attempt.
+    pub(crate) around: Around,
     /// How many attempts may be under way at once in all runs together; `None` is no limit.
     pub(crate) permits: Option<Arc<Semaphore>>,
     /// How many permits there are; 0 is no limit.
@@ -86,6 +89,7 @@ impl Default for Env {
         Env {
             resources: HashMap::new(),
             replacements: HashMap::new(),
+            around: Around::default(),
             permits: None,
             most: 0,
             max_nesting: 100,

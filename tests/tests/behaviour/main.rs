@@ -3,6 +3,7 @@
 
 mod after_failure;
 mod answering;
+mod around;
 mod asked_again;
 mod asking;
 mod blocked;

@@ -1,0 +1,228 @@
+//! What the builder of an engine sets around every attempt at a node.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::fault::Fault;
+
+/// An attempt at a node, a child or a step, which [`EngineBuilder::around`](crate::EngineBuilder::around) is passed before it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Call {
+    /// What is attempted.
+    pub kind: CallKind,
+    /// The id of the run. For a workflow that is called as a function, one of this call only.
+    pub run_id: String,
+    /// The path of the node, child or step, as in events: `checkout/charge`.
+    pub path: String,
+    /// Which attempt it is, from 1.
+    pub attempt: u32,
+}
+
+impl Call {
+    /// The last part of the path: the name of the node, or of the child or step with its key (`charge`, `capture:4000`).
+    pub fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(self.path.as_str(), |(_, name)| name)
+    }
+}
+
+/// What is attempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CallKind {
+    /// A node of a graph. A nested workflow is none: its nodes are.
+    Node,
+    /// A node that another one has called by [`Context::call`](crate::Context::call).
+    Child,
+    /// A [step](crate::Context::step).
+    Step,
+}
+
+/// The attempt that a call is about, which has not begun yet. If it is dropped, the attempt does not happen.
+#[must_use = "the node does not run before `run` is awaited"]
+pub struct Next(Arc<Mutex<Turn>>);
+
+/// How an attempt ended. Return it from the function given to [`EngineBuilder::around`](crate::EngineBuilder::around).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done(Result<(), String>, Source);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Attempt,
+    Around,
+}
+
+impl Next {
+    /// Runs the attempt to its end: with its permit, within its time limit, and with all that it asks for.
+    ///
+    /// If the future is dropped, the attempt is dropped at its `.await`, as by a time limit.
+    pub async fn run(self) -> Done {
+        let dropped = DroppedRun(&self.0);
+        let result = poll_fn(|waker| {
+            let mut turn = lock(dropped.0);
+            match &mut *turn {
+                Turn { state: State::Over(result), .. } => Poll::Ready(result.clone()),
+                Turn { outer, state } => {
+                    let is_same = outer.as_ref().is_some_and(|outer| outer.will_wake(waker.waker()));
+                    if let (State::Before, Some(outer)) = (&*state, outer.as_ref()) {
+                        // It may be polled in another task.
+                        outer.wake_by_ref();
+                    }
+                    // The task of the attempt polls this anyway when the attempt has ended. A waker that is kept looks as if
+                    // something else were to wake the run.
+                    *state = State::Runs((!is_same).then(|| waker.waker().clone()));
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        Done(result, Source::Attempt)
+    }
+}
+
+impl fmt::Debug for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Next")
+    }
+}
+
+impl Done {
+    /// The attempt fails with this text, as a [`Fault::Refused`]: whether it has run or not. A node that has run and is failed has
+    /// had its effects, and its output is lost.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Done(Err(message.into()), Source::Around)
+    }
+
+    /// Whether the attempt has completed.
+    pub fn is_completed(&self) -> bool {
+        self.0.is_ok()
+    }
+
+    /// The text of its error or fault.
+    pub fn error(&self) -> Option<&str> {
+        self.0.as_ref().err().map(String::as_str)
+    }
+}
+
+/// Gives up the attempt if the future that runs it is dropped before its end.
+struct DroppedRun<'n>(&'n Mutex<Turn>);
+
+impl Drop for DroppedRun<'_> {
+    fn drop(&mut self) {
+        let mut turn = lock(self.0);
+        if !matches!(turn.state, State::Over(_)) {
+            turn.state = State::Dropped;
+            if let Some(outer) = turn.outer.take() {
+                outer.wake();
+            }
+        }
+    }
+}
+
+/// What the function around an attempt and the attempt know of each other.
+struct Turn {
+    /// The waker of the task that polls both, while it has to be woken for the attempt to begin.
+    outer: Option<Waker>,
+    state: State,
+}
+
+enum State {
+    Before,
+    /// With who waits for its end, if that is another task.
+    Runs(Option<Waker>),
+    Over(Result<(), String>),
+    Dropped,
+}
+
+/// Nothing of the user's runs under this lock.
+fn lock(turn: &Mutex<Turn>) -> MutexGuard<'_, Turn> {
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A function around attempts.
+type Function = dyn Fn(Call, Next) -> BoxFuture<'static, Done> + Send + Sync;
+
+/// The functions around every attempt of an engine, the outermost first.
+#[derive(Clone, Default)]
+pub(crate) struct Around(Vec<Arc<Function>>);
+
+impl Around {
+    pub(crate) fn add<F, R>(&mut self, function: F)
+    where
+        F: Fn(Call, Next) -> R + Send + Sync + 'static,
+        R: Future<Output = Done> + Send + 'static,
+    {
+        self.0.push(Arc::new(move |call, next| function(call, next).boxed()));
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The attempt with all functions around it.
+    pub(crate) fn wrap<'n, T: Attempted + 'n>(&self, call: &Call, attempt: BoxFuture<'n, T>) -> BoxFuture<'n, T> {
+        let around = self.0.iter().rev();
+        around.fold(attempt, |attempt, function| surrounded(Arc::clone(function), call.clone(), attempt).boxed())
+    }
+}
+
+/// The end of an attempt, of any type.
+pub(crate) trait Attempted: From<Fault> + Send {
+    /// The text of its error.
+    fn error(&self) -> Option<String>;
+}
+
+async fn surrounded<T: Attempted>(function: Arc<Function>, call: Call, attempt: BoxFuture<'_, T>) -> T {
+    let turn = Arc::new(Mutex::new(Turn { outer: None, state: State::Before }));
+    let mut around = pin!(function(call, Next(Arc::clone(&turn))));
+    let mut attempt = Some(attempt);
+    let mut ended = None;
+    let done = poll_fn(|waker| {
+        loop {
+            lock(&turn).outer = Some(waker.waker().clone());
+            if let Poll::Ready(done) = around.as_mut().poll(waker) {
+                return Poll::Ready(done);
+            }
+            let runs = {
+                let mut turn = lock(&turn);
+                if !matches!(turn.state, State::Before) {
+                    turn.outer = None;
+                }
+                match turn.state {
+                    State::Runs(_) => true,
+                    State::Dropped => {
+                        drop(turn);
+                        attempt = None;
+                        false
+                    }
+                    State::Before | State::Over(_) => false,
+                }
+            };
+            let Some(body) = attempt.as_mut().filter(|_| runs) else { return Poll::Pending };
+            let Poll::Ready(end) = Pin::new(body).poll(waker) else { return Poll::Pending };
+            attempt = None;
+            let over = State::Over(end.error().map_or(Ok(()), Err));
+            ended = Some(end);
+            let before = std::mem::replace(&mut lock(&turn).state, over);
+            if let State::Runs(Some(waits)) = before {
+                waits.wake();
+            }
+        }
+    })
+    .await;
+    match (done, ended) {
+        (Done(_, Source::Attempt), Some(end)) => end,
+        (Done(Err(message), Source::Around), _) => Fault::Refused { message }.into(),
+        (Done(..), _) => {
+            let message = "the function around it has returned how another attempt ended".to_owned();
+            Fault::Refused { message }.into()
+        }
+    }
+}
