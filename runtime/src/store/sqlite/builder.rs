@@ -68,8 +68,8 @@ impl SqliteStoreBuilder {
     ///   [`Busy`](StoreError::Busy)).
     ///
     /// Opening takes up to two seconds if the file has been changed just before, and no process has it open: then it is read
-    /// without locks, and only the time of its last change shows whether it was changed meanwhile. A process that reads a
-    /// file in this way cannot open it for writing at the same time ([`StoreError::ReadOnly`]).
+    /// without locks, and only the time of its last change shows whether it was changed meanwhile. A process that reads the
+    /// log of another one cannot open the same file for writing until it has closed it ([`StoreError::ReadOnly`]).
     ///
     /// ```
     /// use graphweft::store::{RunQuery, SqliteStore, Store, StoreError};

@@ -7,12 +7,10 @@ use tokio::sync::oneshot;
 
 use super::file::OpenFile;
 use super::log_index::LogIndex;
+use super::settings::STACK;
 use super::source::Source;
 use super::trouble::Trouble;
 use crate::store::StoreError;
-
-/// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
-pub(super) const STACK: usize = 16 << 20;
 
 type Work = Box<dyn FnOnce(&mut Source, &mut LogIndex) + Send>;
 

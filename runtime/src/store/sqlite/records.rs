@@ -11,10 +11,10 @@ use rusqlite::Connection;
 
 use super::codec::decode;
 use super::log_index::LogIndex;
-use super::reader::STACK;
 use super::row::RunRow;
 use super::run_rows::{self, RunRows};
 use super::schema::rows_of;
+use super::settings::STACK;
 use super::times::{from_integer, from_millis, to_integer};
 use super::trouble::Trouble;
 use crate::store::{RunKey, StoreError, Stored};

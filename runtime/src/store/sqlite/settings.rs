@@ -15,6 +15,9 @@ pub(super) const LOG_BYTES: i64 = 1 << 20;
 /// be written twice.
 pub(super) const LARGE: usize = 4 << 10;
 
+/// The stack of a thread in bytes, of which only the used part takes memory. Values may nest deeply.
+pub(super) const STACK: usize = 16 << 20;
+
 /// Which failures recorded events survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -217,3 +217,22 @@ async fn a_path_may_have_characters_that_an_address_gives_a_meaning() {
     assert_eq!(runs(&store).await, ["one"]);
     assert_eq!(files(&directory).len(), 1);
 }
+
+/// SQLite shares the memory of a file between all connections of a process.
+#[tokio::test]
+async fn a_process_that_reads_the_log_of_another_one_cannot_write_to_the_file_until_it_has_closed_it() {
+    let (_directory, path) = place();
+    let writer = open(&path).await;
+    create(&writer, new_run("one")).await;
+    let (_copy, copy) = copied(&path, &["", "wal", "shm"]);
+    let store = open_to_read(&copy).await.unwrap();
+    let error = open_error(&copy).await;
+    assert!(matches!(error, StoreError::ReadOnly { .. }), "{error:?}");
+    assert_eq!(runs(&store).await, ["one"]);
+    drop(store);
+    let mut opened = SqliteStore::open(&copy).await;
+    while matches!(opened, Err(StoreError::ReadOnly { .. })) {
+        opened = SqliteStore::open(&copy).await;
+    }
+    assert_eq!(runs(&opened.unwrap()).await, ["one"]);
+}
