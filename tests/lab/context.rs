@@ -162,3 +162,15 @@ fn a_context_needs_a_runtime() {
     let text = crate::message(|| drop(Context::test()));
     has_line(&text, &["the context of the test cannot be made", "tokio"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_question_behind_a_wait_whose_time_has_passed_is_answered() {
+    const PAID: Signal<u64> = Signal::new("paid");
+    #[node]
+    async fn remind(cents: u64, ctx: &Context) -> bool {
+        let paid = ctx.wait(PAID).within(std::time::Duration::from_secs(3600)).await;
+        paid.is_err() && ctx.ask::<bool>("large", "Remind of it?").payload(cents).await
+    }
+    let ctx = TestContext::new().answer("large", true).build();
+    assert!(remind(7, &ctx).await);
+}

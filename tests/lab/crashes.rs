@@ -204,8 +204,81 @@ async fn an_interrupted_attempt_that_may_run_once_is_listed_and_not_called_again
     workflow! { paid(u64) -> String { START => pay => tell; } }
     let lab = Lab::of::<paid>().mock::<pay>(7).mock_fn::<tell>(|cents| Ok(cents.to_string()));
     assert_eq!(lab.crash_at_every_commit(7).await.interrupted, ["paid/pay"]);
-    // It is never repeated, so nothing has to be stated of it.
-    Lab::of::<paid>().repeatable::<tell>().crash_at_every_commit(7).await;
+}
+
+#[tokio::test]
+async fn one_that_may_run_once_is_no_reason_to_run_it_once_for_each_crash() {
+    #[node(at_most_once)]
+    async fn wire(cents: u64) -> u64 {
+        cents
+    }
+    workflow! { wired(u64) -> u64 { START => wire; } }
+    let text = message_of(Lab::of::<wired>().crash_at_every_commit(7)).await;
+    has_line(&text, &["not mocked: `wire`"]);
+}
+
+#[tokio::test]
+async fn nodes_of_runs_that_a_node_starts_are_refused_too() {
+    #[node]
+    async fn ship(n: u64) -> u64 {
+        n
+    }
+    workflow! { shipping(u64) -> u64 { START => ship; } }
+    #[node]
+    async fn begin(n: u64, ctx: &Context) -> u64 {
+        ctx.start::<shipping>(n).id("shipping").await.map(|_| n).unwrap_or_default()
+    }
+    workflow! { begun(u64) -> u64 { START => begin; } }
+    let lab = Lab::of::<begun>().repeatable::<begin>().register::<shipping>();
+    let text = message_of(lab.crash_at_every_commit(7)).await;
+    has_line(&text, &["not mocked: `ship`"]);
+    let lab = Lab::of::<begun>().repeatable::<(begin, ship)>().register::<shipping>();
+    assert!(lab.crash_at_every_commit(7).await.count > 1);
+}
+
+#[tokio::test]
+async fn an_effect_whose_resource_was_replaced_is_not_compared_with_nothing() {
+    #[node]
+    async fn book(cents: u64, #[resource] bank: &Bank) -> u64 {
+        bank.0.lock().unwrap().insert("book".to_owned(), cents);
+        cents
+    }
+    workflow! { booking(u64) -> u64 { START => book; } }
+    let lab = Lab::of::<booking>().repeatable::<book>().resource_with(Bank::default);
+    let lab = lab.effects_on::<Bank, _>(|bank| bank.0.lock().unwrap().clone()).fresh_resource(Bank::default);
+    let text = message_of(lab.crash_at_every_commit(7)).await;
+    has_line(&text, &["Bank", "cannot be compared", "last"]);
+}
+
+#[tokio::test]
+async fn state_beyond_the_run_is_lost_and_kept_with_its_commits() {
+    use graphweft::scope::{App, ScopeError};
+    use graphweft::state::Sum;
+
+    const VISITS: StateKey<u64, Sum, App> = StateKey::new("visits");
+    #[node]
+    async fn visit(n: u64, ctx: &Context) -> Result<u64, ScopeError> {
+        let before = ctx.scope(App).await?.get(VISITS)?.unwrap_or_default();
+        ctx.scope(App).key("then").await?.update().merge(VISITS, n).await?;
+        Ok(before)
+    }
+    workflow! { visited(u64) -> u64 { START => visit; } }
+    let crashes = Lab::of::<visited>().repeatable::<visit>().crash_at_every_commit(7).await;
+    // The entry of the log among them.
+    assert!(crashes.count >= 4, "{crashes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_month_passes_at_once() {
+    #[node]
+    async fn sleep(n: u64, ctx: &Context) -> u64 {
+        ctx.sleep(Duration::from_secs(30 * 86400)).await;
+        n
+    }
+    workflow! { slept(u64) -> u64 { START => sleep; } }
+    let lab = Lab::of::<slept>().repeatable::<sleep>().patience(Duration::from_secs(10));
+    assert_eq!(lab.run(7).await.output(), &7);
+    lab.crash_at_every_commit(7).await;
 }
 
 #[tokio::test]

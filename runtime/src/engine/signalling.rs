@@ -73,7 +73,8 @@ impl Engine {
     /// The same for a payload as plain JSON and a signal by its name, as it comes from outside, such as by HTTP. Its type is
     /// known to the node that waits: if that is in this process, a payload of another type is refused. Otherwise the node
     /// drops it when it gets it ([`EventKind::SignalRejected`](crate::EventKind::SignalRejected)), and waits for the next
-    /// one.
+    /// one. Where the workflow of the run is not registered, a payload for which a node waits is checked against the schema that the
+    /// wait has recorded, with the feature `json-schema`; without it, it is refused ([`SignalError::NotRegistered`]).
     ///
     /// ```
     /// # use graphweft::prelude::*;

@@ -68,7 +68,11 @@ impl ScopeLog {
         if self.logs.read(&log, 0, u64::MAX).await?.len() > 1 {
             self.logs.delete(&log).await?;
         }
-        self.logs.append(NewLogEntry::new(log, fold.end.to_string(), snapshot, SystemTime::now())).await?;
+        self.logs.append(NewLogEntry::new(log.as_str(), fold.end.to_string(), snapshot, SystemTime::now())).await?;
+        // It was deleted meanwhile: what was deleted must not stay.
+        if self.logs.read(&self.log, fold.end - 1, fold.end).await?.is_empty() {
+            self.logs.delete(&log).await?;
+        }
         Ok(())
     }
 
@@ -118,9 +122,12 @@ impl ScopeLog {
 
     /// Deletes it. Returns whether there was something.
     pub(super) async fn delete(&self) -> Result<bool, ScopeError> {
-        // The snapshots first: without the log they would not be found again.
-        self.logs.delete(&self.snapshots()).await?;
-        Ok(self.logs.delete(&self.log).await?)
+        // The snapshots first: without the log they would not be found again. And once more, since one may have been written
+        // before the log was deleted; a reader that writes one later finds no log, and deletes it itself.
+        let before = self.logs.delete(&self.snapshots()).await?;
+        let log = self.logs.delete(&self.log).await?;
+        let after = self.logs.delete(&self.snapshots()).await?;
+        Ok(before || log || after)
     }
 
     fn snapshots(&self) -> String {

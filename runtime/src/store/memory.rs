@@ -26,7 +26,7 @@ use crate::asked::name_without_key;
 /// Keeps runs in memory, until the process ends. The default store of an engine.
 ///
 /// Of the runs that have ended, the last 1000 stay readable
-/// ([`max_resident_finished`](MemoryStore::max_resident_finished)), so memory stays bounded. All futures are ready at
+/// ([`max_resident_finished`](MemoryStore::max_resident_finished)), so memory stays bounded, except that its [logs](Store::logs) are kept until they are deleted. All futures are ready at
 /// once, and none fails. A clone is another handle to the same store, for a
 /// second engine in the same process.
 ///

@@ -12,6 +12,7 @@ use super::lab::{Lab, fail};
 use super::places::{InGraph, Places};
 use crate::event::{AfterFailure, Event, EventKind};
 use crate::node::Payload;
+use crate::table::Definition;
 use crate::workflow::Workflow;
 
 /// An arm: a node, and the number of the choice.
@@ -40,7 +41,7 @@ impl<W: Workflow> Lab<W> {
                     Ok(run) => note_taken(&places, run.journal(), &mut taken),
                     Err(problem) => fail::<W>(here, &format!("input {number}: {problem}")),
                 }
-                taken.insert((InGraph { graph: 0, node: START }, first));
+                taken.extend(first.map(|first| (InGraph { graph: 0, node: START }, first)));
             }
             let missing: Vec<String> =
                 arms(&places).filter(|arm| !taken.contains(arm)).map(|arm| written(&places, arm)).collect();
@@ -61,15 +62,19 @@ impl<W: Workflow> Lab<W> {
     }
 
     pub(super) fn places(&self) -> Places {
-        Places::of(W::definition(), self.mocks.iter().map(|mock| mock.node.type_id).collect())
+        self.places_of(W::definition())
+    }
+
+    pub(super) fn places_of(&self, root: &Arc<Definition>) -> Places {
+        Places::of(root, self.mocks.iter().map(|mock| mock.node.type_id).collect())
     }
 }
 
 /// The choice of START, which is not recorded.
-fn first_choice<W: Workflow>(input: W::Input) -> usize {
+fn first_choice<W: Workflow>(input: W::Input) -> Option<usize> {
     let definition = W::definition();
-    // A routed START calls a conversion of the user.
-    crate::driver::caught(|| (definition.start)(Box::new(input)).choice).unwrap_or_default()
+    // A routed START calls a conversion of the user. If it panics, the run fails and takes no arm.
+    crate::driver::caught(|| (definition.start)(Box::new(input)).choice).ok()
 }
 
 /// All arms of the graphs.

@@ -230,7 +230,16 @@ async fn serve(engine: Engine, without: Arc<WithoutWorkflow>, signals: Vec<Sent>
         }
     }
     let Ok(Some(run)) = engine.get_run(RUN).await else { return };
-    while let Ok(Outcome::Waiting(questions)) = run.outcome().await {
+    loop {
+        // Before anything else: what is recorded from here on is not missed.
+        let seen = engine.history(RUN).await.ok().flatten();
+        let seen = seen.and_then(|events| events.last().map(|event| event.seq + 1)).unwrap_or_default();
+        let questions = match run.outcome().await {
+            Ok(Outcome::Waiting(questions)) => questions,
+            // The time limit of a wait may pass, and then the node goes on.
+            Ok(Outcome::AwaitingSignals(_)) => Vec::new(),
+            _ => return,
+        };
         let mut has_answered = false;
         for question in questions {
             let (name, key) =
@@ -241,9 +250,7 @@ async fn serve(engine: Engine, without: Arc<WithoutWorkflow>, signals: Vec<Sent>
         }
         if !has_answered {
             // Until the node has asked something else.
-            let seen =
-                engine.history(RUN).await.ok().flatten().and_then(|events| events.last().map(|event| event.seq + 1));
-            let _ended = run.events_from(seen.unwrap_or_default()).next().await;
+            let _ended = run.events_from(seen).next().await;
         }
     }
 }

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::EventKind;
 use crate::store::{
-    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogStore,
-    MemoryStore, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey, RunOverview, RunQuery, Snapshot,
-    StartedOver, Store, StoreError, Stored,
+    Append, Appended, AskedQuestion, Claim, Claimed, Created, Delete, FeedPage, FeedPlace, FeedQuery, LogAppended,
+    LogEntry, LogStore, MemoryStore, NewLogEntry, NewRun, Owner, QuestionQuery, Record, ReserveTask, RunHeader, RunKey,
+    RunOverview, RunQuery, Snapshot, StartedOver, Store, StoreError, Stored,
 };
 
 /// The store of one process: what is committed is in the [`MemoryStore`] behind it, which the next process gets.
@@ -74,10 +74,19 @@ impl CrashStore {
         (commits.last.clone(), commits.lost.clone())
     }
 
+    /// How many commits were made.
+    pub(super) fn commits_done(&self) -> usize {
+        self.process.commits.lock().unwrap_or_else(PoisonError::into_inner).done
+    }
+
     fn commit<'r>(&self, what: impl IntoIterator<Item = &'r Record>) -> Result<(), StoreError> {
+        self.commits(|| described(what))
+    }
+
+    fn commits(&self, what: impl FnOnce() -> String) -> Result<(), StoreError> {
         let mut commits = self.process.commits.lock().unwrap_or_else(PoisonError::into_inner);
         self.check()?;
-        let what = described(what);
+        let what = what();
         if commits.loses == Some(commits.done + 1) {
             commits.lost = what;
             self.process.crashed.cancel();
@@ -208,8 +217,9 @@ impl Store for CrashStore {
         }
     }
 
+    /// One process at a time has it. So nobody looks for the records of others, four times in each second of a paused clock.
     fn is_shared(&self) -> bool {
-        self.inner.is_shared()
+        false
     }
 
     fn feed(&self, query: FeedQuery) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
@@ -233,7 +243,44 @@ impl Store for CrashStore {
     }
 
     fn logs(&self) -> Option<Arc<dyn LogStore>> {
-        self.inner.logs()
+        let inner = self.inner.logs()?;
+        Some(Arc::new(CrashLogs { inner, store: self.clone() }))
+    }
+}
+
+/// Logs that are lost with the process: what is added to one is a commit too.
+struct CrashLogs {
+    inner: Arc<dyn LogStore>,
+    store: CrashStore,
+}
+
+impl LogStore for CrashLogs {
+    fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
+        match self.store.commits(|| format!("an entry of log `{}`", entry.log)) {
+            Ok(()) => self.inner.append(entry),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+
+    fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
+        match self.store.check() {
+            Ok(()) => self.inner.read(log, after, until),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+
+    fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
+        match self.store.check() {
+            Ok(()) => self.inner.list(prefix),
+            Err(error) => ready(Err(error)).boxed(),
+        }
+    }
+
+    fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        match self.store.commits(|| format!("the deletion of log `{log}`")) {
+            Ok(()) => self.inner.delete(log),
+            Err(error) => ready(Err(error)).boxed(),
+        }
     }
 }
 

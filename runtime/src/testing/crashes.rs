@@ -10,6 +10,8 @@ use super::compare::{Crashed, Ran, compare};
 use super::crash_store::{CrashStore, records_of};
 use super::lab::{Lab, fail};
 use super::outside::RUN;
+use super::parts::Effects;
+use super::places::Places;
 use super::process::{Ended, Rests};
 use super::steps::Paths;
 use super::world::World;
@@ -37,15 +39,16 @@ impl<W: Workflow> Lab<W> {
     ///
     /// - It ends as the one without a crash: with the same output, with the same failure, or with the same open questions.
     /// - A node that completes in both has the same output, and takes the same arm.
-    /// - A mock is called as often as the guarantees say: as in the run without a crash, and once more for each attempt that was
-    ///   under way at the crash. A completed attempt is not called again.
+    /// - A mock is called at most as often as the guarantees say: as in the run without a crash, and once more for each attempt that
+    ///   was under way at the crash. A completed attempt is not called again.
     /// - Effects on resources ([`effects_on`](Self::effects_on)) are the same.
     ///
     /// An interrupted attempt of an `at_most_once` node is not called again. Its run goes the way of a failed node, which is expected:
     /// [`Crashes::interrupted`] has the nodes to which that has happened, and only the calls are compared.
     ///
-    /// All nodes have to be mocked, be `at_most_once`, or be [`repeatable`](Self::repeatable), so that no test repeats a real
-    /// effect by accident. Nodes that read a clock, a counter or anything else that is not their input have to be mocked: they
+    /// All nodes have to be mocked or [`repeatable`](Self::repeatable), so that no test repeats a real effect by accident: also those
+    /// that are `at_most_once`, since that holds within a run, and each crash is another one. So do the nodes of registered workflows,
+    /// which a node may start. A child with a name of its own is stated by [`repeatable_child`](Self::repeatable_child). Nodes that read a clock, a counter or anything else that is not their input have to be mocked: they
     /// return something else in every run. Answers and signals of the lab are given again if they were lost.
     ///
     /// ```
@@ -84,13 +87,19 @@ impl<W: Workflow> Lab<W> {
 
     async fn crash(&self, input: &Json) -> Result<Crashes, String> {
         self.check_repeatable(self.not_repeatable())?;
-        let undisturbed = self.ran(input).await?;
+        self.check_effects()?;
+        let (undisturbed, commits) = self.ran(input).await?;
         self.check_repeatable(self.called_and_not_repeatable(&undisturbed))?;
-        let mut interrupted = BTreeSet::new();
+        let (mut interrupted, mut count) = (BTreeSet::new(), 0);
         for commit in 2.. {
             let Some(crash) = self.crashed_at(input, commit).await? else {
-                return Ok(Crashes { count: commit - 2, interrupted: interrupted.into_iter().collect() });
+                // Of nodes at the same time, one run may make fewer commits than another.
+                if commit <= commits {
+                    continue;
+                }
+                return Ok(Crashes { count, interrupted: interrupted.into_iter().collect() });
             };
+            count += 1;
             match compare(&self.places(), &undisturbed, &crash) {
                 Ok(cut_short) => {
                     if cut_short.is_empty() {
@@ -99,7 +108,7 @@ impl<W: Workflow> Lab<W> {
                     interrupted.extend(cut_short);
                 }
                 Err(problem) => {
-                    let again = self.ran(input).await?;
+                    let (again, _) = self.ran(input).await?;
                     let note = match undisturbed.differs_from(&again) {
                         Some(path) => format!(
                             "\n  note: `{path}` differs in a second run without a crash as well: it depends on more than its input"
@@ -113,13 +122,14 @@ impl<W: Workflow> Lab<W> {
         Err("it has more commits than can be counted".to_owned())
     }
 
-    /// A run without a crash.
-    async fn ran(&self, input: &Json) -> Result<Ran, String> {
-        let (rests, world) = self.undisturbed(input).await?;
-        Ok(self.as_ran(rests, &world))
+    /// A run without a crash, and how many commits it has made.
+    async fn ran(&self, input: &Json) -> Result<(Ran, usize), String> {
+        let (rests, world, commits) = self.undisturbed(input).await?;
+        Ok((self.as_ran(rests, &world), commits))
     }
 
     fn as_ran(&self, rests: Rests, world: &World) -> Ran {
+        // That there is such a resource was checked.
         let effects = self.effects.iter().map(|effects| (effects.of)(world).unwrap_or_default()).collect();
         Ran { workflow: W::NAME, outcome: rests.outcome, events: rests.events, calls: world.calls(), effects }
     }
@@ -160,6 +170,20 @@ impl<W: Workflow> Lab<W> {
         Ok(())
     }
 
+    /// The resource may have been replaced since.
+    fn check_effects(&self) -> Result<(), String> {
+        let is_there = |effects: &&Effects| {
+            self.resources.iter().any(|resource| resource.type_id == effects.type_id && resource.is_of_run)
+        };
+        match self.effects.iter().find(|effects| !is_there(effects)) {
+            None => Ok(()),
+            Some(Effects { type_name, .. }) => Err(format!(
+                "the effects on `{type_name}` cannot be compared: the lab gives another resource of that type since; give the \
+                 one of `.resource_with(|| ..)` last"
+            )),
+        }
+    }
+
     /// The names of nodes in the graphs that nothing says about whether they may be repeated.
     fn not_repeatable(&self) -> BTreeSet<String> {
         let places = self.places();
@@ -167,10 +191,11 @@ impl<W: Workflow> Lab<W> {
             let mocked = self.mocks.iter().map(|mock| mock.node.type_id);
             mocked.chain(self.repeatable.iter().map(|node| node.type_id)).any(|known| known == type_id)
         };
+        let started = self.started.iter().map(|graph| self.places_of(graph)).collect::<Vec<_>>();
         let mut refused = BTreeSet::new();
-        for entry in places.bodies() {
+        for entry in started.iter().chain([&places]).flat_map(Places::bodies) {
             let is_mocked = self.mocks.iter().any(|mock| mock.node.type_id == entry.type_id);
-            if !known(entry.type_id) && !entry.options.at_most_once {
+            if !known(entry.type_id) {
                 refused.insert(entry.name.clone());
             }
             if !is_mocked {
@@ -187,6 +212,7 @@ impl<W: Workflow> Lab<W> {
         let (paths, places) = (Paths::of(W::NAME, records), self.places());
         let known: Vec<&str> =
             self.mocks.iter().map(|mock| &mock.node).chain(&self.repeatable).map(|node| &*node.name).collect();
+        let children = &self.repeatable_children;
         let mut refused = BTreeSet::new();
         for event in &ran.events {
             let is_node = match &event.kind {
@@ -196,7 +222,11 @@ impl<W: Workflow> Lab<W> {
             };
             let name = event.path.rsplit_once('/').map_or(event.path.as_str(), |(_, name)| name);
             let name = name.split([':', '#', '[']).next().unwrap_or(name);
-            if is_node && places.find(&event.path).is_none() && !known.contains(&name) {
+            if is_node
+                && places.find(&event.path).is_none()
+                && !known.contains(&name)
+                && !children.iter().any(|child| child == name)
+            {
                 refused.insert(name.to_owned());
             }
         }
@@ -211,7 +241,7 @@ impl<W: Workflow> Lab<W> {
         let example = refused.first().map_or("", String::as_str);
         Err(format!(
             "a crash would repeat nodes that are not mocked: {}\n  help: mock them by `.mock::<{example}>(..)`, or state that \
-             repeating them is harmless by `.repeatable::<{example}>()`",
+             repeating them is harmless by `.repeatable::<{example}>()`, or for a child by `.repeatable_child(\"{example}\")`",
             names.join(", ")
         ))
     }

@@ -218,7 +218,7 @@ impl<W: Workflow> Lab<W> {
              has its own"
         );
         let of = move |world: &World| world.resource::<T>().map(|resource| format!("{:#?}", effects(resource)));
-        self.effects.push(Effects { type_name, of: Box::new(of) });
+        self.effects.push(Effects { type_id: TypeId::of::<T>(), type_name, of: Box::new(of) });
         self
     }
 
@@ -236,6 +236,7 @@ impl<W: Workflow> Lab<W> {
     /// ```
     pub fn register<O: Workflow>(mut self) -> Self {
         self.registered.push(Box::new(EngineBuilder::register::<O>));
+        self.started.push(O::definition());
         self
     }
 

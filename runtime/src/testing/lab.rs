@@ -16,6 +16,7 @@ use super::world::World;
 use crate::context::Context;
 use crate::engine::{EngineBuilder, MockWith, Start};
 use crate::node::{Node, name_of};
+use crate::table::Definition;
 use crate::workflow::Workflow;
 
 /// A workflow in a test: with mocks for its nodes, answers to its questions, and resources.
@@ -59,11 +60,15 @@ pub struct Lab<W> {
     pub(super) resources: Vec<Resource>,
     pub(super) effects: Vec<Effects>,
     pub(super) registered: Vec<Configure>,
+    /// The workflows among them.
+    pub(super) started: Vec<&'static Arc<Definition>>,
     pub(super) answers: Vec<Answer>,
     pub(super) signals: Vec<Sent>,
     /// Each a `StartWith` of the output of `W`.
     pub(super) state: Vec<Box<dyn Any + Send + Sync>>,
     pub(super) repeatable: Vec<Named>,
+    /// The names of children that may be repeated.
+    pub(super) repeatable_children: Vec<String>,
     pub(super) patience: Duration,
     of: PhantomData<fn() -> W>,
 }
@@ -75,10 +80,12 @@ impl<W> Lab<W> {
             resources: Vec::new(),
             effects: Vec::new(),
             registered: Vec::new(),
+            started: Vec::new(),
             answers: Vec::new(),
             signals: Vec::new(),
             state: Vec::new(),
             repeatable: Vec::new(),
+            repeatable_children: Vec::new(),
             patience: Duration::from_secs(60),
             of: PhantomData,
         }
@@ -196,6 +203,29 @@ impl<W: Workflow> Lab<W> {
     /// [`crash_at_every_commit`](Self::crash_at_every_commit) runs them as they are. There is an example at [`Lab`].
     pub fn repeatable<N: Nodes>(mut self) -> Self {
         N::add_to(&mut self.repeatable);
+        self
+    }
+
+    /// The same for children by the name with which they are called, as by
+    /// [`Context::call_as`](crate::Context::call_as): for a child whose type a test cannot name, such as the call of a model by an
+    /// agent, which is `model`.
+    ///
+    /// ```
+    /// # use graphweft::prelude::*;
+    /// use graphweft::testing::Lab;
+    ///
+    /// #[node]
+    /// async fn double(n: u32) -> u32 { 2 * n }
+    /// #[node]
+    /// async fn plan(n: u32, ctx: &Context) -> u32 { ctx.call_as("twice", double, n).await.unwrap_or_default() }
+    /// workflow! { pub planned(u32) -> u32 { START => plan; } }
+    ///
+    /// # graphweft::block_on(async {
+    /// Lab::of::<planned>().repeatable::<plan>().repeatable_child("twice").crash_at_every_commit(4).await;
+    /// # });
+    /// ```
+    pub fn repeatable_child(mut self, name: impl Into<String>) -> Self {
+        self.repeatable_children.push(name.into());
         self
     }
 

@@ -40,6 +40,7 @@ pub(super) struct Resource {
 
 /// Effects that are seen in a resource.
 pub(super) struct Effects {
+    pub(super) type_id: TypeId,
     pub(super) type_name: &'static str,
     pub(super) of: EffectsOf,
 }

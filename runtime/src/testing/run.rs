@@ -39,7 +39,7 @@ impl<W: Workflow> Lab<W> {
     /// # Errors
     /// What keeps it from running, as text.
     pub(super) async fn ran_once(&self, input: &Json) -> Result<LabRun<W>, String> {
-        let (rests, world) = self.undisturbed(input).await?;
+        let (rests, world, _) = self.undisturbed(input).await?;
         LabRun::new(rests, world.calls(), self.mocked())
     }
 
@@ -47,11 +47,11 @@ impl<W: Workflow> Lab<W> {
     ///
     /// # Errors
     /// What keeps it from running, as text.
-    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(Rests, Arc<World>), String> {
+    pub(super) async fn undisturbed(&self, input: &Json) -> Result<(Rests, Arc<World>, usize), String> {
         let world = self.world();
         let store = CrashStore::new(MemoryStore::new());
         match self.process(&world, &store, input).await? {
-            Ended::Rests(rests) => Ok((rests, world)),
+            Ended::Rests(rests) => Ok((rests, world, store.commits_done())),
             Ended::Crashed => {
                 Err("the store of a run without a crash has lost a commit; this is a mistake in graphweft".into())
             }

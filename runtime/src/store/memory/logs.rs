@@ -1,6 +1,6 @@
 //! Logs in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
@@ -16,31 +16,40 @@ pub(super) struct MemoryLogs(Arc<Mutex<Logs>>);
 #[derive(Default)]
 struct Logs {
     /// None of them empty.
-    logs: BTreeMap<String, Vec<LogEntry>>,
+    logs: BTreeMap<String, Log>,
     /// The last position that was given, in any log.
     last: u64,
+}
+
+#[derive(Default)]
+struct Log {
+    /// In the order of their positions.
+    entries: Vec<LogEntry>,
+    positions: HashMap<String, u64>,
 }
 
 impl Logs {
     fn append(&mut self, new: NewLogEntry) -> LogAppended {
         let NewLogEntry { log, key, value, time, behind } = new;
-        let entries = self.logs.get(&log).map_or(&[][..], Vec::as_slice);
-        if let Some(there) = entries.iter().find(|entry| entry.key == key) {
-            return LogAppended::Existing { position: there.position };
+        let there = self.logs.get(&log);
+        if let Some(&position) = there.and_then(|log| log.positions.get(&key)) {
+            return LogAppended::Existing { position };
         }
-        let end = entries.last().map_or(0, |entry| entry.position);
+        let end = there.and_then(|log| log.entries.last()).map_or(0, |entry| entry.position);
         if behind.is_some_and(|behind| behind != end) {
             return LogAppended::Conflict { end };
         }
         self.last += 1;
-        let entry = LogEntry { position: self.last, key, value, time: to_the_millisecond(time) };
-        self.logs.entry(log).or_default().push(entry);
+        let log = self.logs.entry(log).or_default();
+        log.positions.insert(key.clone(), self.last);
+        log.entries.push(LogEntry { position: self.last, key, value, time: to_the_millisecond(time) });
         LogAppended::Added { position: self.last }
     }
 
     fn read(&self, log: &str, after: u64, until: u64) -> Vec<LogEntry> {
-        let entries = self.logs.get(log).into_iter().flatten();
-        entries.filter(|entry| entry.position > after && entry.position <= until).cloned().collect()
+        let entries = self.logs.get(log).map_or(&[][..], |log| &log.entries);
+        let from = entries.partition_point(|entry| entry.position <= after);
+        entries[from..].iter().take_while(|entry| entry.position <= until).cloned().collect()
     }
 }
 

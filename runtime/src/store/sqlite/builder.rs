@@ -68,8 +68,9 @@ impl SqliteStoreBuilder {
     ///   [`Busy`](StoreError::Busy)).
     ///
     /// Opening takes up to two seconds if the file has been changed just before, and no process has it open: then it is read
-    /// without locks, and only the time of its last change shows whether it was changed meanwhile. A process that reads the
-    /// log of another one cannot open the same file for writing until it has closed it ([`StoreError::ReadOnly`]).
+    /// without locks, and only the time of its last change shows whether it was changed meanwhile. A read during which others
+    /// open, change and close the file takes as long again, a few times, and other reads of this store wait for it. A process that
+    /// reads the log of another one should close this store before it opens the same file for writing.
     ///
     /// ```
     /// use graphweft::store::{RunQuery, SqliteStore, Store, StoreError};
