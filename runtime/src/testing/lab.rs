@@ -214,10 +214,18 @@ impl<W: Workflow> Lab<W> {
     /// # use graphweft::prelude::*;
     /// use graphweft::testing::Lab;
     ///
+    /// struct Times(u32);
+    ///
+    /// impl Node for Times {
+    ///     type Input = u32;
+    ///     type Output = u32;
+    ///     type Error = Never;
+    ///
+    ///     async fn run(&self, n: u32, _: &Context) -> Result<u32, Never> { Ok(self.0 * n) }
+    /// }
+    ///
     /// #[node]
-    /// async fn double(n: u32) -> u32 { 2 * n }
-    /// #[node]
-    /// async fn plan(n: u32, ctx: &Context) -> u32 { ctx.call_as("twice", double, n).await.unwrap_or_default() }
+    /// async fn plan(n: u32, ctx: &Context) -> u32 { ctx.call_as("twice", Times(2), n).await.unwrap_or_default() }
     /// workflow! { pub planned(u32) -> u32 { START => plan; } }
     ///
     /// # graphweft::block_on(async {
