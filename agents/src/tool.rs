@@ -49,6 +49,8 @@ const INPUT: &str = "input";
 #[derive(Clone)]
 pub struct Tool {
     node: DynNode,
+    /// What is known of the node that the tool is, which can be mocked, and not of the one that asks a person around it.
+    info: NodeInfo,
     spec: ToolSpec,
     /// Whether the node takes no object, and the model gives it as the property `input` of one.
     is_wrapped: bool,
@@ -104,6 +106,7 @@ impl Tool {
             parameters: if is_wrapped { in_object(INPUT, schema) } else { for_model(schema) },
         };
         Tool {
+            info: node.info().clone(),
             node,
             spec,
             is_wrapped,
@@ -127,7 +130,7 @@ impl Tool {
 
     /// What is known of its node.
     pub(crate) fn info(&self) -> &NodeInfo {
-        self.node.info()
+        &self.info
     }
 
     /// Calls it as a child of a node, with the arguments of a model.
@@ -312,8 +315,9 @@ impl Tool {
             return Tool { retry, timeout, ..Tool::around(plain, description) };
         }
         let description = description.unwrap_or_else(|| plain.description().to_owned());
+        let info = guarded.plain.clone();
         let guarded = DynNode::by_value(guarded.name.clone(), guarded);
-        Tool { is_guarded: true, ..Tool::around(guarded, Some(description)) }
+        Tool { is_guarded: true, info, ..Tool::around(guarded, Some(description)) }
     }
 
     #[cfg(feature = "mcp")]

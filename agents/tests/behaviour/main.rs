@@ -9,6 +9,7 @@ mod figures;
 mod hand_over;
 mod hostile;
 mod killed;
+mod lab;
 mod loops;
 mod models;
 mod output;

@@ -210,9 +210,6 @@ impl<W: Workflow> Lab<W> {
     fn called_and_not_repeatable(&self, ran: &Ran) -> BTreeSet<String> {
         let records = ran.events.iter().map(|event| (event.path.as_str(), &event.kind));
         let (paths, places) = (Paths::of(W::NAME, records), self.places());
-        let known: Vec<&str> =
-            self.mocks.iter().map(|mock| &mock.node).chain(&self.repeatable).map(|node| &*node.name).collect();
-        let children = &self.repeatable_children;
         let mut refused = BTreeSet::new();
         for event in &ran.events {
             let is_node = match &event.kind {
@@ -222,15 +219,17 @@ impl<W: Workflow> Lab<W> {
             };
             let name = event.path.rsplit_once('/').map_or(event.path.as_str(), |(_, name)| name);
             let name = name.split([':', '#', '[']).next().unwrap_or(name);
-            if is_node
-                && places.find(&event.path).is_none()
-                && !known.contains(&name)
-                && !children.iter().any(|child| child == name)
-            {
+            if is_node && places.find(&event.path).is_none() && !self.is_known_name(name) {
                 refused.insert(name.to_owned());
             }
         }
         refused
+    }
+
+    /// Whether a child of this name may be repeated.
+    fn is_known_name(&self, name: &str) -> bool {
+        let mut nodes = self.mocks.iter().map(|mock| &mock.node).chain(&self.repeatable);
+        nodes.any(|node| node.name == name) || self.repeatable_children.iter().any(|child| child == name)
     }
 
     fn check_repeatable(&self, refused: BTreeSet<String>) -> Result<(), String> {
