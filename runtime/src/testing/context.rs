@@ -236,7 +236,7 @@ async fn serve(engine: Engine, without: Arc<WithoutWorkflow>, signals: Vec<Sent>
         let seen = seen.and_then(|events| events.last().map(|event| event.seq + 1)).unwrap_or_default();
         let questions = match run.outcome().await {
             Ok(Outcome::Waiting(questions)) => questions,
-            // The time limit of a wait may pass, and then the node goes on.
+            // The time limit of a wait may pass, and then the node continues.
             Ok(Outcome::AwaitingSignals(_)) => Vec::new(),
             _ => return,
         };

@@ -217,7 +217,7 @@ impl Store for CrashStore {
         }
     }
 
-    /// One process at a time has it. So nobody looks for the records of others, four times in each second of a paused clock.
+    /// One process at a time has it. So no task looks for the records of others, four times in each second of a paused clock.
     fn is_shared(&self) -> bool {
         false
     }
