@@ -15,8 +15,7 @@ use crate::fault::Fault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
-    /// What is attempted.
-    pub kind: CallKind,
+    pub(crate) kind: CallKind,
     /// The id of the run. For a workflow that is called as a function, one of this call only.
     pub run_id: String,
     /// The path of the node, child or step, as in events: `checkout/charge`.
@@ -30,17 +29,24 @@ impl Call {
     pub fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(self.path.as_str(), |(_, name)| name)
     }
+
+    /// Whether it is a node that another one has called by [`Context::call`](crate::Context::call).
+    pub fn is_child(&self) -> bool {
+        self.kind == CallKind::Child
+    }
+
+    /// Whether it is a [step](crate::Context::step). If it is neither a child nor a step, it is a node of a graph; a nested workflow is
+    /// none, its nodes are.
+    pub fn is_step(&self) -> bool {
+        self.kind == CallKind::Step
+    }
 }
 
-/// What is attempted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CallKind {
-    /// A node of a graph. A nested workflow is none: its nodes are.
+/// What is attempted. Not public: with variants of these names in reach, rustc would print the trait `Node` by its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallKind {
     Node,
-    /// A node that another one has called by [`Context::call`](crate::Context::call).
     Child,
-    /// A [step](crate::Context::step).
     Step,
 }
 

@@ -56,7 +56,7 @@ mod typed;
 mod value;
 mod workflow;
 
-pub use around::{Call, CallKind, Done, Next};
+pub use around::{Call, Done, Next};
 pub use ask::{Ask, AskHuman, Elapsed, Wait, Within};
 pub use asked::Question;
 pub use block_on::block_on;

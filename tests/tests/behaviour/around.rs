@@ -38,8 +38,12 @@ fn watched(builder: EngineBuilder, journal: &Journal, name: &'static str) -> Eng
     builder.around(move |call: Call, next: Next| {
         let journal = journal.clone();
         async move {
-            let Call { kind, path, attempt, .. } = &call;
-            journal.note(format!("{name} {kind:?} {path} {attempt}"));
+            let kind = match (call.is_child(), call.is_step()) {
+                (true, _) => "Child",
+                (_, true) => "Step",
+                (false, false) => "Node",
+            };
+            journal.note(format!("{name} {kind} {} {}", call.path, call.attempt));
             let done = next.run().await;
             journal.note(format!("{name} {} {}", call.name(), done.error().unwrap_or("ok")));
             done
