@@ -10,12 +10,13 @@ const shown = (child: unknown): unknown => (typeof child === 'string' ? visible(
 /** Not the properties of components, which may send them. */
 export function withVisible(type: ElementType, props: unknown): unknown {
   if (typeof type !== 'string' && typeof type !== 'symbol') return props;
-  const { children, title, 'aria-label': label, ...rest } = props as Record<string, unknown>;
+  const { children, title, 'aria-label': label, 'aria-valuetext': value, ...rest } = props as Record<string, unknown>;
   return {
     ...rest,
     ...(children === undefined ? {} : { children: shown(children) }),
     ...(title === undefined ? {} : { title: shown(title) }),
     ...(label === undefined ? {} : { 'aria-label': shown(label) }),
+    ...(value === undefined ? {} : { 'aria-valuetext': shown(value) }),
   };
 }
 
