@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphweft::{ChildError, Context, Fault, Node, NodeFacts, NodeInfo, Payload, ResourceNeed, RetryPolicy};
+use graphweft::{ChildError, Context, Fault, Node, NodeFacts, Payload, RetryPolicy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +64,6 @@ pub(crate) type Uncertain<E> = fn(&E) -> Option<String>;
 pub(crate) struct Guarded<N: Node> {
     pub(crate) name: String,
     pub(crate) make: Arc<dyn Fn() -> N + Send + Sync>,
-    /// What is known of the tool itself.
-    pub(crate) plain: NodeInfo,
     pub(crate) approval: Option<NeedsApproval<N::Input>>,
     pub(crate) at_most_once: bool,
     pub(crate) retry: Option<RetryPolicy>,
@@ -78,7 +76,6 @@ impl<N: Node> Clone for Guarded<N> {
         Guarded {
             name: self.name.clone(),
             make: Arc::clone(&self.make),
-            plain: self.plain.clone(),
             approval: self.approval.clone(),
             at_most_once: self.at_most_once,
             retry: self.retry.clone(),
@@ -109,14 +106,6 @@ where
             }
         }
         if self.at_most_once { self.call_once(input, ctx).await } else { self.call(input, ctx).await }
-    }
-
-    fn resources(&self) -> Vec<ResourceNeed> {
-        self.plain.resources().to_vec()
-    }
-
-    fn uses(&self) -> Vec<NodeInfo> {
-        self.plain.uses()
     }
 }
 

@@ -49,13 +49,11 @@ const INPUT: &str = "input";
 #[derive(Clone)]
 pub struct Tool {
     node: DynNode,
-    /// What is known of the node that the tool is, which can be mocked, and not of the one that asks a person around it.
-    info: NodeInfo,
     spec: ToolSpec,
     /// Whether the node takes no object, and the model gives it as the property `input` of one.
     is_wrapped: bool,
-    /// Whether the output is a [`Settled`](crate::guarded::Settled).
-    is_guarded: bool,
+    /// If the node asks a person around the tool, and its output is a [`Settled`]: what is known of the tool itself.
+    guarded: Option<NodeInfo>,
     retry: Option<RetryPolicy>,
     timeout: Option<Duration>,
     /// That of its schema, if it comes from a server.
@@ -106,11 +104,10 @@ impl Tool {
             parameters: if is_wrapped { in_object(INPUT, schema) } else { for_model(schema) },
         };
         Tool {
-            info: node.info().clone(),
             node,
             spec,
             is_wrapped,
-            is_guarded: false,
+            guarded: None,
             retry: None,
             timeout: None,
             #[cfg(feature = "mcp")]
@@ -130,7 +127,7 @@ impl Tool {
 
     /// What is known of its node.
     pub(crate) fn info(&self) -> &NodeInfo {
-        &self.info
+        self.guarded.as_ref().unwrap_or_else(|| self.node.info())
     }
 
     /// Calls it as a child of a node, with the arguments of a model.
@@ -147,13 +144,13 @@ impl Tool {
         if let Some(timeout) = self.timeout {
             call = call.timeout(timeout);
         }
-        let ended = match self.is_guarded {
+        let ended = match self.guarded.is_some() {
             // Its span begins behind the questions.
             true => call.await,
             false => trace::execute_tool(ctx, &self.spec.name, &format!("{}:{key}", self.node.name()), call).await,
         };
         match ended {
-            Ok(output) if self.is_guarded => unwrap_settled(&output),
+            Ok(output) if self.guarded.is_some() => unwrap_settled(&output),
             Ok(output) => Ok(output),
             Err(ChildError::Error(error)) => Err(ToolError::ForModel(format!("{:#}", error.text))),
             Err(ChildError::Fault(misfit @ Fault::InvalidInput { .. })) => {
@@ -204,16 +201,7 @@ pub struct NodeTool<N: Node> {
 impl<N: Node> NodeTool<N> {
     fn new(name: String, plain: DynNode, make: Arc<dyn Fn() -> N + Send + Sync>) -> Self {
         let at_most_once = make().options().at_most_once;
-        let guarded = Guarded {
-            name,
-            make,
-            plain: plain.info().clone(),
-            approval: None,
-            at_most_once,
-            retry: None,
-            timeout: None,
-            uncertain: None,
-        };
+        let guarded = Guarded { name, make, approval: None, at_most_once, retry: None, timeout: None, uncertain: None };
         NodeTool {
             plain,
             description: None,
@@ -315,9 +303,9 @@ impl Tool {
             return Tool { retry, timeout, ..Tool::around(plain, description) };
         }
         let description = description.unwrap_or_else(|| plain.description().to_owned());
-        let info = guarded.plain.clone();
+        let tool = plain.info().clone();
         let guarded = DynNode::by_value(guarded.name.clone(), guarded);
-        Tool { is_guarded: true, info, ..Tool::around(guarded, Some(description)) }
+        Tool { guarded: Some(tool), ..Tool::around(guarded, Some(description)) }
     }
 
     #[cfg(feature = "mcp")]

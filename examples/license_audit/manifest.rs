@@ -117,6 +117,10 @@ async fn metadata(manifest: &Path) -> Result<Metadata, String> {
     let mut command = MetadataCommand::new();
     command.manifest_path(manifest).no_deps().other_options(["--offline".to_owned()]);
     let json = output(command.cargo_command()).await?;
+    parsed(json)
+}
+
+fn parsed(json: String) -> Result<Metadata, String> {
     MetadataCommand::parse(json).map_err(|error| format!("`cargo metadata` was not understood: {error}"))
 }
 
@@ -140,8 +144,7 @@ async fn built(manifest: &Path) -> Result<BTreeSet<(String, String)>, String> {
         // Its advice is for those who call cargo themselves.
         Err(_) => metadata(&[]).await.map_err(|why| why.split("; help: ").next().unwrap_or_default().to_owned())?,
     };
-    let metadata =
-        MetadataCommand::parse(json).map_err(|error| format!("`cargo metadata` was not understood: {error}"))?;
+    let metadata = parsed(json)?;
     let resolved: BTreeSet<_> =
         metadata.resolve.iter().flat_map(|resolve| &resolve.nodes).map(|node| &node.id).collect();
     let built = metadata.packages.iter().filter(|package| resolved.contains(&package.id));

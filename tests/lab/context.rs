@@ -174,3 +174,19 @@ async fn a_question_behind_a_wait_whose_time_has_passed_is_answered() {
     let ctx = TestContext::new().answer("large", true).build();
     assert!(remind(7, &ctx).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_whose_wait_is_dropped_is_for_the_next_one() {
+    const PAID: Signal<u64> = Signal::new("paid");
+    #[node]
+    async fn settle(ctx: &Context) -> u64 {
+        tokio::select! {
+            biased;
+            () = std::future::ready(()) => {}
+            _ = ctx.wait(PAID).key("first") => {}
+        }
+        drop(tokio::time::timeout(std::time::Duration::ZERO, ctx.wait(PAID).key("second")).await);
+        ctx.wait(PAID).key("third").await
+    }
+    assert_eq!(settle(&TestContext::new().signal(PAID, 7).build()).await, 7);
+}

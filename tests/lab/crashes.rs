@@ -7,33 +7,8 @@ use std::time::Duration;
 use graphweft::prelude::*;
 use graphweft::testing::{Lab, fails, sequence};
 
+use crate::shop::{charge, checkout, notify, refuse, validate};
 use crate::{has_line, message_of};
-
-#[node]
-async fn validate(cents: u64) -> Result<u64, String> {
-    if cents > 0 { Ok(cents) } else { Err("nothing to pay".to_owned()) }
-}
-
-#[node(retry(max_attempts = 3, initial_delay = "1h", max_delay = "1h"))]
-async fn charge(cents: u64) -> Result<String, std::io::Error> {
-    Err(std::io::Error::other(format!("{cents} for real")))
-}
-
-#[node]
-async fn refuse(why: String) -> String {
-    format!("refused: {why}")
-}
-
-#[node]
-async fn notify(text: String) -> String {
-    format!("Dear customer: {text}")
-}
-
-workflow! {
-    checkout(u64) -> String {
-        START => validate => <ok: charge, err: refuse> => notify;
-    }
-}
 
 #[tokio::test(start_paused = true)]
 async fn retries_and_routes_survive() {

@@ -7,6 +7,7 @@ mod findings;
 mod mocks;
 mod outside;
 mod runs;
+mod shop;
 
 use std::panic::AssertUnwindSafe;
 

@@ -1,15 +1,19 @@
 //! A process that dies at one of its commits.
 
+use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, pending};
+use futures::future::{BoxFuture, Either, pending, select};
 use graphweft::store::{
     Append, Appended, Created, LogAppended, LogEntry, LogStore, NewLogEntry, NewRun, Owner, SqliteStore, StartedOver,
     Store, StoreError,
 };
 use tokio::sync::Notify;
+
+use crate::life;
 
 /// The store of a process that dies at one of its commits, to runs or to logs: from then on nothing is ever answered.
 #[derive(Clone)]
@@ -18,6 +22,20 @@ pub struct Dying {
     left: Arc<AtomicI64>,
     carried_out: bool,
     died: Arc<Notify>,
+}
+
+/// Whether a process dies at the commit of this number to the file, before it has done this.
+pub fn dies_at_commit<F: Future<Output = ()>>(
+    path: &Path,
+    commit: i64,
+    carried_out: bool,
+    does: impl FnOnce(Dying) -> F,
+) -> bool {
+    life(async {
+        let dying = Dying::at(commit, carried_out, SqliteStore::open(path).await.expect("the file can be opened"));
+        let died = pin!(dying.died());
+        matches!(select(pin!(does(dying)), died).await, Either::Right(_))
+    })
 }
 
 impl Dying {

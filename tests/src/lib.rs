@@ -7,7 +7,7 @@ mod on_disk;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub use dying::Dying;
+pub use dying::{Dying, dies_at_commit};
 use futures::StreamExt;
 use graphweft::store::MemoryStore;
 use graphweft::{AfterFailure, Engine, EngineBuilder, Event, EventKind, Failure, Run, RunError, Workflow};

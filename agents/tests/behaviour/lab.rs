@@ -7,10 +7,14 @@ use graphweft_agents::{Agent, Message, Models, Scripted, Tool};
 
 use crate::scene::call;
 
+/// What the tool would need, and the lab does not have.
+#[derive(Debug)]
+struct Bank;
+
 /// Pays money back.
 #[node]
-async fn pay_back(cents: u32) -> String {
-    panic!("{cents} for real")
+async fn pay_back(cents: u32, #[resource] bank: &Bank) -> String {
+    panic!("{cents} for real, by {bank:?}")
 }
 
 workflow! {

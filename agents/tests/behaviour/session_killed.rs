@@ -1,14 +1,12 @@
 //! A process that dies at any of its commits, to runs and to sessions: a session holds each message once.
 
-use std::path::Path;
 use std::time::Duration;
 
-use futures::future::{Either, select};
 use graphweft::json;
 use graphweft::prelude::*;
 use graphweft::store::{SqliteStore, Store};
 use graphweft_agents::{Agent, Compaction, Memory, Message, Models, SESSION, Scripted, SessionEntry, Sessions, Tool};
-use graphweft_tests::{Dying, life};
+use graphweft_tests::{dies_at_commit, life};
 
 use crate::scene::{call, texts};
 
@@ -48,22 +46,6 @@ async fn says(engine: &Engine, text: &str) -> String {
     tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("the run ends").unwrap()
 }
 
-/// Whether the process dies at the commit of this number, in its second run.
-fn dies_at(path: &Path, commit: i64, carried_out: bool) -> bool {
-    life(async {
-        let inner = SqliteStore::open(path).await.unwrap();
-        let dying = Dying::at(commit, carried_out, inner);
-        let died = Box::pin(dying.died());
-        let engine = engine(dying, &model());
-        let ends = Box::pin(says(&engine, "second"));
-        let is_dead = matches!(select(ends, died).await, Either::Right(_));
-        if !is_dead {
-            engine.shutdown().await;
-        }
-        is_dead
-    })
-}
-
 #[test]
 fn a_session_holds_each_message_once_wherever_the_process_dies() {
     let mut deaths = 0;
@@ -77,7 +59,11 @@ fn a_session_holds_each_message_once_wherever_the_process_dies() {
                 assert_eq!(says(&engine, "first").await, "3 seen");
                 engine.shutdown().await;
             });
-            let died = dies_at(&path, commit, carried_out);
+            let died = dies_at_commit(&path, commit, carried_out, |dying| async {
+                let engine = engine(dying, &model());
+                says(&engine, "second").await;
+                engine.shutdown().await;
+            });
             deaths += u32::from(died);
             life(async {
                 let model = model();

@@ -136,7 +136,7 @@ impl<T: Payload> Request<'_, T> {
             )));
         };
         #[cfg(feature = "test-util")]
-        attempt.check_signal(name, within)?;
+        let reserved = attempt.reserve_signal(name, within)?;
         let (mut held, item) = Held::ask(attempt, path, Some(fits::<T>())).await?;
         let (path, item) = (held.path().to_owned(), item.unwrap_or_default());
         let schema = T::__schema().to_value();
@@ -168,6 +168,8 @@ impl<T: Payload> Request<'_, T> {
                         false => attempt.requests().push(&path, EventKind::SignalTaken),
                     }
                     held.take();
+                    #[cfg(feature = "test-util")]
+                    reserved.into_iter().for_each(crate::attempt::ReservedSignal::take);
                     return Ok(payload);
                 }
                 Err((field, message)) => {

@@ -21,7 +21,7 @@ pub(crate) use own_task::OwnTask;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 #[cfg(feature = "test-util")]
-pub(crate) use without_workflow::WithoutWorkflow;
+pub(crate) use without_workflow::{ReservedSignal, WithoutWorkflow};
 
 use crate::core::{NextRun, Place, Stand, Writes, escaped};
 use crate::draft::{Draft, Part, SharedDraft};

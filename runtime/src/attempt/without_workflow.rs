@@ -1,7 +1,7 @@
 //! The attempt of a context that a test has made, around which there is no workflow.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +18,7 @@ struct Given {
     /// Whether the run is that of a context of a test: every run could have this.
     is_without: bool,
     answers: HashMap<String, Value>,
-    /// How many signals were sent and not waited for, by name.
+    /// How many signals are left for further waits, by name.
     signals: HashMap<&'static str, usize>,
 }
 
@@ -85,26 +85,53 @@ impl Attempt {
         Err(Fault::Context { message })
     }
 
-    /// Checks that a signal has come.
+    /// Reserves a signal for a wait. If the wait is dropped without it, it is for another one.
     ///
     /// # Errors
-    /// If it has not.
-    pub(crate) fn check_signal(&self, name: &'static str, within: Option<Duration>) -> Result<(), Fault> {
+    /// If there is no further one.
+    pub(crate) fn reserve_signal(
+        &self,
+        name: &'static str,
+        within: Option<Duration>,
+    ) -> Result<Option<ReservedSignal>, Fault> {
         let without = self.run.companion::<WithoutWorkflow>();
         let mut given = without.given();
         if !given.is_without {
-            return Ok(());
+            return Ok(None);
         }
-        match given.signals.get_mut(name).filter(|left| **left > 0) {
-            Some(left) => *left -= 1,
-            None if within.is_some() => {}
-            None => {
-                let message = format!(
-                    "the context of the test has no further signal `{name}`: add `.signal(..)` to it for each wait"
-                );
-                return Err(Fault::Context { message });
-            }
+        if let Some(left) = given.signals.get_mut(name).filter(|left| **left > 0) {
+            *left -= 1;
+            drop(given);
+            return Ok(Some(ReservedSignal { without, name, is_taken: false }));
         }
-        Ok(())
+        // Then the time passes.
+        if within.is_some() {
+            return Ok(None);
+        }
+        let message =
+            format!("the context of the test has no further signal `{name}`: add `.signal(..)` to it for each wait");
+        Err(Fault::Context { message })
+    }
+}
+
+/// A signal that is meant for one wait.
+pub(crate) struct ReservedSignal {
+    without: Arc<WithoutWorkflow>,
+    name: &'static str,
+    is_taken: bool,
+}
+
+impl ReservedSignal {
+    /// The wait has got it.
+    pub(crate) fn take(mut self) {
+        self.is_taken = true;
+    }
+}
+
+impl Drop for ReservedSignal {
+    fn drop(&mut self) {
+        if !self.is_taken {
+            *self.without.given().signals.entry(self.name).or_default() += 1;
+        }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use super::error::ChildError;
 use super::form::{ErrorForm, FormOf, Unread, Written};
-use crate::around::{self, Call, CallKind};
+use crate::around::{self, CallKind};
 use crate::attempt::{Attempt, Beat};
 use crate::compile;
 use crate::core::{AttemptEvent, Resumable, Resumption, is_retryable};
@@ -386,7 +386,7 @@ impl Asked {
                 let span = tracing::debug_span!("node", path = %self.path, attempt = number);
                 let permits = self.parent.run.permits.as_ref().filter(|_| attempt.is_some());
                 let body = match kind {
-                    Some(kind) => self.surrounded(body, kind, number),
+                    Some(kind) => self.parent.run.surrounded(body, kind, || self.path.clone(), number),
                     None => body,
                 };
                 let running = Running::new(body, self.options.timeout, permits, span);
@@ -434,21 +434,6 @@ impl Asked {
             drop(error);
             (number, delay) = (number + 1, Some(time));
         }
-    }
-
-    /// The attempt with what the engine has around all of them.
-    fn surrounded<'w, T: Send + 'w, E: Send + 'w>(
-        &self,
-        body: AttemptBody<'w, Attempted<T, E>>,
-        kind: CallKind,
-        attempt: u32,
-    ) -> AttemptBody<'w, Attempted<T, E>> {
-        let around = &self.parent.run.env.around;
-        if around.is_empty() {
-            return body;
-        }
-        let call = Call { kind, run_id: self.parent.run.id().to_owned(), path: self.path.clone(), attempt };
-        AttemptBody::new(around.wrap(&call, Box::pin(body)))
     }
 
     /// Records that an attempt begins: with the next commit, or before it begins if it may not be made twice.

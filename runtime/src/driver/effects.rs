@@ -10,7 +10,7 @@ use super::event_codec::{Given, OfRequests, derived_record, encode};
 use super::inputs::RetainedInput;
 use super::run::{Driver, UnderWay};
 use super::timers::Timer;
-use crate::around::{Call, CallKind};
+use crate::around::CallKind;
 use crate::attempt::{At, Attempt, Beat};
 use crate::context::Context;
 use crate::core::{
@@ -277,7 +277,7 @@ impl Driver {
             (Some(arrived), false) => caught(|| node.run_once(arrived, context)),
             (arrived, _) => self.repeatable(task, node, arrived, keeps_input, context),
         };
-        let future = future.map(|future| self.surrounded(future, &place, number));
+        let future = future.map(|future| self.shared.surrounded(future, CallKind::Node, || place.path(), number));
         match future.and_then(|future| caught(|| Running::new(future, options.timeout, self.permits.as_ref(), span))) {
             Ok(running) => {
                 let beat = Beat::of(&attempt);
@@ -289,17 +289,6 @@ impl Driver {
                 self.fails(task, &place, fault, is_lost);
             }
         }
-    }
-
-    /// The attempt with what the engine has around all of them.
-    fn surrounded(&self, body: AttemptBody<'static>, place: &Place, attempt: u32) -> AttemptBody<'static> {
-        let around = &self.shared.env.around;
-        if around.is_empty() {
-            return body;
-        }
-        let run_id = self.shared.id().to_owned();
-        let call = Call { kind: CallKind::Node, run_id, path: place.path(), attempt };
-        AttemptBody::new(around.wrap(&call, Box::pin(body)))
     }
 
     /// Begins an attempt. If it would get a task of its own and the runtime has one thread, it is polled once here: a

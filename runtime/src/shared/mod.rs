@@ -31,6 +31,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
+use tokio_util::sync::ReusableBoxFuture;
 
 pub(crate) use desk::{Checked, Desk, Fits, Misfit, Receiver, ThawedDesk};
 pub(crate) use feed_signal::{FeedSignal, Listener};
@@ -44,7 +45,7 @@ pub(crate) use steps::Step;
 pub(crate) use succession::{MAX_ID, Over};
 pub(crate) use tree::below;
 
-use crate::around::Around;
+use crate::around::{Around, Attempted, Call, CallKind};
 use crate::clock::Clock;
 use crate::core::Chance;
 use crate::event::EventKind;
@@ -327,6 +328,23 @@ impl Shared {
 
     pub(crate) fn records(&self) -> bool {
         self.journal.is_some()
+    }
+
+    /// An attempt with what the engine has around all of them.
+    #[inline]
+    pub(crate) fn surrounded<'n, T: Attempted + 'n>(
+        &self,
+        body: ReusableBoxFuture<'n, T>,
+        kind: CallKind,
+        path: impl FnOnce() -> String,
+        attempt: u32,
+    ) -> ReusableBoxFuture<'n, T> {
+        let around = &self.env.around;
+        if around.is_empty() {
+            return body;
+        }
+        let call = Call { kind, run_id: self.id().to_owned(), path: path(), attempt };
+        ReusableBoxFuture::new(around.wrap(&call, Box::pin(body)))
     }
 
     /// The maximum size of a value; `None` if the run is not recorded.

@@ -229,7 +229,10 @@ async fn serve(engine: Engine, without: Arc<WithoutWorkflow>, signals: Vec<Sent>
             tracing::error!(%error, "a signal of a test's context was not sent");
         }
     }
-    let Ok(Some(run)) = engine.get_run(RUN).await else { return };
+    let run = match engine.get_run(RUN).await {
+        Ok(Some(run)) => run,
+        gone => return tracing::error!(?gone, "the run behind a test's context is gone: its questions get no answers"),
+    };
     loop {
         // Before anything else: what is recorded from here on is not missed.
         let seen = engine.history(RUN).await.ok().flatten();

@@ -109,10 +109,18 @@ impl CrashStore {
         &'s self,
         read: impl FnOnce(&'s MemoryStore) -> BoxFuture<'s, Result<T, StoreError>>,
     ) -> BoxFuture<'s, Result<T, StoreError>> {
-        match self.check() {
-            Ok(()) => read(&self.inner),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.check(), || read(&self.inner))
+    }
+}
+
+/// Does this, unless the process has crashed.
+fn unless<'s, T: Send + 's>(
+    crashed: Result<(), StoreError>,
+    then: impl FnOnce() -> BoxFuture<'s, Result<T, StoreError>>,
+) -> BoxFuture<'s, Result<T, StoreError>> {
+    match crashed {
+        Ok(()) => then(),
+        Err(error) => ready(Err(error)).boxed(),
     }
 }
 
@@ -184,10 +192,7 @@ impl Store for CrashStore {
     }
 
     fn header(&self, id: &str) -> BoxFuture<'_, Result<Option<RunHeader>, StoreError>> {
-        match self.check() {
-            Ok(()) => self.inner.header(id),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.check(), || self.inner.header(id))
     }
 
     fn list(&self, query: RunQuery) -> BoxFuture<'_, Result<Vec<RunHeader>, StoreError>> {
@@ -211,10 +216,7 @@ impl Store for CrashStore {
     }
 
     fn is_served(&self, workflow: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        match self.check() {
-            Ok(()) => self.inner.is_served(workflow),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.check(), || self.inner.is_served(workflow))
     }
 
     /// One process at a time has it. So no task looks for the records of others, four times in each second of a paused clock.
@@ -256,31 +258,19 @@ struct CrashLogs {
 
 impl LogStore for CrashLogs {
     fn append(&self, entry: NewLogEntry) -> BoxFuture<'_, Result<LogAppended, StoreError>> {
-        match self.store.commits(|| format!("an entry of log `{}`", entry.log)) {
-            Ok(()) => self.inner.append(entry),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.store.commits(|| format!("an entry of log `{}`", entry.log)), || self.inner.append(entry))
     }
 
     fn read(&self, log: &str, after: u64, until: u64) -> BoxFuture<'_, Result<Vec<LogEntry>, StoreError>> {
-        match self.store.check() {
-            Ok(()) => self.inner.read(log, after, until),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.store.check(), || self.inner.read(log, after, until))
     }
 
     fn list(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        match self.store.check() {
-            Ok(()) => self.inner.list(prefix),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.store.check(), || self.inner.list(prefix))
     }
 
     fn delete(&self, log: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
-        match self.store.commits(|| format!("the deletion of log `{log}`")) {
-            Ok(()) => self.inner.delete(log),
-            Err(error) => ready(Err(error)).boxed(),
-        }
+        unless(self.store.commits(|| format!("the deletion of log `{log}`")), || self.inner.delete(log))
     }
 }
 

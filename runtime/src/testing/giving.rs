@@ -20,7 +20,7 @@ use crate::value::{self, MaxSize};
 use crate::workflow::Workflow;
 
 impl<W: Workflow> Lab<W> {
-    /// Answers the question with this name, or with this id. Of several answers to one name the first one is for the question that
+    /// Answers the question with this name, or with this id, which comes before a name. Of several answers to one name the first one is for the question that
     /// is asked first (in the first turn of a loop, say), and so on; the last one is for all further questions.
     ///
     /// A question without an answer stays open, and the run ends there for the test: see

@@ -22,13 +22,14 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer to a question, of those with its name: the first one to the question that was asked first, and so on. The
-    /// last one is for all further questions.
+    /// The answer to a question: of those with its id, or else with its name, the first one to the question that was asked first,
+    /// and so on. The last one is for all further questions.
     pub(super) fn to(question: &Question, answers: &[Answer], world: &World) -> Option<Json> {
         let inside = question.id.split_once('/').map_or("", |(_, inside)| inside);
         let without_key = name_without_key(&question.id);
-        let names = [question.id.as_str(), inside, &question.name, &*without_key];
-        let fitting: Vec<&Answer> = answers.iter().filter(|answer| names.contains(&answer.name.as_str())).collect();
+        let named = |name: &str| answers.iter().filter(|answer| answer.name == name).collect::<Vec<&Answer>>();
+        let mut by_name = [question.id.as_str(), inside, &question.name, &*without_key].into_iter().map(named);
+        let fitting = by_name.find(|fitting| !fitting.is_empty())?;
         let last = fitting.last()?;
         let number = world.number_of(&format!("question {}", last.name), &question.id);
         let answer = fitting.get(number).unwrap_or(last);

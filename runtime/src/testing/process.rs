@@ -143,7 +143,11 @@ impl<W: Workflow> Lab<W> {
     /// Sends all that the lab has for the questions and waits of the run.
     async fn send(&self, engine: &Engine, run: &Run<Json>, world: &World) -> Result<Sending, String> {
         let mut sending = Sending::Nothing;
-        for question in run.questions().await.map_err(|error| error.to_string())? {
+        let mut questions = run.questions().await.map_err(|error| error.to_string())?;
+        let events = self.events(engine).await?;
+        // In the order in which they were asked.
+        questions.sort_by_key(|question| events.iter().rposition(|event| event.path == question.id));
+        for question in questions {
             let Some(answer) = Answer::to(&question, &self.answers, world) else { continue };
             match engine.answer(RUN, &question.id, answer).await {
                 // It was withdrawn, since the answer to another one has come.
@@ -153,7 +157,7 @@ impl<W: Workflow> Lab<W> {
         }
         let waits = run.awaited_signals().await.map_err(|error| error.to_string())?;
         if !waits.is_empty() {
-            let sent = Sent::to(&waits, &self.signals, &self.events(engine).await?, engine).await;
+            let sent = Sent::to(&waits, &self.signals, &events, engine).await;
             sending = sending.max(sent.map_err(|error| format!("the signal of the lab is refused: {error}"))?);
         }
         Ok(sending)

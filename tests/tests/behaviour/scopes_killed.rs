@@ -1,15 +1,13 @@
 //! A process that dies at any of its commits, to runs and to the state beyond them: each update is made once, and what a node reads
 //! again is what it has read.
 
-use std::path::Path;
 use std::time::Duration;
 
-use futures::future::{Either, select};
 use graphweft::prelude::*;
 use graphweft::scope::{App, ScopeError, USER, User};
 use graphweft::state::{Append, Overwrite, Sum};
 use graphweft::store::{SqliteStore, Store};
-use graphweft_tests::{Dying, life};
+use graphweft_tests::{dies_at_commit, life};
 
 const VISITS: StateKey<u64, Sum, App> = StateKey::new("visits");
 const SEEN: StateKey<Vec<String>, Append, User> = StateKey::new("seen");
@@ -36,21 +34,6 @@ async fn visits(engine: &Engine, name: &str) -> String {
     tokio::time::timeout(Duration::from_secs(60), run.result()).await.expect("the run ends").unwrap()
 }
 
-/// Whether the process dies at the commit of this number, in its second run.
-fn dies_at(path: &Path, commit: i64, carried_out: bool) -> bool {
-    life(async {
-        let dying = Dying::at(commit, carried_out, SqliteStore::open(path).await.unwrap());
-        let died = Box::pin(dying.died());
-        let engine = engine(dying);
-        let ends = Box::pin(visits(&engine, "second"));
-        let is_dead = matches!(select(ends, died).await, Either::Right(_));
-        if !is_dead {
-            engine.shutdown().await;
-        }
-        is_dead
-    })
-}
-
 #[test]
 fn an_update_is_made_once_wherever_the_process_dies() {
     let mut deaths = 0;
@@ -64,7 +47,11 @@ fn an_update_is_made_once_wherever_the_process_dies() {
                 visits(&engine, "first").await;
                 engine.shutdown().await;
             });
-            let died = dies_at(&path, commit, carried_out);
+            let died = dies_at_commit(&path, commit, carried_out, |dying| async {
+                let engine = engine(dying);
+                visits(&engine, "second").await;
+                engine.shutdown().await;
+            });
             deaths += u32::from(died);
             life(async {
                 let engine = engine(SqliteStore::open(&path).await.unwrap());
