@@ -34,11 +34,7 @@ async fn search(
 }
 
 #[node]
-async fn write(
-    found: Vec<String>,
-    #[state(READER)] reader: String,
-    #[state(SOURCES)] sources: Vec<String>,
-) -> String {
+async fn write(found: Vec<String>, #[state(READER)] reader: String, #[state(SOURCES)] sources: Vec<String>) -> String {
     format!("{reader} reads {}, from {}", found.join(" and "), sources.join(" and "))
 }
 

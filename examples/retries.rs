@@ -57,7 +57,11 @@ struct Post {
 
 #[node]
 async fn send(text: String, #[resource] post: &Post) -> Result<String, std::io::Error> {
-    if post.is_open.load(Ordering::Relaxed) { Ok(format!("Sent: {text}.")) } else { Err(std::io::Error::other("closed")) }
+    if post.is_open.load(Ordering::Relaxed) {
+        Ok(format!("Sent: {text}."))
+    } else {
+        Err(std::io::Error::other("closed"))
+    }
 }
 
 workflow! {
