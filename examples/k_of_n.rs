@@ -4,7 +4,7 @@
 //! `First` after the first; a collecting node of your own is a function marked `#[node(collect)]` that returns an
 //! `Option`.
 //!
-//! `cargo run --example k_of_n`
+//! The page to it: `docs/guide/shapes.md`. `cargo run --example k_of_n`
 
 use graphweft::FirstN;
 use graphweft::prelude::*;

@@ -1,6 +1,6 @@
 //! A workflow is a node: it nests in another one, runs for each item of a list, and stays callable by itself.
 //!
-//! `cargo run --example nested`
+//! The page to it: `docs/guide/shapes.md`. `cargo run --example nested`
 
 use graphweft::prelude::*;
 

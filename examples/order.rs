@@ -1,7 +1,7 @@
 //! The first program: a chain of nodes with a route in it. `validate` decides by what it returns which of the two ways
 //! an order takes, and `notify` takes whichever answer comes back.
 //!
-//! `cargo run --example order`
+//! The page to it: `docs/guide/first.md`. `cargo run --example order`
 
 use graphweft::{block_on, prelude::*};
 

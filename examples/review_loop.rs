@@ -3,7 +3,7 @@
 //! An arm that leads back to an earlier node makes a loop. Each turn is recorded under its own path:
 //! `article/draft`, `article/draft#2`, and so on.
 //!
-//! `cargo run --example review_loop`
+//! The page to it: `docs/guide/shapes.md`. `cargo run --example review_loop`
 
 use graphweft::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A chat that remembers, over runs and processes: the session is in the file of the runs.
+//! A chat that remembers, over runs and processes: the session is in the file of the runs. The page to it: `docs/guide/agents.md`.
 //!
 //! ```text
 //! cargo run -p graphweft-agents --example chat -- chat.db ada "My name is Ada."

@@ -2,6 +2,8 @@
 //! and as the tool of another one.
 //!
 //! The model follows a script, so that it needs no network: `cargo run -p graphweft-agents --example hand_over`.
+//!
+//! The page to it: `docs/guide/agents.md`.
 
 use std::error::Error;
 

@@ -3,6 +3,8 @@
 //!
 //! - `agents/tests/real/with_model.sh cargo run -p graphweft-agents --features genai --example help_desk -- --model smollm2`
 //! - `cargo run -p graphweft-agents --features genai --example help_desk -- --model claude-sonnet-5`, with its key in the environment
+//!
+//! The page to it: `docs/guide/agents.md`.
 
 mod model;
 

@@ -1,5 +1,7 @@
 //! Research: an agent searches for several things at once, and its process ends in the middle. The next one resumes it, and makes only the
 //! calls that are missing. It needs no network, since its model follows a script: `cargo run -p graphweft-agents --example research`.
+//!
+//! The page to it: `docs/guide/agents.md`.
 
 use std::error::Error;
 use std::future::pending;

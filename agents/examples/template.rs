@@ -3,6 +3,8 @@
 //! `cargo run -p graphweft-agents --example template`.
 //!
 //! The crate is [askama](https://docs.rs/askama). A prompt is anything that is `Display`, so any other crate of templates will do.
+//!
+//! The page to it: `docs/guide/agents.md`.
 
 use std::error::Error;
 

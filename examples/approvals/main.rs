@@ -1,7 +1,7 @@
 //! A web service: refunds that a person approves. Its runs outlive it: it may be stopped at any moment, and the next
 //! process continues them.
 //!
-//! `cargo run --example approvals`, and then
+//! The page to it: `docs/guide/deploying.md`. `cargo run --example approvals`, and then
 //!
 //! ```sh
 //! alias post="curl -H Content-Type:application/json -d"

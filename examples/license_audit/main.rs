@@ -4,7 +4,7 @@
 //! `cargo run --bin license_audit [-- PATH/TO/Cargo.lock] [--json] [--deny copyleft] [--resume] [--ui]`
 //!
 //! The graphs are in `flow.rs`; everything that a node does is in the module that the node is named in there. `runs.rs`
-//! has all that is done with the engine.
+//! has all that is done with the engine. The page to it: `docs/guide/durable.md`.
 
 mod answer;
 mod arguments;

@@ -2,25 +2,34 @@
 //!
 //! | page | contents |
 //! | --- | --- |
-//! | [`shapes`] | the language, with examples |
+//! | [`first_workflow`] | nodes, values, a route, an engine, from an empty crate |
+//! | [`shapes`] | routes, joins, loops: the whole language |
+//! | [`errors`] | from the error of a node to the `RunError` of its run; retries, time limits, panics |
+//! | [`running`] | engines, events, failures |
+//! | [`durable`] | stores, resuming, signals, retries, crashes |
+//! | [`people`] | questions, deadlines, approvals, an inbox, signals |
+//! | [`children`] | steps, children, timers, runs that start others |
+//! | [`state`] | what the nodes of a run share, and what outlives a run |
+//! | [testing](https://docs.rs/graphweft/latest/graphweft/testing/index.html) | contexts, mocks, crashes, arms that no test takes |
+//! | [`upgrading`] | what may change while runs are under way |
+//! | [`deploying`] | processes, SIGTERM, backups, retention, a container |
+//! | [`coming_from`] | for those who know Temporal, LangGraph or ADK |
 //! | [`compile_errors`] | what the compiler reports |
 //! | [`editor`] | what rust-analyzer shows and completes |
-//! | [`running`] | engines, events, tests, failures, state |
-//! | [`durable`] | stores, questions, signals, retries, crashes |
 //! | [`features`] | what each feature brings, and SQLite beside sqlx |
 //! | [`comparison`] | with hand-written code, other crates and servers |
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/first.md")]
+pub mod first_workflow {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/shapes.md")]
 pub mod shapes {}
 
 #[doc = include_str!("../docs/links.md")]
-#[doc = include_str!("../docs/guide/compile-errors.md")]
-pub mod compile_errors {}
-
-#[doc = include_str!("../docs/links.md")]
-#[doc = include_str!("../docs/guide/editor.md")]
-pub mod editor {}
+#[doc = include_str!("../docs/guide/errors.md")]
+pub mod errors {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/running.md")]
@@ -29,6 +38,38 @@ pub mod running {}
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/durable.md")]
 pub mod durable {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/people.md")]
+pub mod people {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/children.md")]
+pub mod children {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/state.md")]
+pub mod state {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/upgrading.md")]
+pub mod upgrading {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/deploying.md")]
+pub mod deploying {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/coming-from.md")]
+pub mod coming_from {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/compile-errors.md")]
+pub mod compile_errors {}
+
+#[doc = include_str!("../docs/links.md")]
+#[doc = include_str!("../docs/guide/editor.md")]
+pub mod editor {}
 
 #[doc = include_str!("../docs/links.md")]
 #[doc = include_str!("../docs/guide/features.md")]

@@ -3,7 +3,7 @@
 //! The front desk passes a request to the right agent; each agent answers it or hands it over to a colleague. One
 //! request is one token: exactly one agent works at any time, and each hand-over begins a turn.
 //!
-//! `cargo run --example hand_over`
+//! The page to it: `docs/guide/shapes.md`. `cargo run --example desk`
 
 use graphweft::prelude::*;
 
