@@ -15,6 +15,35 @@ use crate::output::Misfit;
 ///
 /// It is a payload, so it can be routed: `agent => <ok: pay, err: report>`. It is `From<Fault>`, so that a fault of the agent's
 /// node takes that route too.
+///
+/// What the customer gets if there is no answer, and what becomes of the ticket:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, AgentError, ModelError, Models, Scripted};
+///
+/// #[node]
+/// async fn apologise(error: AgentError) -> String {
+///     match error {
+///         AgentError::Model(ModelError::Overloaded { .. }) => "we are very busy".into(),
+///         other => format!("a person will write to you ({other})"),
+///     }
+/// }
+///
+/// workflow! {
+///     pub desk(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You help.").retry(RetryPolicy::none());
+///         START => agent => <ok: END, err: apologise>;
+///         apologise => END;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let busy = Scripted::new(|_| Err(ModelError::Overloaded { retry_after: None, message: "try later".into() }));
+/// let engine = Engine::builder().resource(Models::new(busy)).build()?;
+/// assert_eq!(engine.start::<desk>("Where is my lamp?".into()).await?.result().await?, "we are very busy");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -110,6 +110,28 @@ fn tokens(usage: Usage) -> u64 {
 }
 
 /// A model call that a budget does not cover. It was not made.
+///
+/// A run that has spent its budget is not lost: with a larger one it is retried, and what it has is not paid again.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, AgentError, Budget, BudgetOf, Models, Scripted};
+///
+/// workflow! {
+///     pub chat(String) -> String {
+///         let talker: Agent<String, String> = Agent::new("You talk.");
+///         START => talker;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let models = Models::new(Scripted::text("Hello.")).run_budget(Budget::new().calls(0));
+/// let engine = Engine::builder().resource(models).build()?;
+/// let Outcome::Failed(failure) = engine.start::<chat>("Hi".into()).await?.outcome().await? else { panic!("no call is covered") };
+/// let Some(AgentError::OverBudget(over)) = failure.error_as() else { panic!("{failure}") };
+/// assert_eq!((over.of, over.calls, over.allowed.calls), (BudgetOf::Run, 0, Some(0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("the budget of {of} is used up: {} and {} of {allowed}; allow more with {}", counted(*calls, "call"), counted(*tokens, "token"), of.setter())]
 #[non_exhaustive]
@@ -125,6 +147,23 @@ pub struct OverBudget {
 }
 
 /// Whose budget it is.
+///
+/// Who has to allow more:
+///
+/// ```
+/// use graphweft_agents::{BudgetOf, OverBudget};
+///
+/// fn advice(over: &OverBudget) -> &'static str {
+///     match over.of {
+///         BudgetOf::Run => "ask the operator",
+///         _ => "ask again with a shorter text",
+///     }
+/// }
+///
+/// let over: OverBudget = serde_json::from_str(r#"{"of":"run","calls":3,"tokens":900,"allowed":{"calls":3}}"#)?;
+/// assert_eq!(advice(&over), "ask the operator");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -14,6 +14,41 @@ use crate::trace;
 ///
 /// As JSON: `"approve"`, `{"edit": {..}}` with the whole input, `{"reject": "why"}`. An edited input that the tool does not take
 /// is refused as an answer, and the question stays open.
+///
+/// A person corrects what a model wants to do:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft_agents::{Agent, Approval, Message, Models, Scripted, Tool};
+///
+/// #[value]
+/// struct Refund { cents: u32 }
+///
+/// /// Pays money back.
+/// #[node]
+/// async fn refund(refund: Refund) -> Result<String, String> { Ok(format!("{} cents", refund.cents)) }
+///
+/// workflow! {
+///     pub desk(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You decide on refunds.").tool(Tool::of::<refund>().approve());
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let model = Scripted::turns([Scripted::calls([("refund", json!({ "cents": 9000 }))]), Message::assistant("It is paid.")]);
+/// let engine = Engine::builder().resource(Models::new(model.clone())).register::<desk>().build()?;
+/// let run = engine.start::<desk>("My lamp is broken".into()).await?;
+/// let Outcome::Waiting(questions) = run.outcome().await? else { panic!("a person is asked") };
+/// let less = Approval::Edit(Refund { cents: 4000 });
+/// run.answer(&questions[0].id, serde_json::to_value(less)?).await?;
+///
+/// assert_eq!(run.result().await?, "It is paid.");
+/// let Some(Message::Tool { content, .. }) = model.requests()[1].messages.last().cloned() else { panic!() };
+/// assert_eq!(content, "4000 cents");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Approval<In> {
@@ -28,6 +63,18 @@ pub enum Approval<In> {
 /// The answer to the question `went_through`, whether a call that was cut short has had its effect.
 ///
 /// As JSON: `{"done": ..}` with the output, `"retry"`, `{"fail": "why"}`.
+///
+/// A person has looked in the books of the bank, and says what has become of the call:
+///
+/// ```
+/// use graphweft::json;
+/// use graphweft_agents::Resolution;
+///
+/// let paid = Resolution::Done("receipt 7".to_owned());
+/// assert_eq!(serde_json::to_value(paid)?, json!({ "done": "receipt 7" })); // for `Engine::answer`
+/// assert_eq!(serde_json::to_value(Resolution::<String>::Retry)?, "retry");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution<Out> {

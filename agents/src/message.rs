@@ -7,6 +7,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A message of a conversation. The instructions are none of them: they are in the [`Request`](crate::Request).
+///
+/// A transcript for people, of what an agent has seen:
+///
+/// ```
+/// use graphweft_agents::Message;
+///
+/// fn line(message: &Message) -> String {
+///     match message {
+///         Message::User { text } => format!("> {text}"),
+///         Message::Assistant { text, calls, .. } if calls.is_empty() => text.clone(),
+///         Message::Assistant { calls, .. } => calls.iter().map(|call| format!("({})", call.name)).collect(),
+///         Message::Tool { name, content, .. } => format!("({name}: {content})"),
+///     }
+/// }
+///
+/// let said = [Message::user("Where is my lamp?"), Message::assistant("On its way.")];
+/// assert_eq!(said.iter().map(line).collect::<Vec<_>>(), ["> Where is my lamp?", "On its way."]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
@@ -51,6 +69,22 @@ impl Message {
 }
 
 /// A call of a tool, as the model asks for it.
+///
+/// An adapter makes it of what the provider sends:
+///
+/// ```
+/// use graphweft::{Json, json};
+/// use graphweft_agents::ToolCall;
+///
+/// fn read(sent: &Json) -> Option<ToolCall> {
+///     let arguments = serde_json::from_str(sent["function"]["arguments"].as_str()?).ok()?;
+///     let text = |value: &Json| value.as_str().map(str::to_owned);
+///     Some(ToolCall { id: text(&sent["id"])?, name: text(&sent["function"]["name"])?, arguments })
+/// }
+///
+/// let call = read(&json!({ "id": "call_1", "function": { "name": "orders", "arguments": r#"{"customer":"Ada"}"# } }));
+/// assert_eq!(call.expect("it is one").arguments, json!({ "customer": "Ada" }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The provider's id of the call. Some providers send none, or one twice: it identifies nothing in the records.
@@ -87,6 +121,22 @@ fn is_deeper(json: &Json, levels: usize) -> bool {
 }
 
 /// A part of a reply that only its provider understands.
+///
+/// An adapter sends its own parts back, and leaves out those of another provider, with which the run may have begun:
+///
+/// ```
+/// use graphweft::json;
+/// use graphweft_agents::{Message, OpaquePart};
+///
+/// fn mine(message: &Message) -> Vec<&OpaquePart> {
+///     let Message::Assistant { opaque, .. } = message else { return Vec::new() };
+///     opaque.iter().filter(|part| part.format == "parrot/1").collect()
+/// }
+///
+/// let part = |format: &str| OpaquePart { format: format.into(), data: json!({ "signature": "x" }) };
+/// let reply = Message::Assistant { text: "Hello".into(), calls: vec![], opaque: vec![part("parrot/1"), part("other/3")] };
+/// assert_eq!(mine(&reply).len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpaquePart {
     /// Who reads it, with the version of its format: `anthropic/1`. A [`ChatModel`](crate::ChatModel) ignores those of others.
@@ -96,6 +146,21 @@ pub struct OpaquePart {
 }
 
 /// The tokens of a model call.
+///
+/// ```
+/// use graphweft_agents::Usage;
+///
+/// /// In millionths of a cent; what comes from the cache costs a tenth.
+/// fn price(usage: Usage) -> u64 {
+///     (usage.input - usage.cached) * 300 + usage.cached * 30 + usage.output * 1500
+/// }
+///
+/// let mut total = Usage::default();
+/// for call in [Usage { input: 100, output: 10, cached: 0 }, Usage { input: 120, output: 5, cached: 100 }] {
+///     total += call;
+/// }
+/// assert_eq!(price(total), 120 * 300 + 100 * 30 + 15 * 1500);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the request.
@@ -116,6 +181,29 @@ impl AddAssign for Usage {
 }
 
 /// The reply of a model. This is what is recorded of a model call; the request is not, since it can be built again.
+///
+/// A test of what an agent does with a reply that was cut off:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, AgentError, Message, Models, Reply, Scripted};
+///
+/// workflow! {
+///     pub write(String) -> String {
+///         let writer: Agent<String, String> = Agent::new("You write poems.");
+///         START => writer;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let model = Scripted::replies(|request| {
+///     Ok(Reply { is_cut_off: true, ..Scripted::reply(request, Message::assistant("Roses are")) })
+/// });
+/// let engine = Engine::builder().resource(Models::new(model)).build()?;
+/// let Outcome::Failed(failure) = engine.start::<write>("roses".into()).await?.outcome().await? else { panic!("it is no poem") };
+/// assert_eq!(failure.error_as(), Some(AgentError::CutOff { turn: 1, tokens: 5 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// The message, [`Message::Assistant`].

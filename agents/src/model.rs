@@ -13,6 +13,30 @@ use crate::message::{Message, Reply};
 use crate::model_error::ModelError;
 
 /// A request to a model. Cheap to clone: the long parts are shared.
+///
+/// A test looks at what a model was asked:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Message, Models, Request, Scripted};
+///
+/// workflow! {
+///     pub chat(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You are polite.");
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let model = Scripted::text("Good day.");
+/// let engine = Engine::builder().resource(Models::new(model.clone())).build()?;
+/// engine.start::<chat>("Hi".into()).await?.result().await?;
+/// let request: Request = model.requests().remove(0);
+/// assert!(request.instructions.contains("You are polite."));
+/// assert_eq!(*request.messages, [Message::user("Hi")]);
+/// assert!(request.tools.is_empty() && request.format.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The instructions, also called the system prompt.
@@ -28,6 +52,22 @@ pub struct Request {
 }
 
 /// What a model knows of a tool.
+///
+/// What a model knows of a function:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::Tool;
+///
+/// /// Looks up what a customer has bought.
+/// #[node]
+/// async fn orders(customer: String) -> Result<Vec<String>, String> { Ok(vec![customer]) }
+///
+/// let tool: Tool = Tool::of::<orders>().into();
+/// let spec = tool.spec();
+/// assert_eq!((&*spec.name, &*spec.description), ("orders", "Looks up what a customer has bought."));
+/// assert_eq!(spec.parameters["properties"]["customer"]["type"], "string");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ToolSpec {
     /// The name by which it is called.
@@ -39,6 +79,20 @@ pub struct ToolSpec {
 }
 
 /// The format of a reply.
+///
+/// An adapter passes it on, under the name that its provider wants:
+///
+/// ```
+/// use graphweft::{Json, json};
+/// use graphweft_agents::Format;
+///
+/// fn response_format(format: &Format) -> Json {
+///     json!({ "type": "json_schema", "json_schema": { "name": format.name, "schema": format.schema, "strict": true } })
+/// }
+///
+/// let format = Format { name: "answer".into(), schema: json!({ "type": "object" }) };
+/// assert_eq!(response_format(&format)["json_schema"]["name"], "answer");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Format {
     /// A name for it, which some providers want.
@@ -48,6 +102,23 @@ pub struct Format {
 }
 
 /// Options of a model call.
+///
+/// An adapter for a provider that wants a limit of tokens in each request has a default of its own:
+///
+/// ```
+/// use graphweft::{Json, json};
+/// use graphweft_agents::ModelOptions;
+///
+/// fn body(options: ModelOptions) -> Json {
+///     let mut body = json!({ "max_tokens": options.max_tokens.unwrap_or(4096) });
+///     if let Some(temperature) = options.temperature {
+///         body["temperature"] = json!(temperature);
+///     }
+///     body
+/// }
+///
+/// assert_eq!(body(ModelOptions::default()), json!({ "max_tokens": 4096 }));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ModelOptions {
@@ -58,6 +129,22 @@ pub struct ModelOptions {
 }
 
 /// A piece of a reply, as it arrives. It is sent to the subscribers of the run's events and not recorded.
+///
+/// A page that shows a reply as it arrives reads it from the [progress](graphweft::EventKind::Progress) of the run, where it is JSON:
+///
+/// ```
+/// use graphweft::Json;
+/// use graphweft_agents::Delta;
+///
+/// /// The text, and nothing of what the model thinks.
+/// fn piece(progress: &Json) -> Option<&str> {
+///     progress["text"].as_str()
+/// }
+///
+/// assert_eq!(piece(&serde_json::to_value(Delta::Text("Good ".into()))?), Some("Good "));
+/// assert_eq!(piece(&serde_json::to_value(Delta::Reasoning("Be polite.".into()))?), None);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -6,6 +6,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a model gave no reply.
+///
+/// An adapter says which errors pass, and the agent tries those again:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft_agents::ModelError;
+///
+/// fn of_status(status: u16, message: String) -> ModelError {
+///     match status {
+///         401 | 403 => ModelError::Unauthorised { message },
+///         429 => ModelError::RateLimited { retry_after: Some(Duration::from_secs(20)), message },
+///         529 => ModelError::Overloaded { retry_after: None, message },
+///         _ => ModelError::Rejected { message },
+///     }
+/// }
+///
+/// assert_eq!(of_status(429, "slow down".into()).retry_after(), Some(Duration::from_secs(20)));
+/// assert!(of_status(529, "busy".into()).is_passing() && !of_status(401, "no key".into()).is_passing());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

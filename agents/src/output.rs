@@ -18,6 +18,30 @@ const ANSWER: &str = "answer";
 const MAX_PLACES: usize = 64;
 
 /// Why an output does not fit its type. The model gets it as text.
+///
+/// Where an output is wrong, after the model was asked to repair it as often as it may:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, AgentError, Models, Scripted};
+///
+/// #[value]
+/// struct Bill { cents: u32 }
+///
+/// workflow! {
+///     read(String) -> Bill {
+///         let reader: Agent<String, Bill> = Agent::new("You read bills.").repairs(0);
+///         START => reader;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().resource(Models::new(Scripted::text(r#"{ "cents": "forty" }"#))).build()?;
+/// let Outcome::Failed(failure) = engine.start::<read>("..".into()).await?.outcome().await? else { panic!("it is no bill") };
+/// let Some(AgentError::Misfit { misfit, .. }) = failure.error_as() else { panic!("{failure}") };
+/// assert_eq!(misfit.field, "cents");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{}{message}", at(field))]
 pub struct Misfit {

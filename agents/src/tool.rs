@@ -188,6 +188,24 @@ impl fmt::Debug for Tool {
 }
 
 /// A node as a tool, with its options. It converts into a [`Tool`].
+///
+/// A function with effects, as a tool that a model may call only so:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{NodeTool, Tool};
+///
+/// #[node]
+/// async fn wire(cents: u32) -> Result<String, String> { Ok(format!("{cents} cents")) }
+///
+/// let wire: NodeTool<wire> = Tool::of::<wire>()
+///     .description("Sends money to the customer. Say the amount in cents.")
+///     .approve_when(|cents| *cents > 5_000)
+///     .timeout(Duration::from_secs(30))
+///     .at_most_once();
+/// assert_eq!(Tool::from(wire).spec().description, "Sends money to the customer. Say the amount in cents.");
+/// ```
 #[must_use = "an agent has no tool before it is given to `Agent::tool`"]
 pub struct NodeTool<N: Node> {
     plain: DynNode,

@@ -14,8 +14,8 @@ use crate::tool::{Tool, ToolError};
 /// A tool as a node of a graph: a step that always calls it, and no model decides. Its approval, its retries and what repeating a call
 /// means are those of the tool.
 ///
-/// `In` is written as the JSON object of the arguments: a `#[value]` struct with their names, or for a tool with one input
-/// that is no object, that input. `Out` is read from the result. For a tool of a server of MCP these are the types that its
+/// `In` is written as the JSON that [`DynNode::call`](graphweft::DynNode::call) takes: a `#[value]` struct with the names of the parameters, also
+/// for a function with a single one that is no object; for a node without named parameters, its input. `Out` is read from the result. For a tool of a server of MCP these are the types that its
 /// schemas describe; an `Out` of `String` takes a result of text as it is, and another type reads it as JSON.
 ///
 /// ```
@@ -62,6 +62,32 @@ impl<In: JsonPayload, Out: JsonPayload> ToolNode<In, Out> {
 }
 
 /// Why a [`ToolNode`] gave no output. It is a payload, so it can be routed, and it is `From<Fault>`.
+///
+/// A step that always looks up the price, and an arm for what it cannot find:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Tool, ToolNode, ToolNodeError};
+///
+/// #[value]
+/// struct Wish { item: String }
+///
+/// #[node]
+/// async fn price(item: String) -> Result<u32, String> { Err(format!("there is no {item}")) }
+/// #[node]
+/// async fn show(cents: u32) -> String { format!("{cents} cents") }
+/// #[node]
+/// async fn explain(error: ToolNodeError) -> String { error.to_string() }
+///
+/// workflow! {
+///     shop(Wish) -> String {
+///         let look_up: ToolNode<Wish, u32> = ToolNode::new(Tool::of::<price>());
+///         START => look_up => <ok: show, err: explain>;
+///     }
+/// }
+///
+/// assert_eq!(graphweft::block_on(shop(Wish { item: "lamp".into() })).unwrap(), "tool `price`: there is no lamp");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -15,6 +15,23 @@ pub(crate) const MODEL: &str = "model";
 pub type Spent = BTreeMap<String, ModelUsage>;
 
 /// What was spent on one model.
+///
+/// The bill of a run, by model:
+///
+/// ```
+/// use graphweft_agents::{ModelUsage, Spent, Usage};
+///
+/// fn lines(spent: &Spent) -> Vec<String> {
+///     let tokens = |used: &ModelUsage| used.usage.input + used.usage.output;
+///     spent.iter().map(|(model, used)| format!("{model}: {} calls, {} tokens", used.calls, tokens(used))).collect()
+/// }
+///
+/// let mut spent = Spent::new();
+/// for usage in [Usage { input: 100, output: 10, cached: 0 }, Usage { input: 80, output: 10, cached: 60 }] {
+///     *spent.entry("small".to_owned()).or_default() += ModelUsage { calls: 1, usage };
+/// }
+/// assert_eq!(lines(&spent), ["small: 2 calls, 200 tokens"]);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelUsage {
     /// The completed calls.

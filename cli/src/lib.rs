@@ -80,6 +80,21 @@ use crate::error::{CliError, Ended};
 
 /// Carries out the arguments of the process in a program that has an engine. Engines that are to continue the runs of other processes
 /// call [`Engine::recover`] before.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// #[tokio::main]
+/// async fn main() -> ExitCode {
+///     let store = SqliteStore::open("runs.db").await.expect("the file can be opened");
+///     let engine = Engine::builder().store(store).register::<doubled>().build().expect("the workflows have different names");
+///     // `my-program list`, `my-program retry order-7`, `my-program check` ..
+///     graphweft_cli::main(engine).await
+/// }
+/// ```
 pub async fn main(engine: Engine) -> ExitCode {
     match Own::try_parse() {
         Ok(own) => {
@@ -95,6 +110,13 @@ pub async fn main(engine: Engine) -> ExitCode {
 }
 
 /// The same for a file, whose workflows are not known: what the binary `graphweft` does.
+///
+/// ```no_run
+/// #[tokio::main]
+/// async fn main() -> std::process::ExitCode {
+///     graphweft_cli::main_of_files().await // `graphweft --store runs.db list`
+/// }
+/// ```
 pub async fn main_of_files() -> ExitCode {
     match Alone::try_parse() {
         Ok(alone) => {

@@ -72,11 +72,43 @@ pub use serving::Serving;
 ///   and the number of open streams are limited here, and what waits for a slow reader: 32 events.
 ///
 /// A proxy in between must not buffer responses, and passes `Host` on.
+///
+/// Below a path of an app, behind its login:
+///
+/// ```
+/// use axum::Router;
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # fn require_login(router: Router) -> Router { router }
+/// let engine = Engine::builder().register::<doubled>().build()?;
+/// let runs = require_login(graphweft_inspector::router(engine));
+/// assert!(runs.has_routes());
+/// let app: Router = Router::new().nest("/runs", runs);
+/// # drop(app);
+/// # Ok::<(), graphweft::BuildError>(())
+/// ```
 pub fn router(engine: Engine) -> Router {
     Inspector::new(engine).router()
 }
 
 /// The same for a store without the code of its workflows; see [`Inspector::of_store`].
+///
+/// ```
+/// use axum::Router;
+/// use graphweft::store::SqliteStore;
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// // An office that looks at the runs of several programs:
+/// let store = SqliteStore::open(&path).await?;
+/// let app: Router = Router::new().nest("/shop", graphweft_inspector::router_of_store(store)?);
+/// assert!(app.has_routes());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// If an engine cannot be built here: in a tokio runtime without timers.

@@ -8,6 +8,25 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 /// Why a request is refused: the JSON of RFC 9457, with the field that is wrong.
+///
+/// A route of the app, beside those of the inspector, refuses in the same form:
+///
+/// ```
+/// use axum::response::IntoResponse;
+/// use graphweft_inspector::Problem;
+///
+/// let closed = Problem {
+///     kind: "urn:shop:closed".into(),
+///     title: "closed".into(),
+///     status: 503,
+///     detail: "the shop is closed; order again tomorrow".into(),
+///     code: "closed",
+///     field: None,
+/// };
+/// assert_eq!(serde_json::to_value(&closed)?["code"], "closed");
+/// assert_eq!(closed.into_response().headers()["content-type"], "application/problem+json");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Problem {
     /// `urn:graphweft:` and the code.

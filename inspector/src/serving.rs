@@ -26,6 +26,28 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// A server that accepts connections once [`run`](Self::run) or [`until`](Self::until) is awaited. Made by
 /// [`Inspector::bind`](crate::Inspector::bind).
+///
+/// Beside the program that executes the runs, until it ends:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::Inspector;
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let engine = Engine::builder().register::<doubled>().build()?;
+/// let serving = Inspector::new(engine.clone()).bind(0).await?;
+/// println!("the runs are at {}", serving.url());
+/// assert!(serving.address().ip().is_loopback());
+///
+/// let work = async { engine.start::<doubled>(4).await?.result().await.map_err(Box::<dyn std::error::Error>::from) };
+/// let (served, done) = tokio::join!(serving.until(std::future::ready(())), work);
+/// assert_eq!((served?, done?), ((), 8));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is served before `run` or `until` is awaited"]
 pub struct Serving {
     listener: TcpListener,

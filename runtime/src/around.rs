@@ -12,6 +12,33 @@ use futures::future::BoxFuture;
 use crate::fault::Fault;
 
 /// An attempt at a node, a child or a step, which [`EngineBuilder::around`](crate::EngineBuilder::around) is passed before it begins.
+///
+/// A budget for one step, whatever node it is in:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{Call, Done};
+///
+/// fn is_mail(call: &Call) -> bool {
+///     call.is_step() && call.name().starts_with("mail")
+/// }
+///
+/// #[node]
+/// async fn greet(name: String, ctx: &Context) -> Result<String, ChildError<String>> {
+///     ctx.step("mail", || async { Ok::<_, String>(format!("Hello, {name}!")) }).await
+/// }
+///
+/// workflow! { pub hello(String) -> String { START => greet; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().around(|call, next| async move {
+///     // A copy of production that must not write to customers.
+///     if is_mail(&call) { Done::failed(format!("{}: no mail from here", call.path)) } else { next.run().await }
+/// });
+/// let failed = engine.build()?.start::<hello>("Ada".into()).await?.result().await;
+/// assert!(failed.unwrap_err().to_string().ends_with("hello/greet/mail: no mail from here"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
@@ -51,10 +78,65 @@ pub(crate) enum CallKind {
 }
 
 /// The attempt that a call is about, which has not begun yet. If it is dropped, the attempt does not happen.
+///
+/// At most one attempt at a time, in all runs of an engine, because the printer takes one page at a time:
+///
+/// ```
+/// use std::sync::Arc;
+/// use graphweft::prelude::*;
+/// use graphweft::{Done, Next};
+/// use tokio::sync::Mutex;
+///
+/// async fn alone(printer: Arc<Mutex<()>>, next: Next) -> Done {
+///     let _turn = printer.lock().await;
+///     next.run().await
+/// }
+///
+/// #[node]
+/// async fn print(page: String) -> usize { page.len() }
+///
+/// workflow! { pub printing(Vec<String>) -> Vec<usize> { START => [print]; } }
+///
+/// # graphweft::block_on(async {
+/// let printer = Arc::new(Mutex::new(()));
+/// let engine = Engine::builder().around(move |_, next| alone(Arc::clone(&printer), next)).build()?;
+/// let run = engine.start::<printing>(vec!["one".into(), "three".into()]).await?;
+/// assert_eq!(run.result().await?, [3, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "the node does not run before `run` is awaited"]
 pub struct Next(Arc<Mutex<Turn>>);
 
 /// How an attempt ended. Return it from the function given to [`EngineBuilder::around`](crate::EngineBuilder::around).
+///
+/// An alert for each attempt that fails, which leaves the end of the attempt as it is:
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use graphweft::prelude::*;
+///
+/// #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+/// async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+///
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # graphweft::block_on(async {
+/// let alerts = Arc::new(Mutex::new(Vec::new()));
+/// let pager = Arc::clone(&alerts);
+/// let engine = Engine::builder().around(move |call, next| {
+///     let pager = Arc::clone(&pager);
+///     async move {
+///         let done = next.run().await;
+///         if let Some(error) = done.error() {
+///             pager.lock().unwrap().push(format!("{} #{}: {error}", call.path, call.attempt));
+///         }
+///         done
+///     }
+/// });
+/// assert!(engine.build()?.start::<pay>(40).await?.result().await.is_err());
+/// assert_eq!(*alerts.lock().unwrap(), ["pay/charge #1: 40 cents are declined", "pay/charge #2: 40 cents are declined"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done(Result<(), String>, Source);
 

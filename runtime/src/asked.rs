@@ -10,6 +10,32 @@ use crate::core::unescaped;
 use crate::event::{EventKind, optional_millis};
 
 /// An open question.
+///
+/// A form for the person who answers is made of it:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> bool {
+///     ctx.ask("approve", "Ship it?").payload(&text).await
+/// }
+///
+/// workflow! { pub publish(String) -> bool { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>("a poem".into()).await?;
+/// let Outcome::Waiting(questions) = run.outcome().await? else { panic!("it asks") };
+/// let question = &questions[0];
+/// assert_eq!((&*question.name, &*question.prompt), ("approve", "Ship it?"));
+/// assert_eq!(question.payload, "a poem"); // shown beside the text
+/// assert_eq!(question.schema["type"], "boolean"); // two buttons
+///
+/// run.answer(&question.id, true).await?; // by its id, which is unique in the run
+/// assert!(run.result().await?);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {

@@ -20,6 +20,36 @@ pub type Tags = BTreeMap<String, String>;
 ///
 /// As JSON it is flat: `{"version":1,"run_id":"..","seq":3,"time":1763762400123,"path":"checkout/charge",
 /// "type":"node_started","attempt":1}`, `time` in milliseconds since 1970.
+///
+/// A progress line for each event, as a terminal or a chat shows it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Event;
+///
+/// #[node]
+/// async fn charge(cents: u32, ctx: &Context) -> u32 {
+///     ctx.message("the card is fine");
+///     cents
+/// }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// fn line(event: &Event) -> Option<String> {
+///     match &event.kind {
+///         EventKind::NodeStarted { attempt, .. } => Some(format!("{} (attempt {attempt})", event.path)),
+///         EventKind::Message { text } => Some(format!("{}: {text}", event.path)),
+///         _ => None,
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let history = engine.history("order-7").await?.ok_or("it was started")?;
+/// let lines: Vec<String> = history.iter().filter_map(line).collect();
+/// assert_eq!(lines, ["pay/charge (attempt 1)", "pay/charge: the card is fine"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Event {
@@ -48,6 +78,28 @@ pub struct Event {
 ///
 /// The state of a run is the fold of its recorded events. A path below that of a node without a graph inside is a
 /// child, a step, a question, a signal or a timer of that node (`checkout/plan/search:rust`).
+///
+/// As JSON its name is the `type` of the event, beside what it has. More kinds may come: a reader passes those that it does not know.
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn double(n: u32) -> u32 { 2 * n }
+/// workflow! { pub doubled(u32) -> u32 { START => double; } }
+///
+/// # graphweft::block_on(async {
+/// let mut events = Engine::builder().build()?.start::<doubled>(4).await?.events();
+/// let mut kinds = Vec::new();
+/// while let Some(event) = events.next().await {
+///     if let EventKind::NodeCompleted { output, .. } = &event.kind {
+///         assert_eq!(output, &Some(8.into()));
+///     }
+///     kinds.push(event.kind.name());
+/// }
+/// assert_eq!(kinds, ["run_started", "node_started", "node_completed", "run_completed"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -354,6 +406,27 @@ pub enum EventKind {
 }
 
 /// The items of a node with a graph inside.
+///
+/// A bar for a `[..]` needs the number of its items before the first is done:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn fetch(page: String) -> usize { page.len() }
+/// workflow! { pub crawl(Vec<String>) -> Vec<usize> { START => [fetch]; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<crawl>(vec!["a".into(), "bcd".into()]).id("mine").await?.result().await?;
+/// let history = engine.history("mine").await?.ok_or("it was started")?;
+/// let items = history.iter().find_map(|event| match &event.kind {
+///     EventKind::NodeStarted { inside: Some(entered), .. } => Some(entered.items),
+///     _ => None,
+/// });
+/// assert_eq!(items, Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Entered {
@@ -376,6 +449,29 @@ pub struct Entered {
 }
 
 /// How many items of a `[..]` are done.
+///
+/// How far a `[..]` is, from events alone:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::ItemsDone;
+///
+/// #[node]
+/// async fn fetch(page: String) -> usize { page.len() }
+/// workflow! { pub crawl(Vec<String>) -> Vec<usize> { START => [fetch]; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<crawl>(vec!["a".into(), "bcd".into()]).id("mine").await?.result().await?;
+/// let mut far = Vec::new();
+/// for event in engine.history("mine").await?.ok_or("it was started")? {
+///     if let EventKind::NodeCompleted { items: Some(ItemsDone { done, all, .. }), .. } = event.kind {
+///         far.push(format!("{done} of {all}"));
+///     }
+/// }
+/// assert_eq!(far, ["1 of 2", "2 of 2"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ItemsDone {
@@ -386,6 +482,26 @@ pub struct ItemsDone {
 }
 
 /// When a run begins that was started for later.
+///
+/// The first event of a run that waits for its time says when that is:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn remind(who: String) -> String { format!("Dear {who}") }
+/// workflow! { pub reminder(String) -> String { START => remind; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<reminder>().build()?;
+/// engine.start::<reminder>("Ada".into()).id("bill-7").after(Duration::from_secs(3600)).await?;
+/// let first = engine.history("bill-7").await?.ok_or("it was started")?.remove(0);
+/// let EventKind::RunStarted { begins: Some(begins), .. } = first.kind else { panic!("it begins later") };
+/// assert_eq!(begins.after, Some(Duration::from_secs(3600)));
+/// assert!(begins.at > first.time);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Begins {
@@ -399,6 +515,30 @@ pub struct Begins {
 
 /// What becomes of a run that a node has [started](crate::Context::start) when the run of that node ends: is completed, fails, is
 /// cancelled, or starts over.
+///
+/// A search that is not needed any more when its order has ended:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{OnClose, StartRunError};
+///
+/// #[node]
+/// async fn look(ctx: &Context) { ctx.cancelled().await } // as long as it may
+/// workflow! { pub search() { START => look; } }
+///
+/// #[node]
+/// async fn order(ctx: &Context) -> Result<String, StartRunError> {
+///     Ok(ctx.start::<search>(()).on_close(OnClose::Cancel).await?.id().to_owned())
+/// }
+/// workflow! { pub shop() -> String { START => order; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<shop>().register::<search>().build()?;
+/// let search = engine.start::<shop>(()).await?.result().await?;
+/// let search = engine.get_run(&search).await?.ok_or("it was started")?;
+/// assert_eq!(search.outcome().await?, Outcome::Cancelled);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -414,6 +554,31 @@ pub enum OnClose {
 }
 
 /// The node that has started a run.
+///
+/// From a run to the one that it belongs to:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{OnClose, StartRunError};
+///
+/// #[node]
+/// async fn pack(order: u32) -> u32 { order }
+/// workflow! { pub ship(u32) -> u32 { START => pack; } }
+///
+/// #[node]
+/// async fn fulfil(order: u32, ctx: &Context) -> Result<(), StartRunError> {
+///     ctx.start::<ship>(order).id(format!("parcel-{order}")).await.map(|_| ())
+/// }
+/// workflow! { pub checkout(u32) { START => fulfil; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<checkout>().register::<ship>().build()?;
+/// engine.start::<checkout>(7).id("order-7").await?.result().await?;
+/// let parcel = engine.get_run("parcel-7").await?.ok_or("it was started")?;
+/// let started_by = parcel.info().await?.started_by.ok_or("a node has started it")?;
+/// assert_eq!((&*started_by.run, started_by.on_close), ("order-7", OnClose::Leave));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StartedBy {
@@ -433,6 +598,29 @@ impl StartedBy {
 }
 
 /// The time limit of a node with a graph inside, or of a run.
+///
+/// Until when a run with a time limit may take:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn double(n: u32) -> u32 { 2 * n }
+/// workflow! {
+///     #[timeout = "5m"]
+///     pub doubled(u32) -> u32 { START => double; }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<doubled>(4).id("mine").await?.result().await?;
+/// let first = engine.history("mine").await?.ok_or("it was started")?.remove(0);
+/// let EventKind::RunStarted { limit: Some(limit), .. } = first.kind else { panic!("it has a limit") };
+/// assert_eq!(limit.after, Duration::from_secs(300));
+/// assert!(limit.until > first.time);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limit {
@@ -444,6 +632,29 @@ pub struct Limit {
 }
 
 /// What follows a failed attempt. Decided once, and recorded with the failure.
+///
+/// A log tells an attempt that is repeated from one that has failed the run:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::AfterFailure;
+///
+/// #[node(retry(max_attempts = 2, initial_delay = "1ms"))]
+/// async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.outcome().await?;
+/// let mut log = Vec::new();
+/// for event in engine.history("order-7").await?.ok_or("it was started")? {
+///     if let EventKind::NodeFailed { attempt, then, .. } = event.kind {
+///         log.push((attempt, if then == AfterFailure::Fails { "failed" } else { "again" }));
+///     }
+/// }
+/// assert_eq!(log, [(1, "again"), (2, "failed")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -10,6 +10,27 @@ use serde_json::Value as Json;
 ///
 /// [`Infallible`](std::convert::Infallible) works too, but is neither `Serialize` nor `JsonSchema`, so it is not a
 /// [`Payload`](crate::Payload), and a node with that error cannot be called as a child.
+///
+/// A node without an error has no arm `err`, and its caller has nothing to handle:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// struct Greeter { greeting: String }
+///
+/// impl Node for Greeter {
+///     type Input = String;
+///     type Output = String;
+///     type Error = Never;
+///
+///     async fn run(&self, name: String, _: &Context) -> Result<String, Never> {
+///         Ok(format!("{}, {name}!", self.greeting))
+///     }
+/// }
+///
+/// let flow = workflow! { let greet = Greeter { greeting: "Hello".to_owned() }; START => greet };
+/// assert_eq!(graphweft::block_on(flow.run("Ada".to_owned())).unwrap(), "Hello, Ada!");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Never {}
 
@@ -25,6 +46,35 @@ impl std::error::Error for Never {}
 ///
 /// A fault takes a routed `err` only if the node's error type is `From<Fault>`, or [`FromFault`], which gets the input
 /// of the node as well; otherwise it fails the run.
+///
+/// An error that takes faults too has its arm for a panic, as for everything else that is wrong:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[value]
+/// #[derive(Debug)]
+/// enum PayError { Declined, Unknown(String) }
+///
+/// impl From<Fault> for PayError {
+///     fn from(fault: Fault) -> Self { PayError::Unknown(fault.to_string()) }
+/// }
+/// # impl std::fmt::Display for PayError {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{self:?}") }
+/// # }
+///
+/// #[node]
+/// async fn charge(cents: u32) -> Result<u32, PayError> { if cents < 50 { Err(PayError::Declined) } else { panic!("no such card") } }
+/// #[node]
+/// async fn report(cents: u32) -> String { format!("{cents} cents") }
+/// #[node]
+/// async fn explain(error: PayError) -> String { format!("not charged: {error:?}") }
+///
+/// workflow! { pub pay(u32) -> String { START => charge => <ok: report, err: explain>; } }
+///
+/// assert_eq!(graphweft::block_on(pay(40)).unwrap(), "not charged: Declined");
+/// assert_eq!(graphweft::block_on(pay(80)).unwrap(), r#"not charged: Unknown("panicked: no such card")"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -168,6 +218,29 @@ impl Fault {
 }
 
 /// An error and its sources, outermost first: the recorded form of any error.
+///
+/// Logs have the whole chain, and a program looks for the fault:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+///
+/// #[node(timeout = "1ms")]
+/// async fn slow(ctx: &Context) { ctx.sleep(Duration::from_secs(3600)).await }
+/// #[node]
+/// async fn read(path: String) -> Result<String, std::io::Error> { std::fs::read_to_string(path) }
+///
+/// let cause = |error| match error {
+///     RunError::Failed(failure) => failure.cause,
+///     other => panic!("{other}"),
+/// };
+/// let late = cause(graphweft::block_on(workflow! { START => slow }.run(())).unwrap_err());
+/// assert_eq!(late.fault, Some(Fault::Timeout { after: Duration::from_millis(1) }));
+///
+/// let absent = cause(graphweft::block_on(workflow! { START => read }.run("/no/such/file".to_owned())).unwrap_err());
+/// assert_eq!(absent.fault, None);
+/// assert!(absent.chain[0].starts_with("No such file"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Cause {

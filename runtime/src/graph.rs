@@ -53,6 +53,23 @@ pub struct Graph {
 }
 
 /// The graph of a workflow with those of the workflows in it.
+///
+/// A page of pictures, one for the workflow and one for each that it contains:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn pack(order: u32) -> u32 { order }
+/// workflow! { pub deliver(u32) -> u32 { START => pack; } }
+/// workflow! { pub checkout(u32) -> u32 { START => deliver; } }
+///
+/// let engine = Engine::builder().register::<checkout>().build()?;
+/// let graphs = engine.graph("checkout").expect("it is registered");
+/// let pictures: Vec<String> = std::iter::once(&graphs.graph).chain(&graphs.nested).map(|graph| graph.to_svg()).collect();
+/// assert_eq!(pictures.len(), 2);
+/// assert_eq!(graphs.nested[0].name, "deliver");
+/// # Ok::<(), graphweft::BuildError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Graphs {
@@ -64,6 +81,24 @@ pub struct Graphs {
 }
 
 /// A node of a [`Graph`].
+///
+/// A table of what the nodes of a workflow do, from their doc comments:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// /// Charges the card.
+/// #[node]
+/// async fn charge(cents: u32) -> Result<u32, String> { Ok(cents) }
+/// /// Writes to the customer.
+/// #[node]
+/// async fn notify(why: String) -> u32 { why.len() as u32 }
+/// workflow! { pub pay(u32) -> u32 { START => charge => <ok: END, err: notify>; notify => END; } }
+///
+/// let table: Vec<String> = pay::graph().nodes.iter().filter(|node| !node.doc.is_empty())
+///     .map(|node| format!("{} [{}]: {}", node.name, node.labels.join(", "), node.doc)).collect();
+/// assert_eq!(table, ["charge [ok, err]: Charges the card.", "notify []: Writes to the customer."]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphNode {
@@ -92,6 +127,26 @@ pub struct GraphNode {
 }
 
 /// A node that another one may call.
+///
+/// Which tools an agent may call is a part of its picture:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// /// Finds pages.
+/// #[node]
+/// async fn search(query: String) -> Vec<String> { vec![query] }
+///
+/// #[node(uses(search))]
+/// async fn answer(question: String, ctx: &Context) -> Result<usize, ChildError<Never>> {
+///     Ok(ctx.call::<search>(question).await?.len())
+/// }
+/// workflow! { pub ask(String) -> usize { START => answer; } }
+///
+/// let graph = ask::graph();
+/// let node = graph.nodes.iter().find(|node| node.name == "answer").expect("it is there");
+/// assert_eq!((&*node.uses[0].name, &*node.uses[0].doc), ("search", "Finds pages."));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphUse {
@@ -105,6 +160,24 @@ pub struct GraphUse {
 }
 
 /// The kind of a node.
+///
+/// A list of the workflows that one is made of:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::GraphNodeKind;
+///
+/// # #[node] async fn pack(order: u32) -> u32 { order }
+/// workflow! { pub deliver(u32) -> u32 { START => pack; } }
+/// workflow! { pub checkout(u32) -> u32 { START => deliver; } }
+///
+/// let graph = checkout::graph();
+/// let inside: Vec<&str> = graph.nodes.iter().filter_map(|node| match &node.kind {
+///     GraphNodeKind::Workflow(name) => Some(name.as_str()),
+///     _ => None,
+/// }).collect();
+/// assert_eq!(inside, ["deliver"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GraphNodeKind {
@@ -121,6 +194,24 @@ pub enum GraphNodeKind {
 }
 
 /// A way into a node.
+///
+/// Which nodes wait for several others:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::GraphWay;
+///
+/// # #[node] async fn stock(order: u32) -> u32 { order }
+/// # #[node] async fn price(order: u32) -> u32 { order }
+/// #[node]
+/// async fn bill((stock, price): (u32, u32)) -> u32 { stock * price }
+/// workflow! { pub shop(u32) -> u32 { START => (stock, price) => bill; } }
+///
+/// let joins: Vec<String> = shop::graph().nodes.into_iter()
+///     .filter(|node| node.ways.iter().any(|way| matches!(way, GraphWay::All { .. })))
+///     .map(|node| node.name).collect();
+/// assert_eq!(joins, ["bill"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum GraphWay {
@@ -139,6 +230,28 @@ pub enum GraphWay {
 }
 
 /// An edge of a [`Graph`]; its ends are indices of [`Graph::nodes`].
+///
+/// A text for each edge, with the labels that take it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{Graph, GraphEdge};
+///
+/// # #[node] async fn check(n: u32) -> Result<u32, String> { Ok(n) }
+/// # #[node] async fn ship(n: u32) -> u32 { n }
+/// # #[node] async fn refuse(why: String) -> u32 { why.len() as u32 }
+/// workflow! { pub shop(u32) -> u32 { START => check => <ok: ship, err: refuse>; } }
+///
+/// fn line(graph: &Graph, edge: &GraphEdge) -> String {
+///     let (from, to) = (&graph.nodes[edge.from], &graph.nodes[edge.to]);
+///     let labels: Vec<&str> = edge.arms.iter().map(|arm| from.labels[*arm].as_str()).collect();
+///     format!("{} -{}-> {}", from.name, labels.join("|"), to.name)
+/// }
+///
+/// let graph = shop::graph();
+/// let lines: Vec<String> = graph.edges.iter().map(|edge| line(&graph, edge)).collect();
+/// assert!(lines.contains(&"check -ok-> ship".to_owned()) && lines.contains(&"check -err-> refuse".to_owned()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphEdge {
@@ -153,6 +266,20 @@ pub struct GraphEdge {
 }
 
 /// A loop of a [`Graph`].
+///
+/// Which nodes a loop may repeat:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn draft(n: u32) -> u32 { n + 1 }
+/// # #[node] async fn review(n: u32) -> Result<u32, u32> { if n < 3 { Err(n) } else { Ok(n) } }
+/// workflow! { pub write(u32) -> u32 { START => draft => review => <err: draft, ok: END>; } }
+///
+/// let graph = write::graph();
+/// let again: Vec<&str> = graph.loops[0].members.iter().map(|at| graph.nodes[*at].name.as_str()).collect();
+/// assert_eq!(again, ["draft", "review"]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct GraphLoop {

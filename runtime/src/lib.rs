@@ -78,6 +78,8 @@ pub use event::{
 };
 pub use fault::{Cause, Failure, Fault, FromFault, Never};
 pub use graph::{Graph, GraphEdge, GraphLoop, GraphNode, GraphNodeKind, GraphUse, GraphWay, Graphs};
+#[doc = include_str!("../docs/route.md")]
+#[doc(inline)]
 pub use graphweft_macros::Route;
 #[doc = include_str!("../docs/node.md")]
 #[doc(inline)]

@@ -142,6 +142,15 @@ impl<T: Serialize + DeserializeOwned + JsonSchema + Send + 'static> Payload for 
 }
 
 /// A value that cannot be recorded, or a record that is no value of its type.
+///
+/// ```
+/// use graphweft::{Payload, json};
+///
+/// // A record that another version of the program has written:
+/// let error = Vec::<(String, u32)>::from_record(&json!([["lamp", 40], ["rug", "much"]])).unwrap_err();
+/// assert_eq!(error.field, "[1][1]");
+/// assert_eq!(error.to_string(), r#"at `[1][1]`: invalid type: string "much", expected u32"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", at_field(.field))]
 #[non_exhaustive]
@@ -318,6 +327,34 @@ pub trait Node: Send + Sync + 'static {
 
 /// A collecting node, the target of `a | b => node`: it runs for each arrival. `None` waits for the next one, the first
 /// `Some` is its output.
+///
+/// The first offer that is good enough, or nothing that is: the run fails if all have come and none was.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Collector;
+///
+/// #[node(collect)]
+/// async fn choose(offer: u32) -> Option<u32> { (offer < 110).then_some(offer) }
+///
+/// #[node]
+/// async fn bakery(pieces: u32) -> u32 { pieces * 30 }
+/// #[node]
+/// async fn market(pieces: u32) -> u32 { pieces * 25 }
+///
+/// workflow! {
+///     pub buy(u32) -> u32 {
+///         START => (bakery, market);
+///         bakery | market => choose;
+///     }
+/// }
+///
+/// fn collects<N: Collector<Collected = u32>>(_: N) {}
+/// collects(choose {});
+/// assert_eq!(graphweft::block_on(buy(4)).unwrap(), 100);
+/// let RunError::Failed(failure) = graphweft::block_on(buy(5)).unwrap_err() else { panic!("no offer is good enough") };
+/// assert_eq!(failure.cause.fault, Some(Fault::NothingCollected { arrivals: 2 }));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` takes one arrival after another, but it is not a collecting node",
     label = "has to be marked `#[node(collect)]`",

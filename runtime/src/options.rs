@@ -3,6 +3,35 @@
 use std::time::Duration;
 
 /// The options of a node: how often it is tried, how long one attempt may take, how many run at once.
+///
+/// A node that is written by hand has them, as `#[node(..)]` gives them to a function:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft::NodeOptions;
+///
+/// struct Flaky { succeeds_at: u32 }
+///
+/// impl Node for Flaky {
+///     type Input = ();
+///     type Output = u32;
+///     type Error = String;
+///
+///     fn options(&self) -> NodeOptions {
+///         let mut options = NodeOptions::default();
+///         options.retry = RetryPolicy::with_max_attempts(3).initial_delay(Duration::from_millis(1)).jitter(0.0);
+///         options
+///     }
+///
+///     async fn run(&self, (): (), ctx: &Context) -> Result<u32, String> {
+///         if ctx.attempt() < self.succeeds_at { Err("no connection".into()) } else { Ok(ctx.attempt()) }
+///     }
+/// }
+///
+/// let flow = workflow! { let call = Flaky { succeeds_at: 3 }; START => call };
+/// assert_eq!(graphweft::block_on(flow.run(())).unwrap(), 3);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NodeOptions {

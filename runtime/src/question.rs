@@ -25,6 +25,29 @@ pub(crate) struct Given {
 }
 
 /// An answer was not accepted. An open question is still open, except after [`Unread`](Self::Unread).
+///
+/// A page for people says what became of their answer:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::AnswerError;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").payload(text).await }
+/// workflow! { pub publish(String) -> bool { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<publish>().build()?;
+/// let run = engine.start::<publish>("a poem".into()).id("poem").await?;
+/// # run.outcome().await?;
+/// let invalid = engine.answer("poem", "approve", "perhaps").await.unwrap_err();
+/// assert!(matches!(invalid, AnswerError::Invalid { .. })); // still open: show the form again
+///
+/// engine.answer("poem", "approve", true).await?;
+/// let late = engine.answer("poem", "approve", false).await.unwrap_err();
+/// assert!(matches!(late, AnswerError::AlreadyAnswered { .. })); // another person was faster
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {

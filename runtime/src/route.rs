@@ -16,6 +16,7 @@
 ///     Drop,
 /// }
 /// // in a workflow: review => <good: publish, redo: draft, drop: forget>
+/// assert_eq!(Verdict::LABELS, ["good", "redo", "drop"]);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no labels to choose a route by",

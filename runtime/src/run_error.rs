@@ -7,6 +7,25 @@ use crate::resource::MissingResources;
 use crate::store::StoreError;
 
 /// A run returned no output.
+///
+/// A failed node is one of several reasons why there is no output:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// match graphweft::block_on(pay(40)) {
+///     Ok(cents) => println!("paid {cents}"),
+///     Err(RunError::Failed(failure)) => {
+///         assert_eq!((&*failure.path, failure.attempts), ("pay/charge", 1));
+///         assert_eq!(failure.error_as::<String>().as_deref(), Some("40 cents are declined"));
+///     }
+///     Err(other) => eprintln!("it has not failed: {other}"), // cancelled, waits, needs an engine ..
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {

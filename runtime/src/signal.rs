@@ -48,6 +48,28 @@ impl<T> Clone for Signal<T> {
 impl<T> Copy for Signal<T> {}
 
 /// What has become of a signal that was sent. Either way the run has it, once.
+///
+/// Either is a success for the sender, who need not know:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Signalled;
+///
+/// # const PAID: Signal<u64> = Signal::new("paid");
+/// # #[node] async fn collect(ctx: &Context) -> u64 { ctx.wait(PAID).await + ctx.wait(PAID).await }
+/// # workflow! { pub payment(()) -> u64 { START => collect; } }
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().build()?;
+/// # let run = engine.start::<payment>(()).id("order-7").await?;
+/// let mut counted = 0;
+/// for event in ["evt_77", "evt_77", "evt_78"] {
+///     if engine.signal("order-7", PAID, 60).id(event).await? == Signalled::New {
+///         counted += 1;
+///     }
+/// }
+/// assert_eq!((counted, run.result().await?), (2, 120));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -59,6 +81,21 @@ pub enum Signalled {
 }
 
 /// A signal was not sent. The run has not changed.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::SignalError;
+///
+/// const PAID: Signal<u64> = Signal::new("paid");
+/// # #[node] async fn ship(order: u32) -> u32 { order }
+/// # workflow! { pub shop(u32) -> u32 { START => ship; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<shop>(7).id("order-7").await?.result().await?;
+/// let late = engine.signal("order-7", PAID, 60).await.unwrap_err();
+/// assert!(matches!(late, SignalError::RunOver { status: RunStatus::Completed, .. })); // pay it back
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignalError {
@@ -157,6 +194,26 @@ impl Sent {
 }
 
 /// A signal that a node waits for.
+///
+/// What a run waits for, for a page that lets people send it:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// const PAID: Signal<u64> = Signal::new("paid");
+///
+/// #[node]
+/// async fn collect(ctx: &Context) -> u64 { ctx.wait(PAID).await }
+/// workflow! { pub payment(()) -> u64 { START => collect; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<payment>(()).await?;
+/// let Outcome::AwaitingSignals(awaited) = run.outcome().await? else { panic!("it waits") };
+/// assert_eq!((&*awaited[0].name, &*awaited[0].path), ("paid", "payment/collect"));
+/// run.signal_json(&awaited[0].name, 60.into()).await?;
+/// assert_eq!(run.result().await?, 60);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AwaitedSignal {

@@ -18,6 +18,29 @@ use crate::shared::{Env, Shared};
 use crate::table::{BoxValue, Definition};
 
 /// A named workflow: the type `checkout` of `workflow! { pub checkout(Order) -> String { .. } }`.
+///
+/// Code that works for any workflow, such as a start with an id that is made of the input:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{StartError, Workflow};
+///
+/// async fn start_once<W>(engine: &Engine, input: W::Input) -> Result<Run<W::Output>, StartError>
+/// where
+///     W: Workflow<Input: ToString>,
+/// {
+///     let id = format!("{}-{}", W::NAME, input.to_string());
+///     engine.start::<W>(input).id(id).await
+/// }
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = start_once::<doubled>(&engine, 4).await?;
+/// assert_eq!((run.id(), run.result().await?), ("doubled-4", 8));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a workflow",
     label = "not a workflow",
@@ -50,6 +73,22 @@ pub trait Depth: 'static {
 }
 
 /// A workflow in expression position, from an `I` to an `O`.
+///
+/// For a graph with nodes that carry configuration, and for tests and scripts: it has no name, so a store in a file cannot keep its runs.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Flow;
+///
+/// #[node]
+/// async fn double(n: u32) -> u32 { 2 * n }
+/// #[node]
+/// async fn print(n: u32) -> String { format!("{n}") }
+///
+/// let flow: Flow<u32, String> = workflow! { START => double => print };
+/// assert_eq!(graphweft::block_on(flow.run(4)).unwrap(), "8");
+/// assert!(flow.graph().to_mermaid().contains("double"));
+/// ```
 pub struct Flow<I, O> {
     definition: Arc<Definition>,
     types: PhantomData<fn(I) -> O>,

@@ -14,6 +14,23 @@ use super::connection::{Connection, Target};
 use super::error::McpError;
 
 /// The options of an [`McpClient`].
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use graphweft_agents::McpClient;
+///
+/// # async fn example() -> Result<(), graphweft_agents::McpError> {
+/// let tickets = McpClient::http("https://example.com/mcp")
+///     .header("Authorization", "Bearer ..")
+///     .prefix("tickets_") // beside the tools of other servers
+///     .call_timeout(Duration::from_secs(10))
+///     .at_most_once() // what the server does not hint to be repeatable
+///     .connect()
+///     .await?;
+/// println!("{:?}", tickets.names().collect::<Vec<_>>());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is connected before `connect` is awaited"]
 pub struct McpBuilder {
     target: Builds,

@@ -6,6 +6,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a server of MCP did not do what it was asked for. As the error of a tool, the model gets its text.
+///
+/// A program that begins without a server that is not there:
+///
+/// ```
+/// use graphweft_agents::{McpClient, McpError};
+///
+/// # graphweft::block_on(async {
+/// match McpClient::process("/no/such/server").connect().await {
+///     Ok(client) => println!("{} tools", client.names().count()),
+///     Err(error @ McpError::Unreachable { .. }) => assert!(error.to_string().starts_with("MCP server `/no/such/server`")),
+///     Err(other) => panic!("{other}"),
+/// }
+/// # });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -10,6 +10,19 @@ use super::error::McpError;
 
 /// A tool of a server of MCP, as a node: it takes the arguments as a JSON object, and returns the result as JSON. It comes from
 /// [`McpClient::tools`](crate::McpClient::tools).
+///
+/// One tool of a server, which a person has to approve:
+///
+/// ```no_run
+/// use graphweft_agents::{McpClient, McpTool, NodeTool, Tool};
+///
+/// # async fn example() -> Result<(), graphweft_agents::McpError> {
+/// let files = McpClient::process("npx").arg("@modelcontextprotocol/server-filesystem").arg("/srv").connect().await?;
+/// let write: NodeTool<McpTool> = files.tool("write_file")?.approve();
+/// println!("{}", Tool::from(write).spec().description);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct McpTool {
     connection: Arc<Connection>,

@@ -8,6 +8,26 @@ use super::error::SessionError;
 use crate::message::Message;
 
 /// An entry of a session, as it is stored. Entries are only added: what clears a session or shortens it is one as well.
+///
+/// All that was said in a session, for a user who asks for their data: what was cleared is stored as well.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{SessionEntry, Sessions};
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let session = Sessions::of(&engine)?.get("chat", "ada");
+/// session.clear().await?;
+/// let mut said = Vec::new();
+/// for (_position, entry) in session.entries().await? {
+///     if let SessionEntry::Turn { messages, .. } = entry {
+///         said.extend(messages);
+///     }
+/// }
+/// assert!(said.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -64,6 +84,32 @@ impl SessionEntry {
 }
 
 /// Which turn of a session it is: that of an agent in a run.
+///
+/// From a turn of a session to the run that it was said in:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Memory, Models, SESSION, Scripted, SessionEntry, Sessions};
+///
+/// workflow! {
+///     #[given(SESSION)]
+///     pub chat(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You talk.").memory(Memory::session("chat"));
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().resource(Models::new(Scripted::text("Good day."))).build()?;
+/// engine.start::<chat>("Hi".into()).id("run-1").state(SESSION, "ada".to_owned()).await?.result().await?;
+/// let entries = Sessions::of(&engine)?.get("chat", "ada").entries().await?;
+/// let turn = entries.iter().find_map(|(_, entry)| match entry {
+///     SessionEntry::Turn { turn, .. } => Some(turn),
+///     _ => None,
+/// });
+/// assert_eq!(turn.map(|turn| (&*turn.run, &*turn.path)), Some(("run-1", "chat/agent")));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnId {
     /// The run.

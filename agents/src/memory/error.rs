@@ -6,6 +6,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a session could not be used.
+///
+/// A run that was started without a session fails before any model is called:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, AgentError, Memory, Models, Scripted, SessionError};
+///
+/// workflow! {
+///     pub chat(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You talk.").memory(Memory::session("chat"));
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let model = Scripted::text("Good day.");
+/// let engine = Engine::builder().resource(Models::new(model.clone())).build()?;
+/// let Outcome::Failed(failure) = engine.start::<chat>("Hi".into()).await?.outcome().await? else { panic!("it has no session") };
+/// assert_eq!(failure.error_as(), Some(AgentError::Session(SessionError::NoSession)));
+/// assert!(model.requests().is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -60,6 +60,31 @@ impl Sessions {
 }
 
 /// A session, from [`Sessions::get`].
+///
+/// What an agent knows of a user, and what it forgets when they ask for it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Memory, Models, SESSION, Scripted, Sessions};
+///
+/// workflow! {
+///     #[given(SESSION)]
+///     pub chat(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You talk.").memory(Memory::session("chat"));
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().resource(Models::new(Scripted::text("Good day."))).build()?;
+/// engine.start::<chat>("Hi".into()).state(SESSION, "ada".to_owned()).await?.result().await?;
+/// let session = Sessions::of(&engine)?.get("chat", "ada");
+/// assert_eq!(session.messages().await?.len(), 2); // "Hi" and "Good day."
+/// session.clear().await?;
+/// assert!(session.messages().await?.is_empty());
+/// assert!(session.delete().await?);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Session {
     logs: Arc<dyn LogStore>,

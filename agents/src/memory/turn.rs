@@ -21,6 +21,28 @@ use super::error::SessionError;
 ///
 /// A run is in a session from the time when its agent comes until the agent ends, or the run does. While a person is asked, for an
 /// approval, the agent is at work.
+///
+/// A user who writes a second line before the answer to the first wants an answer to both:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_agents::{Agent, Memory, Models, Overlap, SESSION, Scripted};
+///
+/// workflow! {
+///     #[given(SESSION)]
+///     pub chat(String) -> String {
+///         let agent: Agent<String, String> = Agent::new("You talk.").memory(Memory::session("chat").overlap(Overlap::CancelEarlier));
+///         START => agent;
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().resource(Models::new(Scripted::text("Good day."))).build()?;
+/// let run = engine.start::<chat>("Hi".into()).state(SESSION, "ada".to_owned()).await?;
+/// assert_eq!(run.result().await?, "Good day.");
+/// assert_eq!(Overlap::default(), Overlap::Queue);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

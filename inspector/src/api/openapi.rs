@@ -51,11 +51,28 @@ use crate::view::{Kind, State};
 struct Document;
 
 /// The OpenAPI document of the API.
+///
+/// To be merged with that of the app:
+///
+/// ```
+/// let runs = graphweft_inspector::api::document();
+/// assert!(runs.paths.paths.keys().any(|path| path.ends_with("/runs/{id}")));
+/// assert!(runs.components.is_some_and(|components| components.schemas.contains_key("Run")));
+/// ```
 pub fn document() -> utoipa::openapi::OpenApi {
     Document::openapi()
 }
 
 /// The same as JSON text, as it is in the repository.
+///
+/// What a generator of clients reads:
+///
+/// ```
+/// let text = graphweft_inspector::api::document_text();
+/// let document: graphweft::Json = serde_json::from_str(&text)?;
+/// assert!(document["components"]["schemas"]["Run"]["properties"].is_object());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 pub fn document_text() -> String {
     let mut text = document().to_pretty_json().unwrap_or_default();
     text.push('\n');

@@ -1,4 +1,5 @@
-//! The forms of what is sent and received.
+//! The forms of what is sent and received, as the schemas of the [OpenAPI document](crate::api::document) describe them. No function
+//! of this crate takes or returns one: a client in any language is generated from the document.
 
 mod actions;
 mod events;

@@ -11,6 +11,18 @@ use super::{KINDS, Kind};
 struct Seen([u64; 8]);
 
 /// A place in a view, while it grows: [`RunView::mark`].
+///
+/// Several readers who all get the same moment, though the view grows meanwhile:
+///
+/// ```
+/// use graphweft_inspector::view::RunView;
+///
+/// let view = RunView::new("publish", None);
+/// let mark = view.mark();
+/// let (one, other) = (view.part_until(None, &mark), view.part_until(None, &mark));
+/// assert_eq!(one, other);
+/// assert!(!view.has_news(&one.cursor, &mark)); // who has it, waits
+/// ```
 #[derive(Clone, Debug)]
 pub struct Mark {
     seen: Seen,

@@ -9,6 +9,34 @@ use utoipa::ToSchema;
 pub(super) const TEXT: usize = 240;
 
 /// Something of an event that is not a state.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::{Detail, RunView, What};
+///
+/// #[node]
+/// async fn charge(ctx: &Context) -> u32 {
+///     ctx.message("the card is fine");
+///     40
+/// }
+/// workflow! { pub pay(()) -> u32 { START => charge; } }
+///
+/// fn line(detail: &Detail) -> Option<&str> {
+///     match &detail.what {
+///         What::Message { text, .. } => Some(text),
+///         _ => None,
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().build()?;
+/// # engine.start::<pay>(()).id("mine").await?.result().await?;
+/// # let mut view = RunView::new("pay", None);
+/// # for event in engine.history("mine").await?.ok_or("it was started")? { view.apply(&event) }
+/// let details = view.part(None).details;
+/// assert_eq!(details.iter().filter_map(line).collect::<Vec<_>>(), ["the card is fine"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Detail {
     /// The number of the event.
@@ -22,6 +50,18 @@ pub struct Detail {
 
 /// What a [`Detail`] is. Texts are cut after 240 bytes; `cut` says so, and the whole is among the values of the thing. Times are
 /// milliseconds since 1970.
+///
+/// As JSON, its name in snake case beside what it has:
+///
+/// ```
+/// use graphweft_inspector::view::What;
+///
+/// let what = What::Message { text: "the card is fine".into(), cut: false };
+/// let json = serde_json::to_value(&what)?;
+/// assert_eq!(json["text"], "the card is fine");
+/// assert_eq!(serde_json::from_value::<What>(json)?, what);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]

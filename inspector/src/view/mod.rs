@@ -25,6 +25,29 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The state of a thing. In a [`ViewPart`] it is its index here.
+///
+/// What has become of each node, at the end or at any moment before:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::{RunView, State};
+///
+/// #[node]
+/// async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// workflow! { pub publish(()) -> bool { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<publish>(()).id("poem").await?.outcome().await?;
+/// let mut view = RunView::new("publish", None);
+/// let mut states = Vec::new();
+/// for event in engine.history("poem").await?.ok_or("it was started")? {
+///     view.apply(&event);
+///     states.push(view.state_of("publish/review"));
+/// }
+/// assert_eq!((states[0], states[states.len() - 1]), (State::NotReached, State::Waiting));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = StateName)]
@@ -72,6 +95,13 @@ pub const STATES: [State; 12] = [
 ];
 
 /// The kind of a thing. In a [`ViewPart`] it is its index here.
+///
+/// ```
+/// use graphweft_inspector::view::{KINDS, Kind, RunView};
+///
+/// let part = RunView::new("publish", None).part(None);
+/// assert_eq!(KINDS[usize::from(part.things.kind[0])], Kind::Run); // thing 0 is the run
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = KindName)]

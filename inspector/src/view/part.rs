@@ -14,6 +14,30 @@ use super::detail::Detail;
 /// To be small, `times`, `moves`, `taken` and `began` are lists of integers without structure. **In each of these lists of
 /// each part, a number of an event, and a time, is written as the difference to the one before in the same list; the first
 /// one is written as it is.**
+///
+/// A reader in another process gets the whole once, and then what is new:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::{RunView, STATES, State};
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<doubled>(4).id("mine").await?.result().await?;
+/// let mut view = RunView::new("doubled", None);
+/// let first = view.part(None);
+/// for event in engine.history("mine").await?.ok_or("it was started")? {
+///     view.apply(&event);
+/// }
+/// let second = view.part(Some(&first.cursor));
+/// assert!(first.whole && !second.whole);
+/// assert_eq!(second.status, Some(RunStatus::Completed));
+/// let of_double = &second.moves_by_thing()[&1];
+/// assert_eq!(of_double.last().map(|(_, state, attempt)| (*state, *attempt)), Some((State::Completed, 1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ViewPart {
     /// Where the next part begins, for `?since=` and as the id of a server-sent event.
@@ -50,6 +74,23 @@ pub struct ViewPart {
 
 /// Things of a run, in columns of the same length: the first thing is made of the first entry of each column. The number of
 /// a thing is its index in the columns of all parts together. Thing 0 is the run itself.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::RunView;
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().build()?;
+/// # engine.start::<doubled>(4).id("mine").await?.result().await?;
+/// # let mut view = RunView::new("doubled", None);
+/// # for event in engine.history("mine").await?.ok_or("it was started")? { view.apply(&event) }
+/// let things = view.part(None).things;
+/// let tree: Vec<(&str, i64)> = things.path.iter().map(String::as_str).zip(things.within.iter().copied()).collect();
+/// assert_eq!(tree, [("doubled", -1), ("doubled/double", 0)]); // the second is in the first
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Things {
     /// Its path, as in events: `checkout/review#2`. For an item: the path of its `[..]` with the index,
@@ -69,6 +110,22 @@ pub struct Things {
 }
 
 /// A change of the status of the run.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::RunView;
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().build()?;
+/// # engine.start::<doubled>(4).id("mine").await?.result().await?;
+/// # let mut view = RunView::new("doubled", None);
+/// # for event in engine.history("mine").await?.ok_or("it was started")? { view.apply(&event) }
+/// let statuses: Vec<RunStatus> = view.part(None).runs.iter().map(|change| change.status).collect();
+/// assert_eq!(statuses, [RunStatus::Running, RunStatus::Completed]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunMove {
     /// The number of the event.
@@ -79,6 +136,28 @@ pub struct RunMove {
 }
 
 /// What a node has sent by `ctx.progress(..)`. It is not recorded: a server that has started later does not know it.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft_inspector::view::RunView;
+///
+/// #[node]
+/// async fn download(ctx: &Context) -> u32 {
+///     for percent in [50, 100] { ctx.progress(percent); }
+///     7
+/// }
+/// workflow! { pub fetch(()) -> u32 { START => download; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<fetch>(()).await?;
+/// let (mut events, mut view) = (run.events(), RunView::new("fetch", None));
+/// while let Some(event) = events.next().await {
+///     view.apply(&event);
+/// }
+/// let progress = view.part(None).progress;
+/// assert!(progress.iter().all(|last| last.data == 100)); // the last one, if it was sent while the run was watched
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
     /// The node.

@@ -6,11 +6,42 @@ use std::pin::Pin;
 use std::task::{Context as Waker, Poll};
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Ask, Wait};
 use crate::child::Sleep;
 
 /// A question, or a wait for a signal, that is withdrawn when its time is over. Awaiting it returns the answer or the
 /// payload, or [`Elapsed`].
+///
+/// A node that does not wait for ever is a choice between the answer and what happens without one:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft::{Elapsed, Within};
+///
+/// #[node]
+/// async fn offer(seat: u32, ctx: &Context) -> String {
+///     let reply: Within<'_, bool> = ctx.ask("take", "Do you take the seat?").within(Duration::from_millis(10));
+///     match reply.await {
+///         Ok(true) => format!("seat {seat} is taken"),
+///         Ok(false) => format!("seat {seat} is refused"),
+///         Err(Elapsed { after, .. }) => format!("seat {seat} is free again after {after:?}"),
+///     }
+/// }
+///
+/// workflow! { pub seats(u32) -> String { START => offer; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<seats>(12).await?;
+/// # let mut events = run.events();
+/// # while events.next().await.is_some() {}
+/// assert_eq!(run.result().await?, "seat 12 is free again after 10ms");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is asked before it is awaited"]
 pub struct Within<'c, T> {
     /// It and the timer are dropped, which withdraws them, when one of them has its result.
@@ -37,7 +68,37 @@ impl<T> Future for Request<'_, T> {
 }
 
 /// No answer, or no signal, came in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+///
+/// It is an error, so `?` returns it from a node, and a payload, so it has a route:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft::{Elapsed, Signal};
+///
+/// const PAID: Signal<u64> = Signal::new("paid");
+///
+/// #[node]
+/// async fn collect(ctx: &Context) -> Result<u64, Elapsed> {
+///     Ok(ctx.wait(PAID).within(Duration::ZERO).await?)
+/// }
+///
+/// #[node]
+/// async fn ship(cents: u64) -> String { format!("shipped for {cents}") }
+/// #[node]
+/// async fn remind(late: Elapsed) -> String { format!("please pay: {late}") }
+///
+/// workflow! { pub order(()) -> String { START => collect => <ok: ship, err: remind>; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<order>(()).await?;
+/// # let mut events = run.events();
+/// # while events.next().await.is_some() {}
+/// assert_eq!(run.result().await?, "please pay: nothing came within 0ns");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("nothing came within {after:?}")]
 #[non_exhaustive]
 pub struct Elapsed {

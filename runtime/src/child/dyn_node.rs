@@ -259,6 +259,32 @@ fn plain<T: Payload>(output: &T, max: MaxSize) -> Given {
 }
 
 /// A call of a [`DynNode`]. Awaiting it runs the node. It is a future, so it works with `join!`.
+///
+/// Options of a single call, which override those of the node:
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft::{DynError, DynNode, json};
+///
+/// #[node]
+/// async fn search(query: String) -> Result<Vec<String>, String> { Ok(vec![format!("all about {query}")]) }
+///
+/// #[node]
+/// async fn agent(topics: Vec<String>, ctx: &Context) -> Result<usize, ChildError<DynError>> {
+///     let tool = DynNode::new::<search>();
+///     let mut found = 0;
+///     for topic in &topics {
+///         let call = tool.call(ctx, json!({ "query": topic })).key(topic).timeout(Duration::from_secs(10));
+///         found += call.await?.as_array().map_or(0, Vec::len);
+///     }
+///     Ok(found)
+/// }
+///
+/// workflow! { pub ask(Vec<String>) -> usize { START => agent; } }
+///
+/// assert_eq!(graphweft::block_on(ask(vec!["ants".into(), "bees".into()])).unwrap(), 2);
+/// ```
 #[must_use = "no child runs before it is awaited"]
 pub struct DynCall<'c>(Lazy<'c, Called<'c>, Given>);
 
@@ -312,6 +338,35 @@ impl fmt::Debug for DynCall<'_> {
 }
 
 /// The error of a node that was called by name: its texts, and its JSON if it is a payload.
+///
+/// The caller does not know the type of the error, but can look at what it is:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{DynNode, json};
+///
+/// #[value]
+/// #[derive(Debug)]
+/// struct Declined { limit: u32 }
+/// # impl std::fmt::Display for Declined {
+/// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "over the limit of {}", self.limit) }
+/// # }
+///
+/// #[node]
+/// async fn charge(cents: u32) -> Result<u32, Declined> { Err(Declined { limit: cents / 2 }) }
+///
+/// #[node]
+/// async fn agent(cents: u32, ctx: &Context) -> String {
+///     match DynNode::new::<charge>().call(ctx, json!({ "cents": cents })).await {
+///         Err(ChildError::Error(error)) => format!("{}; try {}", error.text, error.json.unwrap_or_default()["limit"]),
+///         other => format!("{other:?}"),
+///     }
+/// }
+///
+/// workflow! { pub pay(u32) -> String { START => agent; } }
+///
+/// assert_eq!(graphweft::block_on(pay(80)).unwrap(), "over the limit of 40; try 40");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct DynError {

@@ -12,6 +12,27 @@ use crate::table::Misread;
 use crate::value::{Against, MaxSize, Unrecordable, drop_refused};
 
 /// The form in which the error of a child or a step is recorded and returned: [`AsPayload`] or [`AsText`].
+///
+/// A helper that returns a child before it is awaited names the form in its type:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{AsText, Child, ErrorText};
+///
+/// #[node]
+/// async fn length(path: String) -> Result<usize, std::io::Error> { Ok(std::fs::read_to_string(path)?.len()) }
+///
+/// /// The same options wherever a length is needed.
+/// fn length_of<'c>(ctx: &'c Context, path: &str) -> Child<'c, length, AsText> {
+///     ctx.call::<length>(path.to_owned()).key(path).error_as_text()
+/// }
+///
+/// #[node]
+/// async fn measure(path: String, ctx: &Context) -> Result<usize, ChildError<ErrorText>> { length_of(ctx, &path).await }
+///
+/// let flow = workflow! { START => measure };
+/// assert!(graphweft::block_on(flow.run("/no/such/file".to_owned())).is_err());
+/// ```
 pub trait ErrorForm: sealed::Sealed + 'static {
     /// What the caller gets for an error of type `E`.
     type Error<E: Send>: Send;
@@ -33,10 +54,57 @@ impl ErrorForm for AsText {
 }
 
 /// The error is recorded as JSON and returned as it is: it is a [`Payload`](crate::Payload).
+///
+/// The parent gets the value that the child has returned, also after a restart:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{AsPayload, Child};
+///
+/// #[value]
+/// #[derive(Debug)]
+/// struct Missing { pieces: u32 }
+///
+/// #[node]
+/// async fn reserve(pieces: u32) -> Result<u32, Missing> { Err(Missing { pieces: pieces - 2 }) }
+///
+/// #[node]
+/// async fn order(pieces: u32, ctx: &Context) -> String {
+///     let child: Child<'_, reserve, AsPayload> = ctx.call::<reserve>(pieces);
+///     match child.await {
+///         Err(ChildError::Error(Missing { pieces })) => format!("{pieces} are missing"),
+///         other => format!("{other:?}"),
+///     }
+/// }
+///
+/// workflow! { pub shop(u32) -> String { START => order; } }
+///
+/// assert_eq!(graphweft::block_on(shop(5)).unwrap(), "3 are missing");
+/// ```
 #[derive(Debug)]
 pub struct AsPayload;
 
 /// The error is recorded and returned as an [`ErrorText`]: its text and those of its sources.
+///
+/// For errors that serde cannot write:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{AsText, Child, ErrorText};
+///
+/// #[node]
+/// async fn read(path: String) -> Result<String, std::io::Error> { std::fs::read_to_string(path) }
+///
+/// #[node]
+/// async fn show(path: String, ctx: &Context) -> Result<String, ChildError<ErrorText>> {
+///     let child: Child<'_, read, AsText> = ctx.call::<read>(path).error_as_text();
+///     child.await
+/// }
+///
+/// let flow = workflow! { START => show };
+/// let error = graphweft::block_on(flow.run("/no/such/file".to_owned())).unwrap_err();
+/// assert!(error.to_string().contains("No such file"));
+/// ```
 #[derive(Debug)]
 pub struct AsText;
 

@@ -27,6 +27,30 @@ const FAR_OFF: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 const SLEEP: &str = "sleep";
 
 /// A timer, which is set when this is awaited. It is a future, so it works with `join!` and `select!`.
+///
+/// A reminder beside the work that it is about: the first of the two to be ready is used, and the timer of the other is withdrawn.
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> String {
+///     tokio::select! {
+///         is_fine = ctx.ask::<bool>("approve", "Ship it?") => format!("{text}: {is_fine}"),
+///         () = ctx.sleep(Duration::from_secs(7 * 24 * 3600)) => format!("{text}: no answer in a week"),
+///     }
+/// }
+///
+/// workflow! { pub publish(String) -> String { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<publish>("a poem".into()).await?;
+/// run.outcome().await?;
+/// run.answer("approve", true).await?;
+/// assert_eq!(run.result().await?, "a poem: true");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing sleeps before it is awaited"]
 pub struct Sleep<'c>(Lazy<'c, Request<'c>, ()>);
 

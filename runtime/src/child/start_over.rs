@@ -21,6 +21,34 @@ use crate::value::{self, drop_refused};
 use crate::workflow::Workflow;
 
 /// The end of this run, and the next one with its input. Awaiting it ends the node, and all of the run.
+///
+/// What a chat has to remember goes into the next run as its state:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Sum;
+///
+/// const TURNS: StateKey<u32, Sum> = StateKey::new("turns");
+///
+/// #[node]
+/// async fn talk(left: u32, #[state(TURNS)] turns: u32, ctx: &Context) -> u32 {
+///     if left > 0 {
+///         ctx.start_over::<chat>(left - 1).state(TURNS, turns + 1).await
+///     }
+///     turns
+/// }
+///
+/// workflow! {
+///     #[given(TURNS)]
+///     pub chat(u32) -> u32 { START => talk; }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<chat>(2).id("ada").await?;
+/// assert_eq!(run.result().await?, 2);
+/// assert_eq!(run.last().await?.id(), "ada~2");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "the run does not start over before this is awaited"]
 pub struct StartOver<'c, W: Workflow>(Lazy<'c, Request<'c, W>, ()>);
 

@@ -21,6 +21,35 @@ use crate::store::StoreError;
 use crate::workflow::Workflow;
 
 /// A run that a node starts. Awaiting it starts the run and returns its handle.
+///
+/// One parcel for each line of an order: each start needs a key, and an id that is the same when the node runs again.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{OnClose, StartRunError};
+///
+/// #[node]
+/// async fn pack(line: String) -> String { format!("packed: {line}") }
+/// workflow! { pub ship(String) -> String { START => pack; } }
+///
+/// #[node]
+/// async fn split(lines: Vec<String>, ctx: &Context) -> Result<Vec<String>, StartRunError> {
+///     let mut parcels = Vec::new();
+///     for line in lines {
+///         let parcel = ctx.start::<ship>(line.clone()).key(&line).tag("line", line).on_close(OnClose::Wait);
+///         parcels.push(parcel.await?.id().to_owned());
+///     }
+///     Ok(parcels)
+/// }
+/// workflow! { pub order(Vec<String>) -> Vec<String> { START => split; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<order>().register::<ship>().build()?;
+/// let run = engine.start::<order>(vec!["lamp".into(), "rug".into()]).id("o-7").await?;
+/// assert_eq!(run.result().await?, ["o-7:order/split/start:ship@lamp", "o-7:order/split/start:ship@rug"]);
+/// assert_eq!(engine.count_runs(RunFilter::default().workflow("ship").status(RunStatus::Completed)).await?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing starts before it is awaited"]
 pub struct StartRun<'c, W: Workflow>(Lazy<'c, Request<'c, W>, Result<Run<W::Output>, StartRunError>>);
 
@@ -37,6 +66,29 @@ struct Request<'c, W: Workflow> {
 type Came<T> = Mutex<Option<Result<Run<T>, StartError>>>;
 
 /// A node could not start a run.
+///
+/// A node that takes part of its work elsewhere only if it can:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::StartRunError;
+///
+/// #[node]
+/// async fn archive(text: String) -> usize { text.len() }
+/// workflow! { pub archiving(String) -> usize { START => archive; } }
+///
+/// #[node]
+/// async fn publish(text: String, ctx: &Context) -> Result<String, StartRunError> {
+///     match ctx.start::<archiving>(text.clone()).await {
+///         Ok(run) => Ok(format!("{text}, archived by {}", run.id())),
+///         Err(StartRunError::NoEngine { .. }) => Ok(format!("{text}, not archived")),
+///         Err(other) => Err(other),
+///     }
+/// }
+/// workflow! { pub blog(String) -> String { START => publish; } }
+///
+/// assert_eq!(graphweft::block_on(blog("a poem".into())).unwrap(), "a poem, not archived");
+/// ```
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartRunError {

@@ -165,6 +165,33 @@ where
 }
 
 /// One attempt at a step, for the closure of [`Context::step_with`].
+///
+/// A payment service that charges once for each key gets that of the step, so a second attempt charges nothing twice:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::StepContext;
+///
+/// async fn charge(cents: u32, step: StepContext<'_>) -> Result<String, String> {
+///     if step.attempt() == 1 {
+///         return Err("the connection broke".into());
+///     }
+///     Ok(format!("{cents} cents by {}", step.idempotency_key()))
+/// }
+///
+/// #[node]
+/// async fn pay(cents: u32, ctx: &Context) -> Result<String, ChildError<String>> {
+///     let twice = RetryPolicy::with_max_attempts(2).initial_delay(std::time::Duration::from_millis(1));
+///     ctx.step_with("charge", |step| charge(cents, step)).retry(twice).await
+/// }
+///
+/// workflow! { pub shop(u32) -> String { START => pay; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<shop>(40).id("order-7").await?;
+/// assert_eq!(run.result().await?, "40 cents by order-7:shop/pay/charge");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct StepContext<'c> {
     context: &'c Context,

@@ -14,6 +14,28 @@ use crate::question::{AnswerError, Given};
 
 /// An answer to a question of a run. Awaiting it gives the answer; see [`Engine::answer`]. It is a future, so it works
 /// with `join!`.
+///
+/// Who has answered, and why, is in the history of the run:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().build()?;
+/// # let run = engine.start::<publish>(()).id("poem").await?;
+/// # run.outcome().await?;
+/// engine.answer("poem", "approve", true).by("ada").comment("it rhymes").await?;
+///
+/// let history = engine.history("poem").await?.ok_or("it was started")?;
+/// let answered = history.iter().find_map(|event| match &event.kind {
+///     EventKind::Answered { by, comment, .. } => Some((by.as_deref(), comment.as_deref())),
+///     _ => None,
+/// });
+/// assert_eq!(answered, Some((Some("ada"), Some("it rhymes"))));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is answered before it is awaited"]
 pub struct Answering<'a>(Lazy<'a, Giving<'a>, Result<(), AnswerError>>);
 

@@ -6,6 +6,17 @@ use crate::halt::Halt;
 use crate::store::{Append, Appended, HeaderChange, Record, Records, RunHeader, RunStatus, StoreError};
 
 /// A run was not cancelled.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::CancelError;
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let error = engine.cancel("order-7").await.unwrap_err();
+/// assert_eq!(error, CancelError::UnknownRun { run: "order-7".into() }); // a 404 of an HTTP API
+/// # Ok::<(), graphweft::BuildError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CancelError {

@@ -13,6 +13,31 @@ const AT_ONCE: usize = 32;
 const PAGE: usize = 1024;
 
 /// The result of [`Engine::check`].
+///
+/// In a job of CI before a deploy, over a copy of the store:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// # let before = Engine::builder().store(SqliteStore::open(&path).await?).register::<publish>().build()?;
+/// # before.start::<publish>(()).id("poem").await?.outcome().await?;
+/// # before.shutdown().await;
+/// // A version of the program without the workflow `publish`, of which a run waits:
+/// let engine = Engine::builder().store(SqliteStore::open(&path).await?).build()?;
+/// let check = engine.check().await?;
+/// for (run, why) in &check.refused {
+///     eprintln!("{run} would stop: {why}");
+/// }
+/// assert!(check.refused.is_empty());
+/// assert_eq!(check.unregistered, [("poem".to_owned(), "publish".to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Check {

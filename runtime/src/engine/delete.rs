@@ -22,6 +22,28 @@ const LOOK_FOR_MORE: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 100;
 
 /// A run was not deleted.
+///
+/// A run that is under way is cancelled first:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::DeleteError;
+///
+/// #[node]
+/// async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// workflow! { pub publish(()) -> bool { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>(()).id("poem").await?;
+/// if let Err(DeleteError::NotOver { .. }) = engine.delete_run("poem").await {
+///     run.cancel().await?;
+///     run.outcome().await?;
+///     engine.delete_run("poem").await?;
+/// }
+/// assert!(engine.get_run("poem").await?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeleteError {

@@ -10,6 +10,18 @@ use crate::shared::MAX_ID;
 use crate::store::StoreError;
 
 /// An engine could not be built.
+///
+/// It is a mistake of the program, so most programs end with it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::BuildError;
+///
+/// let keys = Engine::builder().resource("key of the shop").resource("key of the bank");
+/// let error = keys.build().unwrap_err();
+/// assert!(matches!(error, BuildError::DuplicateResource { .. }));
+/// assert_eq!(error.to_string(), "two resources are of type `&str`; wrap one of them in a type of its own");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -47,6 +59,29 @@ pub enum BuildError {
 }
 
 /// A run could not be started. Nothing of it has run.
+///
+/// A server tells a mistake of its client from one of its own:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{StartError, json};
+///
+/// # #[node] async fn double(n: u32) -> u32 { 2 * n }
+/// # workflow! { pub doubled(u32) -> u32 { START => double; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<doubled>().build()?;
+/// let status = |error: StartError| match error {
+///     StartError::UnknownWorkflow { .. } => 404,
+///     StartError::InvalidInput { .. } | StartError::InvalidId { .. } => 400,
+///     StartError::OtherInput { .. } => 409,
+///     _ => 500,
+/// };
+/// assert_eq!(status(engine.start_json("halved", json!(4)).await.unwrap_err()), 404);
+/// assert_eq!(status(engine.start_json("doubled", json!(-4)).await.unwrap_err()), 400);
+/// engine.start_json("doubled", json!(4)).id("mine").await?;
+/// assert_eq!(status(engine.start_json("doubled", json!(5)).id("mine").await.unwrap_err()), 409);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {

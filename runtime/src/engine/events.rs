@@ -32,6 +32,29 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// has been dropped and it does not execute the run (any more). Events recorded by then are returned first.
 ///
 /// Events are buffered until they are read, so a stream that is never read grows with its run.
+///
+/// It is a [`Stream`](crate::Stream), so all its combinators work:
+///
+/// ```
+/// use futures::StreamExt;
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn download(url: String, ctx: &Context) -> usize {
+///     for percent in [50, 100] {
+///         ctx.progress(percent);
+///     }
+///     url.len()
+/// }
+/// workflow! { pub fetch(String) -> usize { START => download; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<fetch>("a.txt".into()).await?;
+/// let paths: Vec<String> = run.events().map(|event| event.path).collect().await; // to the end of the run
+/// assert_eq!(paths.last().map(String::as_str), Some("fetch"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct Events {
     engine: Engine,
     run_id: String,

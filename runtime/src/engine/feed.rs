@@ -20,6 +20,35 @@ use crate::shared::Listener;
 use crate::store::{FeedPage, FeedPlace, FeedQuery, FeedRecord, StoreError};
 
 /// An event of the feed.
+///
+/// What a consumer writes down, in one transaction with what it has made of the event:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{FeedCursor, FeedEvent, FeedFrom};
+///
+/// # #[node] async fn charge(cents: u64) -> String { cents.to_string() }
+/// # workflow! { pub pay(u64) -> String { START => charge; } }
+/// #[derive(Default)]
+/// struct Table { events: Vec<String>, cursor: Option<FeedCursor> }
+///
+/// impl Table {
+///     fn add(&mut self, new: FeedEvent) {
+///         self.events.push(format!("{} of {}: {}", new.event.run_id, new.workflow, new.event.kind.name()));
+///         self.cursor = Some(new.cursor);
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().register::<pay>().build()?;
+/// # engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let mut table = Table::default();
+/// let mut feed = engine.watch(FeedFrom::Beginning).await?;
+/// table.add(feed.next().await.ok_or("the engine was shut down")??);
+/// assert_eq!(table.events, ["order-7 of pay: run_started"]);
+/// assert_eq!(table.cursor, Some(feed.cursor()));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FeedEvent {
@@ -32,6 +61,27 @@ pub struct FeedEvent {
 }
 
 /// Why a feed has no event at a place.
+///
+/// It is the error of an item and not the end of the feed, so a consumer that passes over what is damaged reads what comes after it:
+///
+/// ```
+/// use futures::StreamExt;
+/// use graphweft::prelude::*;
+/// use graphweft::{FeedError, FeedFrom};
+///
+/// # #[node] async fn charge(cents: u64) -> String { cents.to_string() }
+/// # workflow! { pub pay(u64) -> String { START => charge; } }
+/// fn report(error: FeedError) { eprintln!("{error}; it continues at {}", error.cursor) }
+///
+/// # graphweft::block_on(async {
+/// # let engine = Engine::builder().register::<pay>().build()?;
+/// # engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let feed = engine.watch(FeedFrom::Beginning).await?;
+/// let mut readable = feed.filter_map(async |item| item.map_err(report).ok());
+/// # let mut readable = std::pin::pin!(readable);
+/// assert_eq!(readable.next().await.ok_or("the engine was shut down")?.event.run_id, "order-7");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the feed of the store cannot be read up to cursor {cursor}: {source}")]
 #[non_exhaustive]
@@ -43,6 +93,25 @@ pub struct FeedError {
 }
 
 /// Why a feed does not begin.
+///
+/// A cursor of another store, such as of a backup that is older, is one for which there is nothing to continue from:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{FeedFrom, WatchError};
+///
+/// # #[node] async fn charge(cents: u64) -> String { cents.to_string() }
+/// # workflow! { pub pay(u64) -> String { START => charge; } }
+/// # graphweft::block_on(async {
+/// # let written = Engine::builder().register::<pay>().build()?;
+/// # let mut feed = written.watch(FeedFrom::Beginning).await?;
+/// # written.start::<pay>(40).await?.result().await?;
+/// # let cursor = feed.next().await.ok_or("it is open")??.cursor;
+/// let restored = Engine::builder().register::<pay>().build()?; // with an empty store
+/// let error = restored.watch(FeedFrom::After(cursor)).await.unwrap_err();
+/// assert!(matches!(error, WatchError::UnknownCursor { .. })); // read all of it again
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
@@ -90,6 +159,31 @@ impl From<Unfit> for WatchError {
 /// An item is an error if the store cannot be read: the feed then looks again after a moment, and continues in the same
 /// place. Records that are damaged, or of a newer version, are one error for each batch, and the feed continues behind
 /// them.
+///
+/// A projection of all orders, in whatever process they run:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::FeedFrom;
+///
+/// # #[node] async fn charge(cents: u64) -> String { cents.to_string() }
+/// # workflow! { pub pay(u64) -> String { START => charge; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<pay>().build()?;
+/// let mut feed = engine.watch(FeedFrom::Now).await?.workflow("pay").tag("tenant", "acme");
+/// engine.start::<pay>(10).id("other").await?.result().await?;
+/// engine.start::<pay>(40).id("order-7").tag("tenant", "acme").await?.result().await?;
+///
+/// let mut paid = Vec::new();
+/// while paid.is_empty() {
+///     let next = feed.next().await.ok_or("the engine was shut down")??;
+///     if let EventKind::RunCompleted { .. } = next.event.kind {
+///         paid.push(next.event.run_id);
+///     }
+/// }
+/// assert_eq!(paid, ["order-7"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct Feed {
     engine: Engine,
     listener: Arc<Listener>,

@@ -25,6 +25,13 @@ use crate::store::FeedPlace;
 pub struct FeedCursor(pub(super) FeedPlace);
 
 /// A string that is no [`FeedCursor`].
+///
+/// ```
+/// use graphweft::FeedCursor;
+///
+/// let from_query: Result<FeedCursor, _> = "yesterday".parse();
+/// assert_eq!(from_query.unwrap_err().text, "yesterday"); // a bad request, and not a feed from the beginning
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not the cursor of a feed; pass a string that a `FeedCursor` was written as")]
 #[non_exhaustive]
@@ -34,6 +41,22 @@ pub struct InvalidFeedCursor {
 }
 
 /// Where a [`Feed`](crate::Feed) begins.
+///
+/// A consumer begins where it has stopped, and the first time with everything:
+///
+/// ```
+/// use graphweft::{FeedCursor, FeedFrom};
+///
+/// fn from(stored: Option<&str>) -> Result<FeedFrom, graphweft::InvalidFeedCursor> {
+///     Ok(match stored {
+///         Some(cursor) => cursor.parse::<FeedCursor>()?.into(),
+///         None => FeedFrom::default(),
+///     })
+/// }
+///
+/// assert_eq!(from(None)?, FeedFrom::Beginning);
+/// # Ok::<(), graphweft::InvalidFeedCursor>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FeedFrom {

@@ -84,6 +84,28 @@ impl QuestionFilter {
 }
 
 /// A question that waits for an answer, and the run that asks it. Times are milliseconds since 1970 in JSON.
+///
+/// The inbox of a person, whatever the runs are and wherever they are executed:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::{PendingQuestion, QuestionFilter};
+///
+/// # #[node] async fn review(text: String, ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").payload(text).await }
+/// # workflow! { pub publish(String) -> bool { START => review; } }
+/// fn line(pending: &PendingQuestion) -> String {
+///     format!("{} ({}): {}", pending.run, pending.workflow, pending.question.prompt)
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>("a poem".into()).id("poem").tag("desk", "poetry").await?;
+/// # run.outcome().await?;
+/// let inbox = engine.questions(QuestionFilter::default().tag("desk", "poetry")).await?;
+/// assert_eq!(line(&inbox[0]), "poem (publish): Ship it?");
+/// engine.answer(&inbox[0].run, &inbox[0].question.id, true).await?;
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct PendingQuestion {

@@ -12,6 +12,26 @@ use crate::shared::below;
 use crate::store::{RunKey, RunOverview, RunStatus, StartedBy, Stored, Tags};
 
 /// A run, without its events. Times are milliseconds since 1970 in JSON.
+///
+/// A row of a list. It is read without the records of the run, however many those are:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::RunInfo;
+///
+/// # #[node] async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// fn row(run: &RunInfo) -> String {
+///     format!("{} {:?} {}", run.id, run.status, run.failure.as_deref().unwrap_or_default())
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.outcome().await?;
+/// let runs = engine.list_runs(RunFilter::default().workflow("pay")).await?;
+/// assert_eq!(row(&runs[0]), "order-7 Failed node `pay/charge` failed after 1 attempt: 40 cents are declined");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RunInfo {
@@ -67,6 +87,24 @@ pub struct RunInfo {
 
 /// Where a run is: the last node, child, step, question, signal or timer of which something was recorded. Others may be under
 /// way at the same time.
+///
+/// What a run that is not over is at, in a list:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").payload(text).await }
+/// workflow! { pub publish(String) -> bool { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>("a poem".into()).await?;
+/// # run.outcome().await?;
+/// let position = run.info().await?.position.ok_or("it has not ended")?;
+/// assert_eq!(position.path, "publish/review/approve");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Position {
@@ -82,6 +120,28 @@ pub struct Position {
 }
 
 /// How many items of a `[..]` are done.
+///
+/// How far a long `[..]` is, while one of its items still waits:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::ItemProgress;
+///
+/// #[node]
+/// async fn check(page: u32, ctx: &Context) -> u32 {
+///     if page == 3 { ctx.ask::<()>("look", "Page 3 is not readable").await }
+///     page
+/// }
+/// workflow! { pub scan(Vec<u32>) -> Vec<u32> { START => [check]; } }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<scan>(vec![1, 2, 3]).await?;
+/// run.outcome().await?;
+/// let position = run.info().await?.position.ok_or("it has not ended")?;
+/// let bar = |items: &ItemProgress| format!("{} of {} pages", items.done, items.all);
+/// assert_eq!(position.items.as_ref().map(bar), Some("2 of 3 pages".to_owned()));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ItemProgress {

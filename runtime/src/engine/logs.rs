@@ -8,6 +8,24 @@ use crate::store::LogStore;
 use crate::value::MaxSize;
 
 /// The store keeps no logs.
+///
+/// A program that also works with a store of its own, which may keep no logs:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::NoLogs;
+///
+/// async fn chats(engine: &Engine) -> Vec<String> {
+///     match engine.logs() {
+///         Ok(logs) => logs.list("chat/").await.unwrap_or_default(),
+///         Err(NoLogs { .. }) => Vec::new(), // a page without the list
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// assert!(chats(&Engine::builder().build()?).await.is_empty());
+/// # Ok::<(), graphweft::BuildError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[error("the store of this engine keeps no logs; use one whose `Store::logs` returns them, such as `SqliteStore`")]

@@ -33,6 +33,33 @@ const CHECKED: usize = 64;
 const CLAIMED_AT_ONCE: usize = 1024;
 
 /// The result of [`Engine::recover`].
+///
+/// What a program logs when it has started:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("runs.db");
+/// # graphweft::block_on(async {
+/// # let before = Engine::builder().store(SqliteStore::open(&path).await?).register::<publish>().build()?;
+/// # before.start::<publish>(()).id("poem").await?.outcome().await?;
+/// # before.shutdown().await;
+/// let engine = Engine::builder().store(SqliteStore::open(&path).await?).register::<publish>().build()?;
+/// let recovery = engine.recover().await?;
+/// println!("{} runs continue", recovery.resumed.len());
+/// for (run, why) in &recovery.failed {
+///     eprintln!("{run} stays where it is: {why}");
+/// }
+/// // One that waits for an answer is resumed when that comes.
+/// assert!(recovery.resumed.is_empty() && recovery.failed.is_empty());
+/// engine.answer("poem", "approve", true).await?;
+/// assert_eq!(engine.get_run("poem").await?.ok_or("it is stored")?.result().await?, true);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Recovery {

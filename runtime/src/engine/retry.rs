@@ -27,6 +27,21 @@ use crate::store::{
 use crate::table::Definition;
 
 /// A run could not be retried. Nothing has changed.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::RetryError;
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let error = engine.retry("order-7").await.unwrap_err();
+/// assert!(matches!(error, RetryError::NotFailed { .. }));
+/// assert!(error.to_string().contains("has completed")); // and what to do instead
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RetryError {
@@ -77,6 +92,20 @@ pub enum RetryError {
 }
 
 /// A run could not be forked. Nothing has changed.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::ForkError;
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<pay>().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let error = engine.fork("order-7").before(100).await.unwrap_err();
+/// assert_eq!(error, ForkError::NoSuchEvent { run: "order-7".into(), before: 100, records: 4 });
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForkError {
@@ -123,6 +152,33 @@ pub enum ForkError {
 }
 
 /// A retry of a failed run. Awaiting it resumes the run and returns the [`Run`].
+///
+/// The service is up again. What was done before is not done a second time:
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+/// use graphweft::prelude::*;
+///
+/// static IS_UP: AtomicBool = AtomicBool::new(false);
+/// static RESERVED: AtomicU32 = AtomicU32::new(0);
+///
+/// #[node]
+/// async fn reserve(seat: u32) -> u32 { RESERVED.fetch_add(1, Ordering::SeqCst); seat }
+/// #[node]
+/// async fn charge(seat: u32) -> Result<String, String> {
+///     if IS_UP.load(Ordering::SeqCst) { Ok(format!("seat {seat} is paid")) } else { Err("no connection".into()) }
+/// }
+/// workflow! { pub book(u32) -> String { START => reserve => charge; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<book>().build()?;
+/// assert!(engine.start::<book>(12).id("seat-12").await?.result().await.is_err());
+///
+/// IS_UP.store(true, Ordering::SeqCst);
+/// assert_eq!(engine.retry("seat-12").await?.result().await?, "seat 12 is paid");
+/// assert_eq!(RESERVED.load(Ordering::SeqCst), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is retried before it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Retry {
@@ -133,6 +189,34 @@ pub struct Retry {
 }
 
 /// A new run from an event of an old one. Awaiting it starts the run and returns the [`Run`].
+///
+/// What would have come of the other answer? The old run stays as it is:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> String {
+///     if ctx.ask::<bool>("approve", "Ship it?").await { text } else { "nothing".into() }
+/// }
+/// workflow! { pub publish(String) -> String { START => review; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().register::<publish>().build()?;
+/// let run = engine.start::<publish>("a poem".into()).id("poem").await?;
+/// # run.outcome().await?;
+/// run.answer("approve", false).await?;
+/// assert_eq!(run.result().await?, "nothing");
+///
+/// let history = engine.history("poem").await?.ok_or("it was started")?;
+/// let answered = history.iter().find(|event| matches!(event.kind, EventKind::Answered { .. })).ok_or("it was answered")?;
+/// let other = engine.fork("poem").before(answered.seq).id("poem-2").await?;
+/// # other.outcome().await?;
+/// other.answer("approve", true).await?;
+/// assert_eq!(other.result().await?, "a poem");
+/// assert_eq!(run.result().await?, "nothing");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing starts before it is awaited"]
 #[derive(Clone, Debug)]
 pub struct Fork {
@@ -149,7 +233,9 @@ impl Engine {
     /// executing continues.
     ///
     /// If the workflow is not registered here, the retry is recorded, and an engine that knows the workflow carries it
-    /// out: one that lives at once, and otherwise the next one that [recovers](Self::recover).
+    /// out: one that lives at once, and otherwise the next one that [recovers](Self::recover). So a workflow whose runs are
+    /// retried has to be [registered](crate::EngineBuilder::register), also in an engine without a store, where a start needs
+    /// no registration.
     ///
     /// Awaiting it returns a [`RetryError`] if there is no such run, if it has not failed, or if it cannot be resumed
     /// in this process.
@@ -168,7 +254,8 @@ impl Engine {
     /// [`RunFilter::forked_from`](crate::RunFilter::forked_from) link the two.
     ///
     /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
-    /// cannot run in this process.
+    /// cannot run in this process, since its workflow is not [registered](crate::EngineBuilder::register) for one: also the
+    /// workflow of a run that was started in this process.
     ///
     /// # Cancel safety
     /// If the future is dropped before it returns, the new run may or may not have been recorded. A recorded run is

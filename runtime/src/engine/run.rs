@@ -46,6 +46,34 @@ pub struct Run<T> {
 ///
 /// As JSON it is one of `{"completed":..}`, with the output, `{"failed":..}`, `"cancelled"`, `{"waiting":[..]}`, with
 /// the questions, and `{"awaiting_signals":[..]}`.
+///
+/// A caller that can deal with a run that waits, where [`Run::result`] would be an error:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn review(text: String, ctx: &Context) -> Result<String, String> {
+///     if ctx.ask::<bool>("approve", "Ship it?").await { Ok(text) } else { Err("it was rejected".into()) }
+/// }
+/// workflow! { pub publish(String) -> String { START => review; } }
+///
+/// fn shown(outcome: Outcome<String>) -> String {
+///     match outcome {
+///         Outcome::Completed(text) => format!("published: {text}"),
+///         Outcome::Failed(failure) => format!("failed: {}", failure.cause),
+///         Outcome::Waiting(questions) => format!("waits: {}", questions[0].prompt),
+///         other => format!("{other:?}"),
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<publish>("a poem".into()).await?;
+/// assert_eq!(shown(run.outcome().await?), "waits: Ship it?");
+/// run.answer("approve", false).await?;
+/// assert_eq!(shown(run.outcome().await?), "failed: it was rejected");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -19,6 +19,23 @@ use crate::shared::Progress;
 use crate::workflow::Workflow;
 
 /// A run that was driven in the task of its caller returned no output.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::RunToEndError;
+///
+/// # #[node] async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// match engine.run_to_end::<pay>(40).await {
+///     Ok(cents) => println!("{cents}"),
+///     Err(RunToEndError::Run(RunError::Failed(failure))) => assert_eq!(failure.path, "pay/charge"),
+///     Err(RunToEndError::Start(why)) => panic!("nothing has run: {why}"),
+///     Err(other) => panic!("{other}"),
+/// }
+/// # Ok::<(), graphweft::BuildError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunToEndError {

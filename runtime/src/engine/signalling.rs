@@ -16,6 +16,26 @@ use crate::signal::{Sent, Signal, SignalError, Signalled};
 use crate::value::{self, drop_refused};
 
 /// A signal to a run. Awaiting it sends the signal; see [`Engine::signal`]. It is a future, so it works with `join!`.
+///
+/// A webhook passes the id of its event, so that one that is delivered twice counts once:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Signalled;
+///
+/// const PAID: Signal<u64> = Signal::new("paid");
+///
+/// #[node]
+/// async fn collect(ctx: &Context) -> u64 { ctx.wait(PAID).await }
+/// workflow! { pub payment(()) -> u64 { START => collect; } }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<payment>(()).id("order-7").await?;
+/// assert_eq!(run.signal(PAID, 60).id("evt_77").by("bank").await?, Signalled::New);
+/// assert_eq!(run.result().await?, 60);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is sent before it is awaited"]
 pub struct Signalling<'a>(Lazy<'a, Sending<'a>, Result<Signalled, SignalError>>);
 

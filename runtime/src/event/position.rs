@@ -30,6 +30,16 @@ pub struct EventPosition {
 }
 
 /// A text is not an [`EventPosition`].
+///
+/// A server answers it with a bad request, and not with the events from the beginning:
+///
+/// ```
+/// use graphweft::EventPosition;
+///
+/// let from_header: Result<EventPosition, _> = "seventeen".parse();
+/// let error = from_header.unwrap_err();
+/// assert!(error.to_string().starts_with("`seventeen` is not the position of an event, such as `17` or `17.3`"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not the position of an event, such as `17` or `17.3`: {source}")]
 #[non_exhaustive]

@@ -92,6 +92,24 @@ pub enum ScopeError {
 }
 
 /// Who has written the state of a scope.
+///
+/// Whom to ask about a conflict:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::scope::{ScopeError, User, WrittenBy};
+/// use graphweft::state::Overwrite;
+///
+/// const PLAN: StateKey<String, Overwrite, User> = StateKey::new("plan");
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let (mine, other) = (engine.scope(User, "ada").await?, engine.scope(User, "ada").await?);
+/// other.update().set(PLAN, "large".into()).await?;
+/// let conflict = mine.update().set(PLAN, "small".into()).await.unwrap_err();
+/// assert!(matches!(conflict, ScopeError::Conflict { by: WrittenBy::Program, .. })); // no node of a run
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

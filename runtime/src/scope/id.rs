@@ -16,6 +16,26 @@ pub const USER: StateKey<String> = StateKey::new("user");
 pub const APP: StateKey<String> = StateKey::new("app");
 
 /// Whose state it is: [`Session`], [`User`] or [`App`].
+///
+/// A page of administrators that works for all three:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::scope::{Scope, ScopeError, User};
+/// use graphweft::state::Sum;
+///
+/// const VISITS: StateKey<u64, Sum, User> = StateKey::new("visits");
+///
+/// async fn keys_of<S: Scope>(engine: &Engine, scope: S, id: &str) -> Result<Vec<String>, ScopeError> {
+///     Ok(engine.scope(scope, id).await?.keys().map(str::to_owned).collect())
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.scope(User, "ada").await?.update().merge(VISITS, 1).await?;
+/// assert_eq!(keys_of(&engine, User, "ada").await?, ["visits"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub trait Scope: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     #[doc(hidden)]
     const NAME: &'static str;

@@ -117,6 +117,24 @@ impl Engine {
 }
 
 /// State that is to be read: [`Context::scope`], [`Engine::scope`]. Awaiting it reads.
+///
+/// An import that is repeated after a crash adds everything once, since it has a key:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::scope::User;
+/// use graphweft::state::Sum;
+///
+/// const POINTS: StateKey<u64, Sum, User> = StateKey::new("points");
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// for _repeated in 0..2 {
+///     engine.scope(User, "ada").key("import-2026").await?.update().merge(POINTS, 10).await?;
+/// }
+/// assert_eq!(engine.scope(User, "ada").await?.get(POINTS)?, Some(10));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is read before it is awaited"]
 pub struct OpenScope<'c, S> {
     by: OpenedBy<'c>,
@@ -271,6 +289,29 @@ fn conflict(number: u32) -> String {
 }
 
 /// The state of one scope, as it was read by [`Context::scope`] or [`Engine::scope`].
+///
+/// All that is stored of a user, for a request for their data:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::Json;
+/// use graphweft::scope::{ScopeError, User};
+/// use graphweft::state::Sum;
+///
+/// const VISITS: StateKey<u64, Sum, User> = StateKey::new("visits");
+///
+/// async fn export(engine: &Engine, user: &str) -> Result<Json, ScopeError> {
+///     let state = engine.scope(User, user).await?;
+///     let entry = |key: &str| Ok((key.to_owned(), state.get_json(key)?.unwrap_or_default()));
+///     Ok(Json::Object(state.keys().map(entry).collect::<Result<_, ScopeError>>()?))
+/// }
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// engine.scope(User, "ada").await?.update().merge(VISITS, 3).await?;
+/// assert_eq!(export(&engine, "ada").await?, graphweft::json!({ "visits": 3 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub struct ScopedState<'c, S> {
     pub(super) log: ScopeLog,
     pub(super) fold: Fold,

@@ -21,6 +21,26 @@ use crate::state::{Overwrite, Reducer, StateKey, StateOp, StateWrite, merge_op, 
 /// # Errors
 /// Awaiting it fails with [`ScopeError::Conflict`] if a key that it [sets](Self::set) was written since it was read, with
 /// [`ScopeError::Refused`] if a value cannot be recorded or merged, and with [`ScopeError::Store`] if the store fails.
+///
+/// All of it, or nothing: the sum and the list never differ.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::scope::User;
+/// use graphweft::state::{Append, Sum};
+///
+/// const CENTS: StateKey<u64, Sum, User> = StateKey::new("cents");
+/// const ORDERS: StateKey<Vec<String>, Append, User> = StateKey::new("orders");
+///
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let ada = engine.scope(User, "ada").await?;
+/// ada.update().merge(CENTS, 40).push(ORDERS, "a lamp".into()).await?;
+///
+/// let ada = engine.scope(User, "ada").await?;
+/// assert_eq!((ada.get(CENTS)?, ada.get(ORDERS)?), (Some(40), Some(vec!["a lamp".to_owned()])));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[must_use = "nothing is written before it is awaited"]
 pub struct ScopeUpdate<'c, S> {
     state: ScopedState<'c, S>,

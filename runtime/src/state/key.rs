@@ -13,6 +13,39 @@ use super::scope::PerRun;
 /// | --- | --- | --- |
 /// | `StateKey<T, R>` | that of the run | parameters of nodes: [`state`](crate::state) |
 /// | `StateKey<T, R, Session>`, `StateKey<T, R, User>`, `StateKey<T, R, App>` | that of a session, a user or an application, over all their runs | [`Context::scope`](crate::Context::scope), [`Engine::scope`](crate::Engine::scope): [`scope`](crate::scope) |
+///
+/// The constant is all that the nodes, the caller and the tests of a run share:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Max;
+///
+/// const OWNER: StateKey<String> = StateKey::new("owner");
+/// const WORST: StateKey<u32, Max> = StateKey::new("worst");
+///
+/// #[node]
+/// async fn inspect(pages: Vec<u32>, #[writes(WORST)] worst: StateWriter<u32, Max>) -> usize {
+///     for errors in &pages {
+///         worst.merge(*errors);
+///     }
+///     pages.len()
+/// }
+///
+/// #[node]
+/// async fn report(pages: usize, #[state(WORST)] worst: Option<u32>, #[state(OWNER)] owner: String) -> String {
+///     format!("{owner}: {pages} pages, at worst {} errors", worst.unwrap_or_default())
+/// }
+///
+/// workflow! {
+///     #[given(OWNER)]
+///     pub audit(Vec<u32>) -> String { START => inspect => report; }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let run = Engine::builder().build()?.start::<audit>(vec![3, 7, 5]).state(OWNER, "Ada".to_owned()).await?;
+/// assert_eq!(run.result().await?, "Ada: 3 pages, at worst 7 errors");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct StateKey<T, R = Overwrite, S = PerRun> {
     name: &'static str,

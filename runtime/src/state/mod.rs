@@ -131,7 +131,50 @@ mod scope;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-pub use graphweft_graph::state_proof::{StateFacts, StateKeyFact};
+/// A node that is written by hand states what `#[writes(..)]` and `#[state(..)]` state for a function, so that the compiler
+/// proves the workflows that it is in:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::{StateFacts, Sum};
+///
+/// const CENTS: StateKey<u32, Sum> = StateKey::new("cents");
+///
+/// #[derive(Default)]
+/// struct Buy;
+///
+/// impl Node for Buy {
+///     type Input = u32;
+///     type Output = ();
+///     type Error = Never;
+///     const STATE: StateFacts = StateFacts { writes: &[CENTS.fact()], ..StateFacts::NONE };
+///
+///     async fn run(&self, cents: u32, ctx: &Context) -> Result<(), Never> {
+///         ctx.state_writer(CENTS).merge(cents);
+///         Ok(())
+///     }
+/// }
+///
+/// #[node]
+/// async fn bill((): (), #[state(CENTS)] cents: u32) -> u32 { cents }
+///
+/// let flow = workflow! { let buy = Buy(); START => buy => bill };
+/// assert_eq!(graphweft::block_on(flow.run(40)).unwrap(), 40);
+/// ```
+#[doc(inline)]
+pub use graphweft_graph::state_proof::StateFacts;
+/// [`StateKey::fact`] makes it:
+///
+/// ```
+/// use graphweft::StateKey;
+/// use graphweft::state::{StateKeyFact, Sum};
+///
+/// const CENTS: StateKey<u32, Sum> = StateKey::new("cents");
+/// const FACT: StateKeyFact = CENTS.fact();
+/// assert!(FACT.has_zero && !FACT.overwrites); // nodes that run at the same time may write it
+/// ```
+#[doc(inline)]
+pub use graphweft_graph::state_proof::StateKeyFact;
 pub use key::StateKey;
 pub(crate) use reducer::zero_of;
 pub use reducer::{Append, Max, MergeMap, Min, Overwrite, Reducer, Sum, Union, WriteMode, Zero};
@@ -144,6 +187,32 @@ pub use crate::state_write::{StateOp, StateWrite};
 use crate::value::{self, Against, MaxSize, drop_refused};
 
 /// The run's state as one attempt sees it, to read from.
+///
+/// A node that looks at a key only in one case reads it by its context:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Sum;
+///
+/// const COST: StateKey<u32, Sum> = StateKey::new("cost");
+///
+/// #[node]
+/// async fn buy(cents: u32, #[writes(COST)] cost: StateWriter<u32, Sum>) -> u32 {
+///     cost.merge(cents);
+///     cents
+/// }
+///
+/// #[node]
+/// async fn report(cents: u32, ctx: &Context) -> Result<String, Fault> {
+///     let total = if cents > 10 { ctx.state().get(COST)? } else { None };
+///     Ok(total.map_or_else(|| "little".to_owned(), |total| format!("{total} cents")))
+/// }
+///
+/// workflow! { pub shop(u32) -> String { START => buy => report; } }
+///
+/// assert_eq!(graphweft::block_on(shop(40)).unwrap(), "40 cents");
+/// assert_eq!(graphweft::block_on(shop(4)).unwrap(), "little");
+/// ```
 #[derive(Debug)]
 pub struct State<'c> {
     pub(crate) before: &'c Map<String, Value>,
@@ -207,6 +276,38 @@ pub trait WrittenByContext {}
 /// The private state of a collecting node, kept from one arrival to the next.
 ///
 /// No other node sees it, so nothing is declared: every key may be read and written.
+///
+/// How many have come, and which was the best, over the arrivals of one execution:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::{Min, Sum};
+///
+/// const SEEN: StateKey<u32, Sum> = StateKey::new("seen");
+/// const BEST: StateKey<u32, Min> = StateKey::new("best");
+///
+/// #[node(collect)]
+/// async fn choose(offer: u32, ctx: &Context) -> Result<Option<u32>, Fault> {
+///     let state = ctx.collector_state();
+///     state.merge(SEEN, 1);
+///     state.merge(BEST, offer);
+///     Ok(if state.get(SEEN)? == Some(2) { state.get(BEST)? } else { None })
+/// }
+///
+/// #[node]
+/// async fn bakery(pieces: u32) -> u32 { pieces * 30 }
+/// #[node]
+/// async fn market(pieces: u32) -> u32 { pieces * 25 }
+///
+/// workflow! {
+///     pub cheapest(u32) -> u32 {
+///         START => (bakery, market);
+///         bakery | market => choose;
+///     }
+/// }
+///
+/// assert_eq!(graphweft::block_on(cheapest(4)).unwrap(), 100);
+/// ```
 #[derive(Debug)]
 pub struct CollectorState<'c> {
     pub(crate) before: &'c Map<String, Value>,

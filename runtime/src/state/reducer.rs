@@ -9,34 +9,216 @@ use crate::state_write::StateOp;
 use crate::value;
 
 /// No reducer: a write replaces the value, and concurrent writes are an error.
+///
+/// Two nodes that may run at the same time do not both write such a key; one after the other may:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// const TITLE: StateKey<String> = StateKey::new("title"); // `StateKey<String, Overwrite>`
+///
+/// #[node]
+/// async fn draft(text: String, #[writes(TITLE)] title: StateWriter<String>) -> String {
+///     title.set("A draft".into());
+///     text
+/// }
+/// #[node]
+/// async fn publish(text: String, #[writes(TITLE)] title: StateWriter<String>) -> String {
+///     title.set("A poem".into());
+///     text
+/// }
+/// #[node]
+/// async fn print(text: String, #[state(TITLE)] title: String) -> String { format!("{title}: {text}") }
+///
+/// workflow! { pub blog(String) -> String { START => draft => publish => print; } }
+///
+/// assert_eq!(graphweft::block_on(blog("ants".into())).unwrap(), "A poem: ants");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Overwrite {}
 
 /// Appends to a list.
+///
+/// Nodes that run at the same time add to one list:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Append;
+///
+/// const LOG: StateKey<Vec<String>, Append> = StateKey::new("log");
+///
+/// #[node]
+/// async fn fetch(page: u32, #[writes(LOG)] log: StateWriter<Vec<String>, Append>) -> u32 {
+///     log.push(format!("page {page}"));
+///     page
+/// }
+/// #[node]
+/// async fn report(_pages: Vec<u32>, #[state(LOG)] mut log: Vec<String>) -> Vec<String> {
+///     log.sort(); // they are in the order in which the nodes have completed
+///     log
+/// }
+///
+/// workflow! { pub crawl(Vec<u32>) -> Vec<String> { START => [fetch] => report; } }
+///
+/// assert_eq!(graphweft::block_on(crawl(vec![2, 1])).unwrap(), ["page 1", "page 2"]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Append {}
 
 /// Appends to a list the items that are not in it yet.
+///
+/// Each source once, however many pages name it:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Union;
+///
+/// const SOURCES: StateKey<Vec<String>, Union> = StateKey::new("sources");
+///
+/// #[node]
+/// async fn read(page: String, #[writes(SOURCES)] sources: StateWriter<Vec<String>, Union>) {
+///     sources.merge(page.split(' ').map(str::to_owned).collect());
+/// }
+/// #[node]
+/// async fn count(_read: Vec<()>, #[state(SOURCES)] sources: Vec<String>) -> usize { sources.len() }
+///
+/// workflow! { pub cite(Vec<String>) -> usize { START => [read] => count; } }
+///
+/// assert_eq!(graphweft::block_on(cite(vec!["knuth dijkstra".into(), "dijkstra".into()])).unwrap(), 2);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Union {}
 
 /// Adds numbers.
+///
+/// What all nodes of a run have spent:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Sum;
+///
+/// const CENTS: StateKey<u32, Sum> = StateKey::new("cents");
+///
+/// #[node]
+/// async fn call(words: u32, #[writes(CENTS)] cents: StateWriter<u32, Sum>) { cents.merge(2 * words) }
+/// #[node]
+/// async fn bill(_calls: Vec<()>, #[state(CENTS)] cents: u32) -> u32 { cents }
+///
+/// workflow! { pub translate(Vec<u32>) -> u32 { START => [call] => bill; } }
+///
+/// assert_eq!(graphweft::block_on(translate(vec![10, 5])).unwrap(), 30);
+/// assert_eq!(graphweft::block_on(translate(vec![])).unwrap(), 0); // its zero
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Sum {}
 
 /// Keeps the smallest number.
+///
+/// The best of what was found. It has no zero, so a key that was not written is `None`:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Min;
+///
+/// const BEST: StateKey<u32, Min> = StateKey::new("best");
+///
+/// #[node]
+/// async fn offer(cents: u32, #[writes(BEST)] best: StateWriter<u32, Min>) { best.merge(cents) }
+/// #[node]
+/// async fn choose(_offers: Vec<()>, #[state(BEST)] best: Option<u32>) -> Option<u32> { best }
+///
+/// workflow! { pub cheapest(Vec<u32>) -> Option<u32> { START => [offer] => choose; } }
+///
+/// assert_eq!(graphweft::block_on(cheapest(vec![40, 25, 30])).unwrap(), Some(25));
+/// assert_eq!(graphweft::block_on(cheapest(vec![])).unwrap(), None);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Min {}
 
 /// Keeps the greatest number.
+///
+/// The worst of several checks:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::Max;
+///
+/// const RISK: StateKey<f64, Max> = StateKey::new("risk");
+///
+/// #[node]
+/// async fn check(amount: f64, #[writes(RISK)] risk: StateWriter<f64, Max>) { risk.merge(amount / 1000.0) }
+/// #[node]
+/// async fn decide(_checks: Vec<()>, #[state(RISK)] risk: Option<f64>) -> bool { risk.unwrap_or(1.0) < 0.5 }
+///
+/// workflow! { pub approve(Vec<f64>) -> bool { START => [check] => decide; } }
+///
+/// assert!(graphweft::block_on(approve(vec![10.0, 400.0])).unwrap());
+/// assert!(!graphweft::block_on(approve(vec![10.0, 900.0])).unwrap());
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Max {}
 
 /// Merges maps; of each entry, the last write is kept.
+///
+/// Each node writes its own entries:
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use graphweft::prelude::*;
+/// use graphweft::state::MergeMap;
+///
+/// const SIZES: StateKey<BTreeMap<String, usize>, MergeMap> = StateKey::new("sizes");
+///
+/// #[node]
+/// async fn measure(page: String, #[writes(SIZES)] sizes: StateWriter<BTreeMap<String, usize>, MergeMap>) {
+///     sizes.merge([(page.clone(), page.len())].into());
+/// }
+/// #[node]
+/// async fn largest(_all: Vec<()>, #[state(SIZES)] sizes: BTreeMap<String, usize>) -> Option<String> {
+///     sizes.into_iter().max_by_key(|(_, size)| *size).map(|(page, _)| page)
+/// }
+///
+/// workflow! { pub crawl(Vec<String>) -> Option<String> { START => [measure] => largest; } }
+///
+/// assert_eq!(graphweft::block_on(crawl(vec!["a".into(), "bcd".into()])).unwrap().as_deref(), Some("bcd"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum MergeMap {}
 
 /// Merges concurrent writes to one key.
+///
+/// A helper for keys with any reducer:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::state::{Append, Reducer, Sum};
+///
+/// const CENTS: StateKey<u32, Sum> = StateKey::new("cents");
+/// const LINES: StateKey<Vec<String>, Append> = StateKey::new("lines");
+///
+/// fn note<T: graphweft::Payload + serde::Serialize, R: Reducer>(writer: &StateWriter<T, R>, value: Option<T>) {
+///     if let Some(value) = value {
+///         writer.merge(value);
+///     }
+/// }
+///
+/// #[node]
+/// async fn buy(
+///     line: String,
+///     #[may_write(CENTS)] cents: StateWriter<u32, Sum>,
+///     #[may_write(LINES)] lines: StateWriter<Vec<String>, Append>,
+/// ) {
+///     note(&cents, line.parse().ok());
+///     note(&lines, Some(vec![line]));
+/// }
+/// #[node]
+/// async fn bill((): (), #[state(CENTS)] cents: u32, #[state(LINES)] lines: Vec<String>) -> (u32, usize) { (cents, lines.len()) }
+///
+/// workflow! { pub shop(String) -> (u32, usize) { START => buy => bill; } }
+///
+/// assert_eq!(graphweft::block_on(shop("40".into())).unwrap(), (40, 1));
+/// assert_eq!(graphweft::block_on(shop("a lamp".into())).unwrap(), (0, 1));
+/// ```
 pub trait Reducer {
     /// The write that merges this value.
     #[doc(hidden)]
@@ -75,6 +257,27 @@ impl Reducer for MergeMap {
 }
 
 /// How a key of type `T` is written: [`Overwrite`], or a reducer.
+///
+/// What fits the type of a key. A number has no [`Append`]:
+///
+/// ```compile_fail,E0277
+/// use graphweft::prelude::*;
+/// use graphweft::state::Append;
+///
+/// const COUNT: StateKey<u32, Append> = StateKey::new("count");
+/// ```
+///
+/// A function that takes keys of any kind names it:
+///
+/// ```
+/// use graphweft::StateKey;
+/// use graphweft::state::{Sum, WriteMode};
+///
+/// const fn key_of_tenant<T, R: WriteMode<T>>(_: &str) -> StateKey<T, R> { StateKey::new("tenant") }
+///
+/// const TENANT: StateKey<u64, Sum> = key_of_tenant("acme");
+/// assert_eq!(TENANT.name(), "tenant");
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not known to merge a `{T}`",
     label = "a key of this type has to begin with the zero of `{Self}`",

@@ -8,6 +8,21 @@ use super::open_question::OpenQuestion;
 use crate::event::Tags;
 
 /// An open question, with the run that asks it.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{MemoryStore, QuestionQuery, Store};
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<publish>().build()?;
+/// engine.start::<publish>(()).id("poem").await?.outcome().await?;
+/// let asked = store.open_questions(QuestionQuery::default()).await?.remove(0);
+/// assert_eq!((&*asked.id, &*asked.workflow, &*asked.question.question.prompt), ("poem", "publish", "Ship it?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AskedQuestion {
@@ -37,6 +52,30 @@ impl AskedQuestion {
 }
 
 /// The place of an open question among all of them.
+///
+/// Pages of a long list, of which each begins behind the last question of the one before:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::QuestionFilter;
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// for id in ["first", "second", "third"] {
+///     engine.start::<publish>(()).id(id).await?.outcome().await?;
+/// }
+/// let (mut filter, mut seen) = (QuestionFilter::default().limit(2), Vec::new());
+/// while let page = engine.questions(filter.clone()).await?
+///     && let Some(last) = page.last()
+/// {
+///     filter.after = Some(last.place.clone()); // also as JSON, in the address of the next page
+///     seen.push(page.len());
+/// }
+/// assert_eq!(seen, [2, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct QuestionPlace {
@@ -57,6 +96,17 @@ impl QuestionPlace {
 }
 
 /// Which open questions to list; the default is all.
+///
+/// ```
+/// use graphweft::store::{MemoryStore, QuestionQuery, Store};
+///
+/// # graphweft::block_on(async {
+/// let mut query = QuestionQuery::default();
+/// query.workflows = vec!["publish".into()];
+/// query.name = Some("approve".into());
+/// assert!(MemoryStore::new().open_questions(query).await?.is_empty());
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct QuestionQuery {

@@ -11,6 +11,18 @@ use super::status::RunStatus;
 use crate::event::EventKind;
 
 /// Which runs to take over.
+///
+/// What a store does with each run that an engine takes over, after it has looked that no other engine owns it:
+///
+/// ```
+/// use graphweft::store::{Claim, Record, RunHeader};
+///
+/// fn take_over(claim: &Claim, header: &mut RunHeader) -> Record {
+///     let record = claim.record(&header.workflow); // what the former owner appends later, conflicts with it
+///     header.apply(&claim.change(), 1, claim.now);
+///     record
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Claim {
@@ -50,6 +62,15 @@ impl Claim {
 }
 
 /// The result of [`Store::claim`](super::Store::claim).
+///
+/// ```
+/// use graphweft::store::{Claimed, Damaged, RunKey, StoreError};
+///
+/// let mut claimed = Claimed::default();
+/// let torn = StoreError::Other { message: "row 7 has no workflow".into() };
+/// claimed.damaged.push(Damaged::new(RunKey::new(7), "order-7", torn)); // reported, and not taken over
+/// assert!(claimed.runs.is_empty());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Claimed {
@@ -65,6 +86,19 @@ pub struct Claimed {
 }
 
 /// A damaged run, which cannot be taken over.
+///
+/// One run that cannot be read does not keep the others from being resumed:
+///
+/// ```
+/// use graphweft::store::{Damaged, RunKey, StoreError};
+///
+/// fn report(damaged: &[Damaged]) -> Vec<String> {
+///     damaged.iter().map(|run| format!("{}: {}", run.id, run.error)).collect()
+/// }
+///
+/// let torn = StoreError::Other { message: "its row ends early".into() };
+/// assert_eq!(report(&[Damaged::new(RunKey::new(7), "order-7", torn)]), ["order-7: its row ends early"]);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Damaged {

@@ -4,6 +4,23 @@ use std::path::PathBuf;
 
 /// A store operation failed. Recorded events are not lost, unless the file was [taken away](StoreError::Gone), and
 /// `engine.recover()` resumes the runs that this stopped when the store works again.
+///
+/// A program that starts says what to do about its file:
+///
+/// ```
+/// use graphweft::store::{SqliteStore, StoreError};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("notes.txt");
+/// std::fs::write(&path, "a poem, and not a database of runs")?;
+/// # graphweft::block_on(async {
+/// match SqliteStore::open(&path).await {
+///     Err(error @ StoreError::NotADatabase { .. }) => assert!(error.to_string().ends_with("choose another path")),
+///     other => panic!("{other:?}"),
+/// }
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

@@ -43,6 +43,26 @@ impl FeedPlace {
 }
 
 /// Which records to read from the feed of a store; the default is all, from the beginning.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{FeedQuery, MemoryStore, Store};
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<pay>().build()?;
+/// engine.start::<pay>(40).id("order-7").tag("tenant", "acme").await?.result().await?;
+/// # engine.shutdown().await;
+///
+/// let mut query = FeedQuery::default();
+/// query.tags = [("tenant".to_owned(), "acme".to_owned())].into();
+/// assert_eq!(store.feed(query.clone()).await?.records.len(), 4);
+/// query.after = store.feed_end().await?;
+/// assert!(store.feed(query).await?.records.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FeedQuery {
@@ -65,6 +85,26 @@ impl FeedQuery {
 }
 
 /// A page of the feed.
+///
+/// All records of a store, page by page. The end is where a page does not get any further:
+///
+/// ```
+/// use graphweft::store::{FeedQuery, MemoryStore, Store, StoreError};
+///
+/// async fn count(store: &impl Store) -> Result<usize, StoreError> {
+///     let (mut query, mut records) = (FeedQuery::default(), 0);
+///     loop {
+///         let page = store.feed(query.clone()).await?;
+///         if page.place == query.after {
+///             return Ok(records);
+///         }
+///         records += page.records.len(); // may be none, though others follow
+///         query.after = page.place;
+///     }
+/// }
+///
+/// assert_eq!(graphweft::block_on(count(&MemoryStore::new())).unwrap(), 0);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FeedPage {
@@ -76,6 +116,29 @@ pub struct FeedPage {
 }
 
 /// A record in the feed.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{FeedQuery, FeedRecord, MemoryStore, Store};
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// fn line(record: &FeedRecord) -> String {
+///     match &record.stored {
+///         Ok(stored) => format!("{} {}: {}", record.id, stored.seq, stored.record.kind.name()),
+///         Err(damage) => format!("{}: {damage}", record.id),
+///     }
+/// }
+///
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<pay>().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// # engine.shutdown().await;
+/// let page = store.feed(FeedQuery::default()).await?;
+/// assert_eq!(line(&page.records[0]), "order-7 0: run_started");
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct FeedRecord {

@@ -12,6 +12,21 @@ use super::status::RunStatus;
 use crate::event::{StartedBy, Tags};
 
 /// A run to be added.
+///
+/// What the tests of a store begin with, without an engine:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::store::{Created, MemoryStore, NewRun, Store};
+/// use graphweft::json;
+///
+/// # graphweft::block_on(async {
+/// let mut run = NewRun::new("order-7", "pay", (1, json!({})).into(), SystemTime::now());
+/// run.tags.insert("tenant".into(), "acme".into());
+/// let Created::New(header) = MemoryStore::new().create(run).await? else { panic!("the store is empty") };
+/// assert_eq!((&*header.id, &*header.tags["tenant"], header.records), ("order-7", "acme", 0));
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NewRun {
@@ -80,6 +95,22 @@ impl NewRun {
 }
 
 /// The result of [`Store::create`](super::Store::create).
+///
+/// An id is unique: who creates a run a second time gets the first one.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::store::{Created, MemoryStore, NewRun, Store};
+/// use graphweft::json;
+///
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let run = || NewRun::new("order-7", "pay", (1, json!({})).into(), SystemTime::now());
+/// let Created::New(first) = store.create(run()).await? else { panic!("the store is empty") };
+/// let Created::Existing(same) = store.create(run()).await? else { panic!("it has one") };
+/// assert_eq!(first.key, same.key);
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Created {
@@ -96,6 +127,22 @@ pub enum Created {
 
 /// A run, without its records. A store that keeps it in columns of its own keeps its JSON as well, so that later versions may
 /// add fields; times in it are exact to the millisecond.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{MemoryStore, RunQuery, Store};
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<publish>().build()?;
+/// engine.start::<publish>(()).id("poem").await?.outcome().await?;
+/// let header = &store.list(RunQuery::default()).await?[0];
+/// assert_eq!((&*header.id, header.status), ("poem", RunStatus::Waiting));
+/// assert!(header.owner.is_some()); // the engine here
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub struct RunHeader {
@@ -169,6 +216,23 @@ impl RunHeader {
 }
 
 /// The result of [`Store::start_over`](super::Store::start_over).
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::store::{Append, Created, MemoryStore, NewRun, StartedOver, Store};
+/// use graphweft::json;
+///
+/// # graphweft::block_on(async {
+/// let (store, now) = (MemoryStore::new(), SystemTime::now());
+/// let run = |id: &str| NewRun::new(id, "chat", (1, json!({})).into(), now);
+/// let Created::New(first) = store.create(run("chat")).await? else { panic!("the store is empty") };
+/// store.create(run("chat~1")).await?; // of another one
+///
+/// let end = Append::new(first.key, 0, now, vec![]);
+/// let begun = store.start_over(end, run("chat~1")).await?;
+/// assert!(matches!(begun, StartedOver::Existing)); // and the first run has not ended
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum StartedOver {

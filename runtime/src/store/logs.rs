@@ -47,6 +47,22 @@ pub trait LogStore: Send + Sync + 'static {
 }
 
 /// An entry to be added to a log.
+///
+/// An entry with a key is added once, however often it is sent:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft::store::{LogAppended, NewLogEntry};
+///
+/// # graphweft::block_on(async {
+/// let logs = Engine::builder().build()?.logs()?;
+/// let paid = || NewLogEntry::new("account/ada", "evt_77", json!({ "cents": 40 }), SystemTime::now());
+/// let LogAppended::Added { position } = logs.append(paid()).await? else { panic!("it is new") };
+/// assert_eq!(logs.append(paid()).await?, LogAppended::Existing { position });
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewLogEntry {
@@ -75,6 +91,22 @@ impl NewLogEntry {
 }
 
 /// The result of [`LogStore::append`].
+///
+/// Optimistic locking: an entry that is only right behind what was read.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft::store::{LogAppended, NewLogEntry};
+///
+/// # graphweft::block_on(async {
+/// let logs = Engine::builder().build()?.logs()?;
+/// let seat = |who: &str| NewLogEntry::new("seat/12", who, json!(who), SystemTime::now()).behind(0);
+/// assert!(matches!(logs.append(seat("ada")).await?, LogAppended::Added { .. }));
+/// assert!(matches!(logs.append(seat("bob")).await?, LogAppended::Conflict { .. })); // it is taken
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LogAppended {
@@ -96,6 +128,23 @@ pub enum LogAppended {
 }
 
 /// An entry of a log.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::prelude::*;
+/// use graphweft::json;
+/// use graphweft::store::NewLogEntry;
+///
+/// # graphweft::block_on(async {
+/// let logs = Engine::builder().build()?.logs()?;
+/// for (key, cents) in [("evt_77", 40), ("evt_78", 2)] {
+///     logs.append(NewLogEntry::new("account/ada", key, json!(cents), SystemTime::now())).await?;
+/// }
+/// let entries = logs.read("account/ada", 0, u64::MAX).await?;
+/// let balance: i64 = entries.iter().filter_map(|entry| entry.value.as_i64()).sum();
+/// assert_eq!(balance, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LogEntry {

@@ -66,6 +66,34 @@ pub use upkeep::{Delete, ReserveTask};
 pub use crate::event::{OnClose, StartedBy, Tags};
 
 /// A store of runs. Called from many tasks at once. If a future is dropped, its operation may or may not have happened.
+///
+/// An export reads the records of a run, a part at a time. An engine uses the same store, in this process or in another one:
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{MemoryStore, Store, StoreError};
+///
+/// async fn export(store: &impl Store, run: &str) -> Result<Vec<String>, StoreError> {
+///     let mut lines = Vec::new();
+///     let Some(header) = store.header(run).await? else { return Ok(lines) };
+///     while let part = store.read(header.key, lines.len() as u64, 100).await?
+///         && !part.is_empty()
+///     {
+///         lines.extend(part.into_iter().map(|stored| format!("{} {}", stored.seq, stored.record.kind.name())));
+///     }
+///     Ok(lines)
+/// }
+///
+/// # #[node] async fn charge(cents: u32) -> u32 { cents }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<pay>().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.result().await?;
+/// let lines = export(&store, "order-7").await?;
+/// assert_eq!(lines, ["0 run_started", "1 node_started", "2 node_completed", "3 run_completed"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 pub trait Store: Send + Sync + 'static {
     /// Registers the caller as an owner of runs, and as one that can resume runs of these workflows. It owns its runs
     /// until it [leaves](Self::leave), or until the store detects that it is dead.

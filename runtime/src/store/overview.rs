@@ -11,6 +11,22 @@ use crate::event::EventKind;
 use crate::fault::Cause;
 
 /// A run with what a list of runs shows of it.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::store::{MemoryStore, RunQuery, Store};
+///
+/// # #[node] async fn charge(cents: u32) -> Result<u32, String> { Err(format!("{cents} cents are declined")) }
+/// # workflow! { pub pay(u32) -> u32 { START => charge; } }
+/// # graphweft::block_on(async {
+/// let store = MemoryStore::new();
+/// let engine = Engine::builder().store(store.clone()).register::<pay>().build()?;
+/// engine.start::<pay>(40).id("order-7").await?.outcome().await?;
+/// let overview = store.overview(RunQuery::default()).await?.remove(0);
+/// let last = overview.last?.pop().expect("it has records");
+/// assert_eq!((&*overview.header.id, last.record.kind.name()), ("order-7", "run_failed"));
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RunOverview {

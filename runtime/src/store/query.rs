@@ -7,6 +7,18 @@ use super::status::RunStatus;
 use crate::event::Tags;
 
 /// Which runs to list or to count; the default is all.
+///
+/// ```
+/// use graphweft::store::{MemoryStore, RunQuery, RunStatus, Store};
+///
+/// # graphweft::block_on(async {
+/// let mut query = RunQuery::default();
+/// query.workflows = vec!["pay".into()];
+/// query.status = vec![RunStatus::Failed, RunStatus::Cancelled];
+/// query.limit = 20;
+/// assert_eq!(MemoryStore::new().count(query).await?, 0);
+/// # Ok::<(), graphweft::store::StoreError>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RunQuery {

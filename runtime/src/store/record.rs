@@ -5,6 +5,19 @@ use std::time::SystemTime;
 use crate::event::{Event, EventKind};
 
 /// A record to be added.
+///
+/// ```
+/// use graphweft::EventKind;
+/// use graphweft::json;
+/// use graphweft::store::Record;
+///
+/// // As a store writes it, and reads it back:
+/// let record = Record::new("pay/charge", EventKind::Message { text: "the card is fine".into() });
+/// let (path, kind) = (record.path.clone(), json!(record.kind));
+/// assert_eq!(kind, json!({ "type": "message", "text": "the card is fine" }));
+/// assert_eq!(Record::new(path, serde_json::from_value(kind)?), record);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Record {
@@ -22,6 +35,20 @@ impl Record {
 }
 
 /// A record as it is in the journal.
+///
+/// What a store returns for the rows of a run, with numbers that have no gaps:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::EventKind;
+/// use graphweft::store::{Record, Stored};
+///
+/// fn is_whole(from: u64, read: &[Stored]) -> bool { (from..).zip(read).all(|(seq, stored)| stored.seq == seq) }
+///
+/// let stored = |seq| Stored::new(seq, SystemTime::now(), Record::new("pay", EventKind::CancelRequested));
+/// assert!(is_whole(3, &[stored(3), stored(4)]));
+/// assert!(!is_whole(3, &[stored(3), stored(5)]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Stored {

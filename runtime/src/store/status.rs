@@ -1,6 +1,24 @@
 //! The status of a run.
 
 /// The status of a run.
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// # #[node] async fn review(ctx: &Context) -> bool { ctx.ask("approve", "Ship it?").await }
+/// # workflow! { pub publish(()) -> bool { START => review; } }
+/// # graphweft::block_on(async {
+/// let engine = Engine::builder().build()?;
+/// let run = engine.start::<publish>(()).await?;
+/// # run.outcome().await?;
+/// let status = run.status().await?;
+/// assert!(status.is_suspended() && !status.is_over());
+/// run.answer("approve", true).await?;
+/// # run.outcome().await?;
+/// assert_eq!(run.status().await?, RunStatus::Completed);
+/// assert_eq!(engine.count_runs(RunFilter::default().status(RunStatus::Waiting)).await?, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -27,7 +45,7 @@ impl RunStatus {
         matches!(self, RunStatus::Completed | RunStatus::Failed | RunStatus::Cancelled | RunStatus::StartedOver)
     }
 
-    /// Whether the run is suspended: it waits for an answer or a timer.
+    /// Whether the run is suspended: it waits for an answer, a signal or a timer.
     pub fn is_suspended(self) -> bool {
         matches!(self, RunStatus::Waiting | RunStatus::Sleeping)
     }

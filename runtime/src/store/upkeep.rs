@@ -5,6 +5,18 @@ use std::time::SystemTime;
 use super::ids::{Owner, RunKey};
 
 /// Runs to be deleted.
+///
+/// What a store deletes, and which ids it keeps:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use graphweft::store::{Delete, RunKey};
+///
+/// fn kept(delete: &Delete, ids: &[(RunKey, String)]) -> Vec<(String, SystemTime)> {
+///     let Some(until) = delete.ids_until else { return Vec::new() };
+///     ids.iter().filter(|(key, _)| delete.runs.contains(key)).map(|(_, id)| (id.clone(), until)).collect()
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Delete {
@@ -17,6 +29,23 @@ pub struct Delete {
 }
 
 /// A periodic task to be reserved.
+///
+/// One of many engines does a task, until its reservation ends:
+///
+/// ```
+/// use std::collections::HashMap;
+/// use std::time::SystemTime;
+/// use graphweft::store::{Owner, ReserveTask};
+///
+/// fn reserve(reserved: &mut HashMap<String, (Owner, SystemTime)>, wanted: ReserveTask) -> bool {
+///     let is_free = |(owner, until): &(Owner, SystemTime)| *owner == wanted.owner || *until <= wanted.now;
+///     let may = reserved.get(&wanted.task).is_none_or(is_free);
+///     if may {
+///         reserved.insert(wanted.task, (wanted.owner, wanted.until));
+///     }
+///     may
+/// }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ReserveTask {

@@ -22,6 +22,29 @@ use crate::store::MemoryStore;
 use crate::workflow::Workflow;
 
 /// What [`Lab::crash_at_every_commit`] has done.
+///
+/// A payment that may be made once only: a test that there is a crash which interrupts it, and that nothing else is lost.
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::Lab;
+///
+/// #[node]
+/// async fn price(item: String) -> usize { 10 * item.len() }
+/// #[node(at_most_once)]
+/// async fn charge(cents: usize) -> String { panic!("{cents} cents are not charged in a test") }
+///
+/// workflow! { pub shop(String) -> String { START => price => charge; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// // In a `#[tokio::test(start_paused = true)]`:
+/// let lab = Lab::of::<shop>().repeatable::<price>().mock::<charge>("paid".to_owned());
+/// let crashes = lab.crash_at_every_commit("lamp".into()).await;
+/// assert_eq!(crashes.interrupted, ["shop/charge"]);
+/// assert!(crashes.count > 1);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Crashes {

@@ -18,6 +18,23 @@ impl Named {
 }
 
 /// A node, or a tuple of up to eight: for [`Lab::repeatable`](super::Lab::repeatable).
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::Lab;
+///
+/// #[node]
+/// async fn trim(text: String) -> String { text.trim().to_owned() }
+/// #[node]
+/// async fn shout(text: String) -> String { text.to_uppercase() }
+/// workflow! { pub louder(String) -> String { START => trim => shout; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// let lab = Lab::of::<louder>().repeatable::<(trim, shout)>();
+/// assert!(lab.crash_at_every_commit(" ants ".into()).await.interrupted.is_empty());
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a node nor a tuple of up to eight nodes",
     label = "not nodes"

@@ -86,6 +86,24 @@ enum Attempt<E> {
 /// A mock whose first attempts, so many, fail with a [`Fault`] of the lab. It is retried as any error is, and takes the arm
 /// `err` as a fault does: if the error of the node is `From<Fault>` or [`FromFault`](crate::FromFault). For an error of the node
 /// itself, [`fails_with`]. An example is at [`Script`].
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::{Lab, fails};
+///
+/// #[node(retry(max_attempts = 3, initial_delay = "20s"))]
+/// async fn charge(cents: u32) -> Result<String, std::io::Error> { panic!("{cents} cents are not charged in a test") }
+/// workflow! { pub pay(u32) -> String { START => charge; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// // In a `#[tokio::test(start_paused = true)]`, where delays take no time:
+/// let patient = Lab::of::<pay>().mock::<charge>(fails(2).then("paid".to_owned()));
+/// patient.run(40).await.took(["charge#3"]);
+/// let broken = Lab::of::<pay>().mock::<charge>(fails(3).then("paid".to_owned()));
+/// assert_eq!(broken.run(40).await.error().attempts, 3);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn fails<E>(attempts: u32) -> Plan<E> {
     Plan::none().fails(attempts)
 }
@@ -111,16 +129,73 @@ pub fn fails_with<E>(attempts: u32, error: impl Fn() -> E + Send + Sync + 'stati
 }
 
 /// A mock whose first attempts, so many, panic. An example is at [`Plan`].
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::{Lab, panics};
+///
+/// #[node]
+/// async fn charge(cents: u32) -> u32 { cents }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// let run = Lab::of::<pay>().mock::<charge>(panics(1).then(40)).run(40).await;
+/// assert!(matches!(run.error().cause.fault, Some(Fault::Panic { .. })));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn panics<E>(attempts: u32) -> Plan<E> {
     Plan::none().panics(attempts)
 }
 
 /// A mock whose first attempts, so many, never end: for nodes with a `timeout`. An example is at [`Plan`].
+///
+/// ```
+/// use graphweft::prelude::*;
+/// use graphweft::testing::{Lab, hangs};
+///
+/// #[node(timeout = "10s", retry(max_attempts = 2))]
+/// async fn charge(cents: u32) -> Result<u32, Fault> { Ok(cents) }
+/// workflow! { pub pay(u32) -> u32 { START => charge; } }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// let run = Lab::of::<pay>().mock::<charge>(hangs(1).then(40)).run(40).await;
+/// run.took(["charge#2"]); // after its time limit
+/// assert_eq!(*run.output(), 40);
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn hangs<E>(attempts: u32) -> Plan<E> {
     Plan::none().hangs(attempts)
 }
 
 /// A mock that returns after this time, by tokio's clock. An example is at [`Plan`].
+///
+/// ```
+/// use std::time::Duration;
+/// use graphweft::prelude::*;
+/// use graphweft::testing::{Lab, waits};
+///
+/// #[node]
+/// async fn mirror(file: String) -> String { file }
+/// #[node]
+/// async fn origin(file: String) -> String { file }
+///
+/// workflow! {
+///     pub download(String) -> String {
+///         let fastest: graphweft::First<String> = graphweft::First::new();
+///         START => (mirror, origin);
+///         mirror | origin => fastest;
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?.block_on(async {
+/// let slow = waits(Duration::from_secs(60)).then("from the mirror".to_owned());
+/// let lab = Lab::of::<download>().mock::<mirror>(slow).mock::<origin>("from the origin".to_owned());
+/// assert_eq!(lab.run("a.txt".into()).await.output(), "from the origin");
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn waits<E>(time: Duration) -> Plan<E> {
     Plan::none().waits(time)
 }

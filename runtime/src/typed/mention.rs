@@ -38,9 +38,46 @@ pub fn of<N>() -> Of<N> {
 pub type Is<T> = T;
 
 /// The start of a workflow: its output is the workflow's input. It has no way in.
+///
+/// It may stand in a join, for a node that needs the input as well:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[node]
+/// async fn price(item: String) -> usize { item.len() * 10 }
+/// #[node]
+/// async fn bill((item, cents): (String, usize)) -> String { format!("{item}: {cents} cents") }
+///
+/// workflow! {
+///     pub shop(String) -> String {
+///         START => price;
+///         (START, price) => bill;
+///     }
+/// }
+///
+/// assert_eq!(graphweft::block_on(shop("lamp".into())).unwrap(), "lamp: 40 cents");
+/// ```
 pub struct START {}
 
 /// The end of a workflow: the value that reaches it is the workflow's output. It has no way out.
+///
+/// The value of an arm is the output, where the other one has more to do:
+///
+/// ```
+/// use graphweft::prelude::*;
+///
+/// #[derive(Route)]
+/// #[value]
+/// enum Verdict { Done(u32), Halve(u32) }
+///
+/// #[node]
+/// async fn look(n: u32) -> Verdict { if n < 10 { Verdict::Done(n) } else { Verdict::Halve(n / 2) } }
+///
+/// workflow! { pub small(u32) -> u32 { START => look => <done: END, halve: look>; } }
+///
+/// assert_eq!(graphweft::block_on(small(42)).unwrap(), 5);
+/// ```
 pub struct END {}
 
 /// A node at which an edge can begin.

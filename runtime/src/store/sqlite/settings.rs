@@ -19,6 +19,20 @@ pub(super) const LARGE: usize = 4 << 10;
 pub(super) const STACK: usize = 16 << 20;
 
 /// Which failures recorded events survive.
+///
+/// For runs that can be started again after a power failure, such as those of a cache:
+///
+/// ```
+/// use graphweft::store::{Durability, SqliteStore};
+///
+/// # let directory = tempfile::tempdir()?;
+/// # graphweft::block_on(async {
+/// let store = SqliteStore::builder().durability(Durability::Relaxed).open(directory.path().join("cache.db")).await?;
+/// assert_eq!(Durability::default(), Durability::Full); // that of `SqliteStore::open`
+/// # drop(store);
+/// # Ok::<(), graphweft::store::StoreError>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
