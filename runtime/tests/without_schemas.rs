@@ -41,6 +41,11 @@ async fn an_answer_is_checked_by_its_type_where_the_workflow_is_registered_and_r
     }
     knows.answer("order", "discount", json!(3)).await?;
     assert_eq!(run.result().await?, 10);
+    // What there is to know without the code is said.
+    let late = knows_nothing.answer("order", "discount", json!(3)).await.unwrap_err();
+    assert!(matches!(late, AnswerError::AlreadyAnswered { .. }), "{late:?}");
+    let unknown = knows_nothing.answer("order", "price", json!(3)).await.unwrap_err();
+    assert!(matches!(unknown, AnswerError::UnknownQuestion { .. }), "{unknown:?}");
     Ok(())
 }
 

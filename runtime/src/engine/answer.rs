@@ -217,16 +217,20 @@ impl Engine {
     async fn record_answers(&self, run: &str, answers: &[Arc<Answer>], asked: &mut Asked) -> Result<(), AnswerError> {
         let header = self.header_of(run).await?;
         self.check_can_continue(&header).await?;
-        if !schema::IS_CHECKED && !self.0.workflows.contains_key(&header.workflow) {
-            return Err(AnswerError::NotRegistered { run: run.to_owned(), workflow: header.workflow });
-        }
+        let is_checked = schema::IS_CHECKED || self.0.workflows.contains_key(&header.workflow);
         loop {
             self.read_questions(header.key, asked, None).await?;
             let mut taken = Vec::new();
             for answer in answers.iter().filter(|answer| answer.is_new()) {
                 let check = |question: &Question| check_schema(&question.id, &question.schema, &answer.given.answer);
                 match asked.questions.take_answer(run, &answer.question, check) {
-                    Ok(id) => taken.push((answer, id)),
+                    Ok(id) if is_checked => taken.push((answer, id)),
+                    Ok(id) => {
+                        asked.questions.set(&id, State::Open);
+                        let workflow = header.workflow.clone();
+                        let error = AnswerError::NotRegistered { run: run.to_owned(), workflow };
+                        answer.settle(Settled::Answered(Err(error)));
+                    }
                     Err(misfit @ AnswerError::Invalid { .. }) => answer.settle(Settled::Misfit(misfit)),
                     Err(error) => answer.settle(Settled::Answered(Err(error))),
                 }
