@@ -83,6 +83,7 @@ mod steps_within_steps;
 mod store_failures;
 mod timeouts;
 mod values;
+mod versions;
 mod waiting;
 mod waiting_for_many;
 mod waiting_items;
