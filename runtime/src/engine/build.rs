@@ -301,8 +301,8 @@ impl EngineBuilder {
     /// while new runs begin on the one of [`register`](Self::register). Both versions have the same name, each in a module
     /// of its own; nodes that are the same in both are written once. There may be several, in any order.
     ///
-    /// Versions are told apart by their graphs: the nodes, how they are wired, and the types of their values
-    /// ([`Engine::run_graph`](Engine::run_graph)). A nested workflow is a part of the graph around it, and needs no registration. What
+    /// Versions are distinguished by their graphs: the nodes, how they are wired, and the types of their values
+    /// ([`Engine::run_graph`]). A nested workflow is a part of the graph around it, and needs no registration. What
     /// nodes do and ask is no part of it.
     ///
     /// ```

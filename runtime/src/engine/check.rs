@@ -41,7 +41,7 @@ pub struct CheckedVersion {
     pub version: String,
     /// Whether new runs begin on it.
     pub is_newest: bool,
-    /// The hash of its graph, by which runs are told apart.
+    /// The hash of its graph, by which runs are distinguished.
     pub graph: u64,
     /// The unfinished runs that would continue under it, the newest first. If an earlier version has none, it is not needed
     /// any more.

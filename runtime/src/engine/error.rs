@@ -34,10 +34,10 @@ pub enum BuildError {
         /// The type of the earlier version.
         version: &'static str,
     },
-    /// Two versions of a workflow have the same graph, so their runs cannot be told apart. What nodes do is not in a graph: a run
+    /// Two versions of a workflow have the same graph, so their runs cannot be distinguished. What nodes do is not in a graph: a run
     /// of either continues under one of them.
     #[error(
-        "versions `{}` and `{}` of workflow `{workflow}` have the same graph, so their runs cannot be told apart; register one of \
+        "versions `{}` and `{}` of workflow `{workflow}` have the same graph, so their runs cannot be distinguished; register one of \
          them only, or give a node that means something else now another name", versions[0], versions[1]
     )]
     SameGraph {

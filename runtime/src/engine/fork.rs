@@ -88,6 +88,10 @@ impl Engine {
     /// [`RunInfo::forked_from`](crate::RunInfo::forked_from) and
     /// [`RunFilter::forked_from`](crate::RunFilter::forked_from) link the two.
     ///
+    /// If the workflow is not registered here, the fork is requested: the new run is recorded, and an engine that knows the workflow
+    /// carries it out, as it is by then: one that lives at once, and otherwise the next one that [recovers](Self::recover). If it
+    /// cannot run there, that one reports it, as of any run that it cannot resume.
+    ///
     /// Awaiting it returns a [`ForkError`] if there is no such run or event, if the id is taken, or if the new run
     /// cannot run in this process.
     ///
@@ -142,7 +146,7 @@ impl Engine {
     ///
     /// # Errors
     /// If the records do not fit the current graph.
-    async fn fork_of(
+    pub(super) async fn fork_of(
         &self,
         header: &RunHeader,
         definition: &Arc<Definition>,
@@ -186,7 +190,6 @@ impl Fork {
         }
         let old = engine.0.store.header(&run).await?;
         let old = old.ok_or_else(|| ForkError::UnknownRun { run: run.clone() })?;
-        let versions = engine.0.workflows.get(&old.workflow).ok_or_else(|| not_registered(&old))?;
         let history = engine.0.store.read(old.key, 0, usize::MAX).await?;
         let records = history.len() as u64;
         let at = before.unwrap_or(records);
@@ -196,8 +199,18 @@ impl Fork {
         if engine.0.runs.is_closed() {
             return Err(RunError::ShutDown.into());
         }
-        runtime::current().map_err(cannot_run)?;
         let before = RunHeader { graph: graph_before(&history, at).unwrap_or(old.graph), ..old.clone() };
+        let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
+        let Some(versions) = engine.0.workflows.get(&old.workflow) else {
+            let mut copied = history;
+            copied.truncate(usize::try_from(at).unwrap_or(usize::MAX));
+            return match engine.request_fork(&before, copied, id.clone()).await? {
+                Some(Created::New(header)) => Ok(Run::of_header(&engine, &header)),
+                Some(Created::Existing(_) | Created::Deleted { .. }) => Err(ForkError::IdTaken { id }),
+                None => Err(not_registered(&old).into()),
+            };
+        };
+        runtime::current().map_err(cannot_run)?;
         let version = engine.version_of_fork(&before, versions, &history, at).await.map_err(RunError::from)?;
         let definition = &version.definition;
         let now_under = engine.graph_of(definition);
@@ -220,7 +233,6 @@ impl Fork {
             check_input(definition, past.input()).map_err(RunError::from)?;
         }
         engine.check_past(&header, definition, past.clone()).map_err(RunError::from)?;
-        let id = id.unwrap_or_else(|| engine.0.env.clock.new_run_id());
         let reservation = match engine.0.runs.reserve(&id) {
             Found::Free(reservation) => reservation,
             _ => return Err(ForkError::IdTaken { id }),

@@ -16,6 +16,7 @@ mod feed;
 mod feed_cursor;
 mod fitting;
 mod fork;
+mod fork_request;
 mod inbox;
 mod info;
 mod inner;

@@ -21,7 +21,7 @@ impl Version {
         Version { type_name: "a workflow that is not registered", definition: Arc::clone(definition) }
     }
 
-    /// The hash of its graph, by which runs are told apart.
+    /// The hash of its graph, by which runs are distinguished.
     pub(super) fn graph(&self) -> u64 {
         compile::fingerprint(&self.definition).hash
     }

@@ -50,6 +50,7 @@ mod planners;
 mod recorded_in_place;
 mod recursion;
 mod replacing;
+mod requested_forks;
 mod requested_retries;
 mod restoring;
 mod results_and_options;

@@ -312,7 +312,7 @@ async fn a_run_that_fits_no_version_is_refused_with_what_does_not_fit_under_each
 }
 
 #[test]
-fn versions_that_cannot_be_told_apart_are_refused() {
+fn versions_that_cannot_be_distinguished_are_refused() {
     mod same {
         use crate::versions::v1::{approve, price};
         use graphweft::prelude::*;
